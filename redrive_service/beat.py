@@ -78,11 +78,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Claiming and sending.
 
     def reserve(self, entry: ModelEntry) -> ModelEntry:
-        """Claim the tick in its row for this process.
-
-        Raises:
-            TickWasTaken: the row has changed since it was read.
-        """
+        """Claim the tick in its row for this process. TickWasTaken: the row has changed since it was read."""
         runs = entry.model.total_run_count
         following = next(entry)
         self._doubtful = following

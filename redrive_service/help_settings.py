@@ -3,10 +3,8 @@
 `manage.py` uses them for `help` and `--help` alone. They have the applications of settings.py but the admin and Celery.
 """
 
-INSTALLED_APPS = [
-    "redrive_service.apps.CommandsConfig",
-    "reprocessing.apps.ReprocessingConfig",
-    "reprocessing.idempotency",
+#: What both settings install after their own applications.
+OTHER_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -16,6 +14,12 @@ INSTALLED_APPS = [
     "axes",
     "django_celery_beat",
     "django_htmx",
+]
+INSTALLED_APPS = [
+    "redrive_service.apps.CommandsConfig",
+    "reprocessing.apps.ReprocessingConfig",
+    "reprocessing.idempotency",
+    *OTHER_APPS,
 ]
 STATIC_URL = "static/"
 USE_TZ = True

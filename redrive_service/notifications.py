@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from reprocessing.conf import ALERT_LIMITS
@@ -15,18 +14,13 @@ PREFIX: Final = "REDRIVE_NOTIFY_"
 _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be written."
 
 
-@dataclass(slots=True)
-class Destinations:
-    """The usable URLs by name, and the problems of the unusable ones. A problem never shows a URL."""
-
-    urls: dict[str, str] = field(default_factory=dict, repr=False)
-    problems: list[str] = field(default_factory=list)
-
-
-def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList) -> Destinations:
-    """Return the destinations in the environment. An empty variable is ignored."""
+def read_destinations(
+    variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList
+) -> tuple[dict[str, str], list[str]]:
+    """Return the usable URLs by name, and the problems of others, without URLs. An empty variable is ignored."""
     keys = {name: key for name, text in secrets.items() if (key := signing_secret.secret_bytes(text))}
-    read = Destinations()
+    urls: dict[str, str] = {}
+    problems: list[str] = []
     for variable, value in sorted(variables.items()):
         url = value.strip()
         if not variable.startswith(PREFIX) or not url:
@@ -34,14 +28,14 @@ def read_destinations(variables: Mapping[str, str], secrets: Mapping[str, str], 
         name = variable.removeprefix(PREFIX).lower().replace("_", "-")
         found = read_destination(url, keys, inside)
         if not is_name(name):
-            read.problems.append(f"{variable} names no destination. Use letters, digits and _: {PREFIX}TEAM_A")
-        elif name in read.urls:
-            read.problems.append(f"{variable} names the destination {name} a second time. Unset one of the two.")
+            problems.append(f"{variable} names no destination. Use letters, digits and _: {PREFIX}TEAM_A")
+        elif name in urls:
+            problems.append(f"{variable} names the destination {name} a second time. Unset one of the two.")
         elif isinstance(found, Unusable):
-            read.problems.append(f"{variable} cannot be used: {found.why}. {_CURE}")
+            problems.append(f"{variable} cannot be used: {found.why}. {_CURE}")
         else:
-            read.urls[name] = url
-    return read
+            urls[name] = url
+    return urls, problems
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.handlers.wsgi import WSGIHandler
@@ -29,9 +29,6 @@ from waitress.task import ThreadedTaskDispatcher
 from redrive_service.health import HealthMiddleware
 
 logger = logging.getLogger("redrive.web")
-
-Connections: TypeAlias = dict[int, Any]
-"""waitress's sockets by their file descriptors."""
 
 MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further ones wait until another one is closed
 _FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
@@ -104,11 +101,7 @@ class Server:
     def __init__(
         self, application: WSGIHandler, address: Address, *, threads: int, keeps_proxy_headers: bool = False
     ) -> None:
-        """Open the socket. Nothing is answered before `run`.
-
-        Raises:
-            OSError: the address cannot be bound.
-        """
+        """Open the socket. Nothing is answered before `run`. OSError: the address cannot be bound."""
         self._adjustments = Adjustments(
             threads=threads,
             ident=None,
@@ -121,7 +114,7 @@ class Server:
             outbuf_overflow=_IN_MEMORY,
             clear_untrusted_proxy_headers=not keeps_proxy_headers,
         )
-        self._connections: Connections = {}
+        self._connections: dict[int, Any] = {}  # waitress's sockets by their file descriptors
         self._threads = ThreadedTaskDispatcher()
         self._threads.set_thread_count(threads)
         family, kind, protocol, _, at = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]

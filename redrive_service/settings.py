@@ -10,6 +10,7 @@ from csp import constants as csp
 
 from redrive_service.broker.configuration import celery_settings
 from redrive_service.environment import read
+from redrive_service.help_settings import OTHER_APPS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENVIRONMENT = read(os.environ)
@@ -25,15 +26,7 @@ INSTALLED_APPS = [
     "reprocessing.apps.ReprocessingConfig",  # before the admin, to override some of its templates
     "reprocessing.idempotency",
     "redrive_service.apps.DeskConfig",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.humanize",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
-    "axes",
-    "django_celery_beat",
-    "django_htmx",
+    *OTHER_APPS,
 ]
 
 MIDDLEWARE = [
@@ -63,7 +56,7 @@ TEMPLATES: list[dict[str, Any]] = [
             ],
             "builtins": ["reprocessing.escaping"],
         },
-    },
+    }
 ]
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 

@@ -99,14 +99,7 @@ class Conf:
     @property
     def thresholds(self) -> Thresholds:
         """The thresholds of notifications."""
-        return Thresholds(
-            parked_count=self.alert_parked_count,
-            parked_age=self.alert_parked_age,
-            expires_within=self.alert_expires_within,
-            growing_for=self.alert_growing_for,
-            silent_for=self.alert_silent_for,
-            stalled_for=self.alert_stalled_for,
-        )
+        return Thresholds(**{one.name: getattr(self, f"alert_{one.name}") for one in fields(Thresholds)})
 
     @property
     def prices(self) -> Prices:
@@ -156,11 +149,7 @@ _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for 
 
 
 def current() -> Conf:
-    """Return the settings.
-
-    Raises:
-        InvalidSettings: the error lists everything that is wrong.
-    """
+    """Return the settings. InvalidSettings: the error lists everything that is wrong."""
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 
@@ -190,10 +179,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems_of_hosts(name, value)
         elif isinstance(_DEFAULTS[name], tuple):
             yield from _problems_of_urls(name, value)
-        elif name == _DESTINATIONS:
-            yield from _problems_of_destinations(name, value)
         elif isinstance(_DEFAULTS[name], Mapping):
-            yield from _problems_of_secrets(name, value)
+            yield from _problems_of_mapping(name, value)
         elif isinstance(_DEFAULTS[name], str):
             yield from _problems_of_text(name, value)
         elif problem := _problem_of_number(name, value):
@@ -244,24 +231,17 @@ def _problems_of_urls(name: str, value: object) -> Iterator[str]:
         yield f"{name} is {value!r}; it must be a list of queue URLs."
 
 
-def _problems_of_secrets(name: str, value: object) -> Iterator[str]:
-    """Yield problems. They do not quote values: a value may be a secret in the wrong place."""
+def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
+    """Yield problems. They quote no value: it may be a secret, or a URL, which is checked when secrets are known."""
+    urls = name == _DESTINATIONS
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
-        yield f"{name} must be a mapping of names to texts."
+        yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."
         return
-    for one, secret in value.items():
-        if problem := problem_of_secret(one, secret):
-            yield f"{name}: {problem}. Make one: openssl rand -base64 32"
-
-
-def _problems_of_destinations(name: str, value: object) -> Iterator[str]:
-    """Yield problems. They do not quote URLs, which are checked later, when secrets and hosts are known."""
-    if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
-        yield f"{name} must be a mapping of names to URLs."
-        return
-    for one in value:
-        if not is_destination(one):
+    for one, text in value.items():
+        if urls and not is_destination(one):
             yield f"{name} has {one[:50]!r}; a name is lower case, digits and hyphens, as in team-a."
+        elif not urls and (problem := problem_of_secret(one, text)):
+            yield f"{name}: {problem}. Make one: openssl rand -base64 32"
 
 
 def _destinations(conf: Conf, urls: Mapping[str, str]) -> dict[str, Destination | Unusable]:

@@ -82,9 +82,5 @@ class ClientsChannel(SQS.Channel):
     def _start_afresh(self, queue: str) -> None:
         # botocore renews expired credentials, but reads a credentials file only once: a new file needs a new client.
         name = self.canonical_queue_name(queue)
-        for clients in (
-            self._predefined_queue_clients,
-            self._predefined_queue_async_clients,
-            self._receiving_clients,
-        ):
+        for clients in (self._predefined_queue_clients, self._predefined_queue_async_clients, self._receiving_clients):
             clients.pop(name, None)

@@ -20,11 +20,7 @@ class EnvelopeIsUnusable(ValueError):
 
 
 def check(message: KombuValue) -> None:
-    """Accept a kombu message in the form that this service's publishers write.
-
-    Raises:
-        EnvelopeIsUnusable: a part of the message has another form.
-    """
+    """Accept a message as this service's publishers write it. EnvelopeIsUnusable: a part has another form."""
     headers = message.headers
     if not isinstance(headers, dict):
         raise EnvelopeIsUnusable("headers")

@@ -36,11 +36,7 @@ class Timeouts:
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Return the timeouts that the transport option `timeouts` asks for.
-
-        Raises:
-            PatienceIsMistaken: a wait is unknown, or is not above zero.
-        """
+        """Return the transport option `timeouts`. PatienceIsMistaken: a wait is unknown, or not above zero."""
         known = {field.name for field in fields(cls)}
         for name, seconds in options.items():
             if name not in known:

@@ -44,11 +44,7 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the environment.
-
-    Raises:
-        EnvironmentIsIncomplete: a variable is missing or cannot be used; the message names each and its cure.
-    """
+    """Return the environment. EnvironmentIsIncomplete: it names each missing or unusable variable, and the cure."""
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

@@ -44,9 +44,10 @@ def secrets(variables: Variables) -> dict[str, str]:
 def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, str]:
     """Return the URL of each notification destination. A problem shows nothing of its URL, which holds a secret."""
     listed = allow_list(variables.words(_HOSTS))
-    found = read_destinations(variables.all, secrets, AllowList() if isinstance(listed, UrlDenied) else listed)
-    variables.problems += found.problems
-    return found.urls
+    inside = AllowList() if isinstance(listed, UrlDenied) else listed
+    urls, problems = read_destinations(variables.all, secrets, inside)
+    variables.problems += problems
+    return urls
 
 
 def alerts(variables: Variables) -> dict[str, float]:

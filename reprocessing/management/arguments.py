@@ -40,22 +40,13 @@ def add_by(parser: CommandParser) -> None:
     )
 
 
-def add_by_and_reason(parser: CommandParser, *, reason: str | None = None) -> None:
-    """Add --by and --reason; without a default `reason`, --reason is required."""
+def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
+    """Add the options of every command that changes something; without a default `reason`, --reason is required."""
     add_by(parser)
     parser.add_argument(
-        "--reason",
-        required=reason is None,
-        default=reason,
-        type=not_empty,
-        metavar="WHY",
+        "--reason", required=reason is None, default=reason, type=not_empty, metavar="WHY",
         help="reason, for the audit log",
-    )
-
-
-def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
-    """Add the options of every command that changes something."""
-    add_by_and_reason(parser, reason=reason)
+    )  # fmt: skip
     add_confirm(parser)
     add_json(parser)
 

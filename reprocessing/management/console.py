@@ -79,11 +79,7 @@ class Console(BaseCommand):
             raise
 
     def run(self, options: dict[str, Any]) -> None:
-        """Run the command.
-
-        Raises:
-            CommandError: what happened, why, and what to do.
-        """
+        """Run the command. CommandError: what happened, why, and what to do."""
         refuse_unreadable_text(options)
         try:
             self.answer(options)
@@ -146,11 +142,7 @@ class Console(BaseCommand):
 
 
 def refuse_unreadable_text(options: dict[str, Any]) -> None:
-    """Refuse arguments that PostgreSQL and SQS cannot store.
-
-    Raises:
-        CommandError: an argument has a zero byte, or bytes that are not UTF-8.
-    """
+    """Refuse arguments that PostgreSQL and SQS cannot store: with a zero byte, or with bytes that are not UTF-8."""
     for name, value in options.items():
         for text in value if isinstance(value, list | tuple) else [value]:
             if isinstance(text, str) and not _is_text(text):
@@ -161,11 +153,7 @@ def refuse_unreadable_text(options: dict[str, Any]) -> None:
 
 
 def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
-    """Return the row of this name.
-
-    Raises:
-        CommandError: there is no such row; the error lists the names, or shows with `hint` how to add the first row.
-    """
+    """Return the row of this name. CommandError: none; it lists the names, or shows with `hint` how to add a row."""
     found = rows.filter(name=name).first()
     if found is None:
         known = ", ".join(rows.order_by("name").values_list("name", flat=True))
@@ -175,11 +163,7 @@ def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
 
 
 def find_dlq(name: str) -> DeadLetterQueue:
-    """Return the DLQ of this name.
-
-    Raises:
-        CommandError: there is no such DLQ.
-    """
+    """Return the DLQ of this name. CommandError: there is no such DLQ."""
     hint = "manage.py add_dlq NAME --url URL --confirm"
     return find_named(DeadLetterQueue.objects.all(), name, kind="DLQ", hint=hint)
 

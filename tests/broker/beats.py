@@ -50,12 +50,10 @@ class Schedule:
         self.ticks_url = self.sqs.make_queue("ticks")
 
     def migrate(self) -> None:
-        """Make the tables."""
         command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
         subprocess.run(command, env=self.environment(), cwd=SOURCES, check=True)
 
     def environment(self) -> dict[str, str]:
-        """The surroundings of a beat."""
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CELERY_"))},
             **self.sqs.environment,
@@ -65,13 +63,11 @@ class Schedule:
         }
 
     def runs(self) -> int:
-        """How many ticks were claimed."""
         with psycopg.connect(self.database_url) as connection:
             row = connection.execute("SELECT sum(total_run_count) FROM django_celery_beat_periodictask").fetchone()
         return int(row[0] or 0) if row else 0
 
     def sends(self) -> int:
-        """How many ticks SQS was sent."""
         return len(self.sqs.calls(action="SendMessage", queue="ticks"))
 
     def end(self) -> None:
@@ -82,7 +78,6 @@ class Schedule:
 
     @contextmanager
     def beat(self, name: str) -> Iterator[Beat]:
-        """A beat that runs inside the block."""
         beat = Beat(schedule=self, log=self.folder / f"{name}.log")
         try:
             yield beat
@@ -94,8 +89,6 @@ class Schedule:
 
 @dataclass(slots=True, kw_only=True)
 class Beat:
-    """A running beat."""
-
     schedule: Schedule
     log: Path
     process: subprocess.Popen[bytes] = field(init=False)
@@ -111,15 +104,12 @@ class Beat:
             )
 
     def says(self, words: str) -> bool:
-        """Whether it has logged these words."""
         return words in self.log.read_text(encoding="utf-8")
 
     def kill(self) -> None:
-        """Kill it without warning."""
         self.process.kill()
         self.process.wait(timeout=10)
 
     def stop(self) -> int:
-        """Tell it to end: its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=10)

@@ -20,8 +20,6 @@ URL = f"https://sqs.us-east-1.amazonaws.com/000000000000/{QUEUE}"
 
 @dataclass(eq=False)
 class Timer:
-    """Something planned on the bench's event loop."""
-
     delay: float
     act: KombuValue
     arguments: tuple[KombuValue, ...]
@@ -45,11 +43,9 @@ class Loop:
         return self.timers[-1]
 
     def planned(self) -> list[tuple[float, str]]:
-        """What is to happen, and in how many seconds."""
         return [(timer.delay, timer.act.__name__) for timer in self.timers if not timer.cancelled]
 
     def happen(self, name: str) -> None:
-        """Let the oldest planned act of that name happen."""
         timer = next(timer for timer in self.timers if timer.act.__name__ == name and not timer.cancelled)
         self.timers.remove(timer)
         timer.act(*timer.arguments)
@@ -85,14 +81,11 @@ class Wire:
         self.waiting.append(callback)
 
     def answer(self, outcome: object, *, number: int = 0) -> None:
-        """End a receive that waits."""
         self.waiting.pop(number)(outcome)
 
 
 @dataclass
 class Bench:
-    """The channel and all that surrounds it."""
-
     channel: Channel
     loop: Loop
     sqs: Sqs
@@ -105,7 +98,6 @@ class Bench:
         self.loop.happen("_schedule_queue")
 
     def free_slots(self) -> int:
-        """How many more messages the channel would take."""
         return self.channel.qos.can_consume_max_estimate()
 
 
@@ -132,7 +124,6 @@ def bench() -> Iterator[Bench]:
 
 
 def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -> dict[str, KombuValue]:
-    """A message as SQS hands it out and Celery wrote it."""
     envelope = {
         "body": base64.b64encode(b"[[], {}, {}]").decode(),
         "content-type": "application/json",
@@ -149,7 +140,6 @@ def message(number: int, *, routing_key: str = QUEUE, body: str | None = None) -
 
 
 def refusal(code: str, status: int = 403) -> ClientError:
-    """An error of SQS."""
     return ClientError(
         {"Error": {"Code": code, "Message": "a secret"}, "ResponseMetadata": {"HTTPStatusCode": status}},  # type: ignore[typeddict-item]  # botocore fills in the rest
         "Any",

@@ -51,7 +51,6 @@ class LocalSqs(Sandbox):
 
     @property
     def client(self) -> SQSClient:
-        """A client of the test's own."""
         return boto3.client(
             "sqs",
             endpoint_url=self.url,
@@ -62,15 +61,12 @@ class LocalSqs(Sandbox):
         )
 
     def make_queue(self, name: str, **attributes: str) -> str:
-        """A new queue's URL."""
         return self.client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]  # any attribute
 
     def visible(self, url: str) -> int:
-        """How many messages a receive could bring now."""
         return self._count(url, "ApproximateNumberOfMessages")
 
     def in_flight(self, url: str) -> int:
-        """How many messages somebody has received and not settled."""
         return self._count(url, "ApproximateNumberOfMessagesNotVisible")
 
     def _count(
@@ -85,9 +81,7 @@ class LocalSqs(Sandbox):
             super().plan(*faults)
 
     def fired(self) -> list[int]:
-        """How often each planned fault has struck."""
         return [fault["fired"] for fault in self.faults()]
 
     def asked(self, queue: str) -> set[str]:
-        """The actions that anybody has asked of one queue so far."""
         return {call["action"] for call in self.calls(queue=queue)}

@@ -8,15 +8,14 @@ import pytest
 from kombu import Connection, Consumer, Message, Queue
 
 from tests.broker.local_sqs import LocalSqs
+from tests.broker.test_workers_against_faults import FAULTS as FAULTS_OF_WORKERS
 from tests.broker.workers import IMPATIENT
 from tests.conditions import eventually
 
 FAULTS = {
-    "throttling": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 3},
-    "throttling by KMS": {"kind": "error", "status": 400, "code": "KMS.ThrottlingException", "times": 1},
-    "an internal error": {"kind": "error", "status": 500, "code": "InternalError", "times": 1},
-    "a dropped connection": {"kind": "drop", "times": 1},
-    "a receive that hangs": {"kind": "hang", "times": 1},
+    name: fault | {"times": 3 if name == "throttling" else 1}
+    for name, fault in FAULTS_OF_WORKERS.items()
+    if name in {"throttling", "throttling by KMS", "an internal error", "a dropped connection", "a receive that hangs"}
 }
 
 

@@ -46,14 +46,17 @@ def test_calls_are_bounded_and_a_receive_may_last_past_its_long_poll() -> None:
         assert _waits(channel._new_release_client(channel.sqs(QUEUE))) == (5, 5, 1)
 
 
-def test_the_clients_options_can_be_changed_by_kombus_own_setting() -> None:
-    with _channel(**{"client-config": {"read_timeout": 7}}) as channel:
-        assert _waits(channel.sqs(QUEUE)) == (3, 7, 2)
-
-
-def test_patience_changes_the_waits_of_calls() -> None:
-    with _channel(timeouts={"connect": 1, "call_read": 2, "call_attempts": 4}) as channel:
-        assert _waits(channel.sqs(QUEUE)) == (1, 2, 4)
+@pytest.mark.parametrize(
+    ("options", "waits"),
+    [
+        ({"client-config": {"read_timeout": 7}}, (3, 7, 2)),
+        ({"timeouts": {"connect": 1, "call_read": 2, "call_attempts": 4}}, (1, 2, 4)),
+    ],
+    ids=["kombu's own setting", "ours"],
+)
+def test_the_waits_of_calls_can_be_changed(options: dict[str, KombuValue], waits: tuple[float, float, int]) -> None:
+    with _channel(**options) as channel:
+        assert _waits(channel.sqs(QUEUE)) == waits
 
 
 def test_endpoint_region_and_credentials_come_from_awss_own_variables() -> None:

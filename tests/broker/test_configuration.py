@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from celery import Celery
 from celery.app.defaults import DEFAULTS
@@ -42,17 +44,15 @@ def test_a_queue_that_is_not_declared_is_an_error() -> None:
         app.amqp.queues["redrive-replya"]
 
 
-def test_the_default_queue_must_have_a_url() -> None:
-    with pytest.raises(BrokerIsMisconfigured, match="redrive-control has no URL"):
-        celery_settings(queue_urls={"other": "https://example.com/other"}, region="eu-west-1")
-
-
-def test_a_fifo_queue_is_refused() -> None:
-    with pytest.raises(BrokerIsMisconfigured, match=r"control\.fifo"):
-        celery_settings(queue_urls={"redrive-control": "https://example.com/0/control.fifo"}, region="eu-west-1")
-
-
-@pytest.mark.parametrize("seconds", [0, 21])
-def test_a_long_poll_that_sqs_does_not_take_is_refused(seconds: int) -> None:
-    with pytest.raises(BrokerIsMisconfigured, match=f"long poll of {seconds} s"):
-        celery_settings(queue_urls=URLS, region="eu-west-1", long_poll_seconds=seconds)
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"queue_urls": {"other": "https://example.com/other"}}, "redrive-control has no URL"),
+        ({"queue_urls": {"redrive-control": "https://example.com/0/control.fifo"}}, r"control\.fifo"),
+        ({"long_poll_seconds": 0}, "long poll of 0 s"),
+        ({"long_poll_seconds": 21}, "long poll of 21 s"),
+    ],
+)
+def test_queues_and_waits_that_sqs_cannot_serve_are_refused(changed: dict[str, Any], why: str) -> None:
+    with pytest.raises(BrokerIsMisconfigured, match=why):
+        celery_settings(**{"queue_urls": URLS, "region": "eu-west-1", **changed})

@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from botocore.exceptions import ClientError, NoCredentialsError
+from botocore.exceptions import NoCredentialsError
 
 from redrive_service.broker.failure import ReceiveFailure
+from tests.broker.benches import refusal
 
 
 @dataclass
@@ -51,14 +52,14 @@ def test_a_connection_that_failed_is_told_by_curls_number() -> None:
     assert failure == ReceiveFailure(status=599, code="curl-28")
 
 
-def test_an_error_of_sqs_is_told_by_its_status_and_code() -> None:
-    error = ClientError(
-        {"Error": {"Code": "RequestThrottled", "Message": "m"}, "ResponseMetadata": {"HTTPStatusCode": 403}},  # type: ignore[typeddict-item]  # botocore fills in the rest
-        "ReceiveMessage",
-    )
-    assert ReceiveFailure.from_exception(error) == ReceiveFailure(status=403, code="RequestThrottled")
-
-
-@pytest.mark.parametrize("error", [NoCredentialsError(), ValueError("a payload")], ids=["no credentials", "any other"])
-def test_another_exception_is_told_by_its_class_alone(error: Exception) -> None:
-    assert ReceiveFailure.from_exception(error) == ReceiveFailure(status=599, code=type(error).__name__)
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (refusal("RequestThrottled"), (403, "RequestThrottled")),
+        (NoCredentialsError(), (599, "NoCredentialsError")),
+        (ValueError("a payload"), (599, "ValueError")),
+    ],
+    ids=["of SQS", "no credentials", "any other"],
+)
+def test_an_exception_is_told_by_its_code_or_its_class_alone(error: Exception, told: tuple[int, str]) -> None:
+    assert ReceiveFailure.from_exception(error) == ReceiveFailure(status=told[0], code=told[1])

@@ -75,15 +75,6 @@ def test_what_a_killed_worker_held_is_done_by_the_next(sqs: LocalSqs, tmp_path: 
         eventually(lambda: (sqs.visible(worker.url), sqs.in_flight(worker.url)) == (0, 0), within=10)
 
 
-@pytest.mark.soak
-def test_a_task_nobody_knows_is_left_to_sqs_and_the_worker_goes_on(sqs: LocalSqs, tmp_path: Path) -> None:
-    with Worker(sqs=sqs, folder=tmp_path, name="unknowing", pool="threads", visibility=600) as worker:
-        worker.send("tiny.unknown")
-        worker.consumes(within=START)
-        eventually(worker.has_settled_all_it_did, within=10)
-        eventually(lambda: sqs.in_flight(worker.url) == 1, within=10)  # received, not done, not deleted
-
-
 FOREIGN = {
     "text": SECRET,
     "json": json.dumps({"card": SECRET}),

@@ -26,12 +26,6 @@ def _polls_after(seconds: float) -> list[tuple[float, str]]:
     return [(seconds, "_schedule_queue")]
 
 
-def test_a_failure_is_followed_by_a_poll_after_a_pause(on_bench: Bench) -> None:
-    on_bench.consume()
-    on_bench.wire.answer(THROTTLED)
-    assert on_bench.loop.planned() == _polls_after(0.5)
-
-
 def test_pauses_grow_with_failures_in_a_row_and_begin_anew_after_an_answer(on_bench: Bench) -> None:
     on_bench.consume()
     pauses = []
@@ -40,13 +34,6 @@ def test_pauses_grow_with_failures_in_a_row_and_begin_anew_after_an_answer(on_be
         pauses += [delay for delay, _ in on_bench.loop.planned()]
         on_bench.loop.happen("_schedule_queue")
     assert pauses == [0.5, 1, 2, 4, 8, 10, 0.1, 0.5]
-
-
-def test_messages_are_followed_by_a_poll_at_once(on_bench: Bench) -> None:
-    on_bench.consume()
-    on_bench.wire.answer({"Messages": [message(1)]})
-    assert on_bench.loop.planned() == _polls_after(0)
-    assert [each.delivery_tag for each in on_bench.received] == ["receipt-1"]
 
 
 def test_a_receive_that_cannot_even_be_sent_is_a_failure(on_bench: Bench) -> None:

@@ -17,34 +17,31 @@ ERRORS = [refusal("AccessDenied"), refusal("ServiceUnavailable", 503), ReadTimeo
 
 @pytest.fixture
 def on_bench() -> Iterator[Bench]:
-    """A channel that has received one message."""
     with bench() as made:
         made.consume()
         made.wire.answer({"Messages": [message(1)]})
         yield made
 
 
-def test_what_is_done_is_deleted(on_bench: Bench) -> None:
-    on_bench.received[0].ack()
-    assert on_bench.sqs.calls == [("delete_message", ADDRESS)]
-    assert on_bench.free_slots() == 3
-
-
-def test_what_is_rejected_is_left_alone_whether_or_not_its_queue_has_a_redrive_policy(on_bench: Bench) -> None:
-    on_bench.received[0].reject()
-    assert on_bench.sqs.calls == []
+@pytest.mark.parametrize(
+    ("end", "calls"),
+    [
+        ("ack", [("delete_message", ADDRESS)]),
+        ("reject", []),  # whether or not its queue has a redrive policy
+        ("requeue", [("change_message_visibility", {**ADDRESS, "VisibilityTimeout": 20})]),
+    ],
+)
+def test_what_is_done_is_deleted_and_what_is_refused_is_left_to_sqs(
+    on_bench: Bench, end: str, calls: list[object]
+) -> None:
+    getattr(on_bench.received[0], end)()
+    assert on_bench.sqs.calls == calls
     assert on_bench.free_slots() == 3
 
 
 def test_kombu_itself_deletes_what_is_rejected(on_bench: Bench) -> None:
     SQS.Channel.basic_reject(on_bench.channel, "receipt-1")
     assert [action for action, _ in on_bench.sqs.calls] == ["get_queue_attributes", "delete_message"]
-
-
-def test_what_is_to_be_tried_again_reappears_after_one_long_poll(on_bench: Bench) -> None:
-    on_bench.received[0].requeue()
-    assert on_bench.sqs.calls == [("change_message_visibility", {**ADDRESS, "VisibilityTimeout": 20})]
-    assert on_bench.free_slots() == 3
 
 
 def test_what_was_not_begun_reappears_at_once_when_the_worker_stops(on_bench: Bench) -> None:

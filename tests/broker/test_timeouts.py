@@ -7,22 +7,14 @@ import pytest
 from redrive_service.broker.timeouts import PatienceIsMistaken, Timeouts
 
 
+@pytest.mark.parametrize("options", [{"conect": 1}, {"connect": 0}, {"receive_margin": -1}])
+def test_a_wait_that_cannot_be_kept_is_refused_by_name_and_others_change_no_other(options: dict[str, float]) -> None:
+    assert Timeouts.of({"connect": 1.5}) == Timeouts(connect=1.5)
+    with pytest.raises(PatienceIsMistaken, match=next(iter(options))):
+        Timeouts.of(options)
+
+
 def test_pauses_double_from_the_first_to_the_longest_and_stay_there() -> None:
     timeouts = Timeouts(first_pause=0.5, longest_pause=10)
     pauses = [timeouts.pause(failures_in_a_row=row) for row in (1, 2, 3, 4, 5, 6, 12, 10_000)]
     assert pauses == [0.5, 1, 2, 4, 8, 10, 10, 10]
-
-
-def test_a_receive_is_given_longer_than_its_long_poll_and_taken_for_lost_later_still() -> None:
-    timeouts = Timeouts()
-    assert [timeouts.receive(long_poll=20), timeouts.overdue(long_poll=20)] == [30, 35]
-
-
-def test_options_change_the_waits_they_name_and_no_other() -> None:
-    assert Timeouts.of({"connect": 1.5}) == Timeouts(connect=1.5)
-
-
-@pytest.mark.parametrize("options", [{"conect": 1}, {"connect": 0}, {"receive_margin": -1}])
-def test_a_wait_that_cannot_be_kept_is_refused_by_name(options: dict[str, float]) -> None:
-    with pytest.raises(PatienceIsMistaken, match=next(iter(options))):
-        Timeouts.of(options)

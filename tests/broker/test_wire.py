@@ -15,8 +15,6 @@ from redrive_service.broker.wire import ContainedSqsConnection
 
 
 class Curl:
-    """Remembers the options it was given."""
-
     def __init__(self) -> None:
         self.options: dict[int, object] = {}
 
@@ -63,15 +61,18 @@ def test_an_answer_with_messages_is_a_dict(connection: ContainedSqsConnection) -
     assert outcome["Messages"] == [{"MessageId": "m"}]
 
 
-@pytest.mark.parametrize("status", [301, 400, 403, 404, 408, 429, 500, 502, 503, 504])
-def test_an_answer_that_is_no_success_is_a_failure(connection: ContainedSqsConnection, status: int) -> None:
-    outcome = _outcome(connection, _answer(status, b'{"__type": "com.amazonaws.sqs#Code"}'))
-    assert outcome == ReceiveFailure(status=status, code="Code")
+ERROR = b'{"__type": "com.amazonaws.sqs#Code"}'
 
 
-def test_no_answer_is_a_failure(connection: ContainedSqsConnection) -> None:
-    assert _outcome(connection, _answer(599, b"", errno=28)) == ReceiveFailure(status=599, code="curl-28")
-
-
-def test_a_success_that_cannot_be_read_is_a_failure(connection: ContainedSqsConnection) -> None:
-    assert _outcome(connection, _answer(200, b"\xff\xfe")) == ReceiveFailure(status=599, code="UnicodeDecodeError")
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        *((_answer(status, ERROR), (status, "Code")) for status in (301, 400, 403, 404, 408, 429, 500, 502, 503, 504)),
+        (_answer(599, b"", errno=28), (599, "curl-28")),
+        (_answer(200, b"\xff\xfe"), (599, "UnicodeDecodeError")),
+    ],
+)
+def test_any_other_answer_or_none_is_a_failure(
+    connection: ContainedSqsConnection, answer: KombuValue, failure: tuple[int, str]
+) -> None:
+    assert _outcome(connection, answer) == ReceiveFailure(status=failure[0], code=failure[1])

@@ -28,25 +28,15 @@ FAULTS = {
     "a dropped connection": {"kind": "drop", "times": 3},  # once, and curl itself tries again
     "a receive that hangs": {"kind": "hang", "times": 1},
     "twelve errors in a row": {"kind": "error", "status": 403, "code": "RequestThrottled", "times": 12},
-}
+    "a delete that is denied": {
+        "kind": "error", "action": "DeleteMessage", "status": 403, "code": "AccessDenied", "times": 1,
+    },
+}  # fmt: skip
 #: One of each kind; the soak has them all.
-QUICK = {"an internal error", "expired credentials", "a dropped connection", "a receive that hangs"}
-
-
-@pytest.fixture(scope="module")
-def patient_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A worker with production's waits whose receive hangs from the start."""
-    with (
-        LocalSqs() as sqs,
-        Worker(
-            sqs=sqs, folder=tmp_path_factory.mktemp("patient"), name="redrive-capture", long_poll=20, timeouts={}
-        ) as worker,
-    ):
-        worker.consumes(within=START)
-        sqs.plan({"kind": "hang", "action": "ReceiveMessage", "times": 1})
-        worker.send("tiny.mark", "ends the long poll under way")
-        eventually(lambda: sqs.fired() == [1], within=30)
-        yield worker
+QUICK = {
+    "an internal error", "expired credentials", "a dropped connection", "a receive that hangs",
+    "a delete that is denied",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -64,27 +54,12 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
 def test_the_same_worker_consumes_again_after(fault: dict[str, object], workers: list[Worker]) -> None:
     for worker in workers:
         worker.consumes(within=START)
-    workers[0].sqs.plan(*({**fault, "action": "ReceiveMessage", "queue": worker.name} for worker in workers))
+    workers[0].sqs.plan(*({"action": "ReceiveMessage", **fault, "queue": worker.name} for worker in workers))
+    for worker in workers:
+        worker.consumes(within=RECOVERED)
     eventually(lambda: workers[0].sqs.fired() == [fault["times"]] * len(workers), within=RECOVERED)
     for worker in workers:
         worker.consumes(within=RECOVERED)
-
-
-def test_the_same_worker_consumes_again_after_its_deletes_were_denied(workers: list[Worker]) -> None:
-    denied = {"kind": "error", "action": "DeleteMessage", "status": 403, "code": "AccessDenied", "times": 1}
-    for worker in workers:
-        worker.consumes(within=START)
-    workers[0].sqs.plan(*({**denied, "queue": worker.name} for worker in workers))
-    for worker in workers:
-        worker.consumes(within=RECOVERED)
-    eventually(lambda: workers[0].sqs.fired() == [1] * len(workers), within=RECOVERED)
-    for worker in workers:
-        worker.consumes(within=RECOVERED)
-
-
-@pytest.mark.soak
-def test_a_worker_with_productions_waits_consumes_again_after_a_receive_that_hangs(patient_worker: Worker) -> None:
-    patient_worker.consumes(within=RECOVERED)
 
 
 def test_productions_waits_add_up_to_less_than_was_promised() -> None:

@@ -37,13 +37,11 @@ def _leave(mark: str) -> None:
 
 @app.task(name="tiny.mark")
 def mark(word: str) -> None:
-    """Leave a word where the test looks."""
     _leave(word)
 
 
 @app.task(name="tiny.linger")
 def linger(word: str, seconds: float) -> None:
-    """Leave a word, take one's time, and say that it is over."""
     _leave(f"{word} begun")
     time.sleep(seconds)
     _leave(f"{word} ended")

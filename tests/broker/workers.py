@@ -54,7 +54,6 @@ class Worker:
         self.sender.close()
 
     def start(self) -> None:
-        """Start the process. It consumes some seconds later."""
         options = ["--pool", self.pool, "--concurrency", "1", "--queues", self.name]
         options += ["--prefetch-multiplier", str(self.prefetch)]
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
@@ -82,34 +81,27 @@ class Worker:
 
     @property
     def log(self) -> Path:
-        """Where the worker writes."""
         return self.folder / f"{self.name}.log"
 
     @property
     def marks_file(self) -> Path:
-        """Where its tasks write."""
         return self.folder / f"{self.name}.marks"
 
     def marks(self) -> list[str]:
-        """What its tasks have left so far."""
         return self.marks_file.read_text(encoding="utf-8").splitlines() if self.marks_file.exists() else []
 
     def alive(self) -> bool:
-        """Whether the process that was started still runs."""
         return self.process.poll() is None
 
     def has_settled_all_it_did(self) -> bool:
-        """Whether every task it has done was deleted."""
         calls = self.sqs.calls(action="DeleteMessage", queue=self.name)
         deleted = [entry for call in calls for entry in call["deleted"] if entry["took_effect"]]
         return len(deleted) == len(self.marks())
 
     def polls(self) -> int:
-        """How often anybody has asked for its messages."""
         return len(self.sqs.calls(action="ReceiveMessage", queue=self.name))
 
     def send(self, task: str, *args: object) -> None:
-        """Send it a task."""
         self.sender.send_task(task, args=args, queue=self.name)
 
     def consumes(self, *, within: float) -> None:

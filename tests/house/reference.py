@@ -30,7 +30,6 @@ _WITHOUT_PARAGRAPHS: Final = re.compile(r"\s+")
 
 
 def page() -> str:
-    """Return the page as the code wants it."""
     return "\n".join([_HEAD, "## Commands\n", *_commands(), "## Settings\n", *_settings()])
 
 
@@ -110,7 +109,6 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    """Write the page, or check it."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     django.setup()
     wanted = page()

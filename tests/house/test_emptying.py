@@ -16,7 +16,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def rows() -> dict[str, int]:
-    """How many each table has, of those that have any."""
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(f"SELECT '{name}', count(*) FROM \"{name}\"" for name in tables))

@@ -48,17 +48,10 @@ def test_no_secret_is_shown_with_what_holds_it() -> None:
     assert shown == []
 
 
-@pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "SECRET_KEY"])
-def test_a_refusal_does_not_repeat_the_secret(name: str) -> None:
-    with pytest.raises(EnvironmentIsIncomplete) as caught:
-        read({**COMPLETE, name: "hunter2://:hunter2@x"})
-
-    assert "hunter2" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        *((name, "hunter2://:hunter2@x") for name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY")),
         ("REDRIVE_OUTBOUND_HOSTS", "status.example.com, postgres://hunter2:hunter2@db/redrive"),
         ("REDRIVE_OUTBOUND_HOSTS", "whsec_hunter2="),
         ("ALLOWED_HOSTS", "whsec_hunter2="),
@@ -67,10 +60,10 @@ def test_a_refusal_does_not_repeat_the_secret(name: str) -> None:
         ("REDIS_URL", "redis://:hunter2@cache/99999999999999999999"),
     ],
 )
-def test_a_secret_in_the_wrong_place_is_not_repeated(name: str, value: str) -> None:
-    (problem,) = problems({**COMPLETE, name: value})
-
-    assert "hunter2" not in problem
+def test_a_secret_is_not_repeated_wherever_it_is_in_the_wrong_place(name: str, value: str) -> None:
+    with pytest.raises(EnvironmentIsIncomplete) as caught:
+        read({**COMPLETE, name: value})
+    assert "hunter2" not in str(caught.value)
 
 
 def test_secrets_are_read_with_commas_or_line_breaks_between_them_and_shown_to_nobody() -> None:

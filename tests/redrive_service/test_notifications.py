@@ -6,7 +6,6 @@ import pytest
 
 from redrive_service.environment import Environment, EnvironmentIsIncomplete, read
 from reprocessing import conf
-from reprocessing.domain.errors import InvalidSettings
 from tests.redrive_service.test_environment import COMPLETE
 
 URL = "mailto://user:hunter2@example.com"
@@ -54,23 +53,3 @@ def test_thresholds_are_read() -> None:
     found = surroundings(REDRIVE_ALERT_PARKED_COUNT="5", REDRIVE_ALERT_PARKED_AGE="7200")
     thresholds = conf.read_settings(found.alerts).thresholds
     assert (thresholds.parked_count, thresholds.parked_age.total_seconds()) == (5, 7_200)
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"DESTINATIONS": {"ops": "syslog://hunter2"}}, "DESTINATIONS: ops: its schema is not allowed"),
-        ({"DESTINATIONS": {"Ops!": URL}}, "DESTINATIONS has 'Ops!'; a name is lower case"),
-        ({"DESTINATIONS": [URL]}, "DESTINATIONS must be a mapping of names to URLs"),
-        ({"PUBLIC_URL": "ftp://x"}, "PUBLIC_URL is 'ftp://x'; it must be a URL without a path"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(given: dict[str, object], why: str) -> None:
-    with pytest.raises(InvalidSettings) as refused:
-        conf.read_settings(given)
-    assert why in str(refused.value)
-    assert "hunter2" not in str(refused.value)
-
-
-def test_the_settings_show_no_url() -> None:
-    assert "hunter2" not in repr(conf.read_settings({"DESTINATIONS": {"ops": URL}}))

@@ -31,8 +31,6 @@ pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True)]
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """A web server that runs, and where it listens."""
-
     process: subprocess.Popen[bytes]
     pages: int
     health: int
@@ -62,7 +60,6 @@ def web(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iter
 
 
 def ask(port: int, path: str, *, within: float = PATIENCE) -> int:
-    """The status of the answer."""
     asked = http.client.HTTPConnection("127.0.0.1", port, timeout=within)
     try:
         asked.request("GET", path)
@@ -87,7 +84,6 @@ A_REPORT = (
 
 
 def hold(stack: ExitStack, port: int, count: int, sent: bytes) -> list[socket.socket]:
-    """So many connections that have sent this, and stay open."""
     held = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)) for _ in range(count)]
     for one in held:
         one.sendall(sent)
@@ -106,16 +102,12 @@ def test_pages_and_health_answer_while_slow_connections_are_held(web: Web, count
 
 
 def test_pages_answer_while_answers_are_not_read(web: Web) -> None:
-    def page_that_nobody_reads() -> socket.socket:
-        asked = socket.socket()
-        asked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)  # before it connects: that is what it offers
-        asked.connect(("127.0.0.1", web.pages))
-        asked.sendall(b"GET /static/admin/js/vendor/xregexp/xregexp.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
-        return asked
-
     with ExitStack() as stack:
         for _ in range(50):
-            stack.enter_context(page_that_nobody_reads())
+            asked = stack.enter_context(socket.socket())
+            asked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)  # before it connects: that is what it offers
+            asked.connect(("127.0.0.1", web.pages))
+            asked.sendall(b"GET /static/admin/js/vendor/xregexp/xregexp.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
 
         assert ask(web.pages, "/admin/login/") == 200
 
@@ -176,7 +168,6 @@ A_CHECK = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 @pytest.fixture
 def listener() -> server.Server:
-    """One that listens, and does not run yet."""
     return server.Server(server.HealthApplication(), server.Address("127.0.0.1", 0), threads=1)
 
 
@@ -236,10 +227,9 @@ def test_an_address_that_is_taken_is_told_in_a_sentence() -> None:
 
 @pytest.mark.parametrize("began_with", [HALF_A_HEADER, HALF_A_BODY], ids=["header", "body"])
 def test_a_connection_whose_request_does_not_become_whole_is_closed(
-    monkeypatch: pytest.MonkeyPatch, began_with: bytes
+    monkeypatch: pytest.MonkeyPatch, listener: server.Server, began_with: bytes
 ) -> None:
     monkeypatch.setattr(server, "_TO_ARRIVE", 0.5)
-    listener = server.Server(server.HealthApplication(), server.Address("127.0.0.1", 0), threads=1)
     running = threading.Thread(target=listener.run)
     running.start()
     try:

@@ -32,7 +32,6 @@ def stock() -> Stock:
 
 @pytest.fixture
 def token(stock: Stock) -> str:
-    """Of a reporter that may speak of the letter."""
     return str(reporters.save_reporter("shop", [stock.target], anew=False, by="ann", reason="a test").token)
 
 
@@ -88,14 +87,6 @@ def test_a_token_that_was_revoked_or_replaced_is_heard_no_more(stock: Stock, tok
     assert post(reports(DELIVERED), other).status_code == 200
 
 
-def test_a_reporter_of_another_target_is_refused(stock: Stock) -> None:
-    foreign = reporters.save_reporter("other", [Stock().target], anew=False, by="ann", reason="a test").token
-    named = [DELIVERED, {"redrive_id": f"{stock.letter.public_id}:1", "verdict": "delivered"}]
-    answer = post(reports(*named), foreign).json()
-    assert (answer["accepted"], [one["index"] for one in answer["refused"]]) == (0, [0, 1])
-    assert (Letter.objects.get(pk=stock.letter.pk).state, Report.objects.count()) == ("awaiting", 0)
-
-
 @pytest.mark.parametrize(
     ("body", "status", "why"),
     [
@@ -122,11 +113,16 @@ def test_a_body_that_is_no_list_of_reports_is_refused(
     assert (answer.status_code, answer.json()["error"].startswith(why)) == (status, True)
 
 
-def test_other_methods_and_forms_are_refused(stock: Stock, token: str) -> None:
-    got = Client().get("/reports", headers={"Authorization": f"Bearer {token}"})
+def test_other_methods_and_forms_and_calls_without_a_length_are_refused(stock: Stock, token: str) -> None:
+    told = {"Authorization": f"Bearer {token}"}
+    got = Client().get("/reports", headers=told)
     assert (got.status_code, got.headers["Allow"], got.json()) == (405, "POST", {"error": "Send reports with POST."})
     assert post(reports(DELIVERED), token, content_type="text/plain").status_code == 415
     assert post(reports(DELIVERED), token, **{"Content-Encoding": "gzip"}).status_code == 415
+    chunked = {**told, "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+    answer = Client().generic("POST", "/reports", headers=chunked)
+    why = "The request has no Content-Length. Send it; chunked requests are not read."
+    assert (answer.status_code, answer.json()) == (411, {"error": why})
 
 
 def test_half_a_character_in_one_report_costs_no_other(stock: Stock, token: str) -> None:
@@ -136,13 +132,6 @@ def test_half_a_character_in_one_report_costs_no_other(stock: Stock, token: str)
     }  # fmt: skip
     assert Report.objects.get(verdict="retrying").message == "half of \ufffd"
     assert Letter.objects.get().state == "delivered"
-
-
-def test_a_call_that_does_not_say_its_length_is_refused(stock: Stock, token: str) -> None:
-    told = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
-    answer = Client().generic("POST", "/reports", headers=told)
-    why = "The request has no Content-Length. Send it; chunked requests are not read."
-    assert (answer.status_code, answer.json()) == (411, {"error": why})
 
 
 def test_nothing_of_what_was_said_is_logged(stock: Stock, token: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,7 +22,6 @@ from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
 from reprocessing.pipeline.replay import replay_slice
 from reprocessing.pipeline.runs import drain, feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
-from reprocessing.store.dlqs import schedule
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rule_changes
@@ -39,7 +38,6 @@ __all__ = ["post"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 AUTOMATIC: dict[str, Any] = {"mode": "automatic", "ordering_key": "attribute:key"}
-STOPPED: dict[str, Any] = {"stopped_at": "2026-01-01T00:00Z", "stopped_by": "anna", "stop_reason": "broken"}
 DAY, MINUTE, TICK = 86_400, 60, 2
 REDRIVE: dict[str, Any] = {"COUNT_LAG": 0, "LONG_POLL": 0}
 
@@ -65,22 +63,25 @@ def _due_lanes(number: int, *, phase: str = "ready") -> Stock:
 
 def _buried(*letters: str, **fields: object) -> Workbench:
     """An automatic dlq with letters named key and number, enlisted and due."""
-    bench = Workbench(fields={**AUTOMATIC, **fields})
-    for one in letters:
-        bench.bury(one, key=one[0])
+    bench = _filled(*letters, **fields)
     bench.capture()
     return bench
 
 
-def _daily(**fields: object) -> Workbench:
-    """An automatic dlq that has a turn a day, and the first one now."""
-    return Workbench(
-        fields={**AUTOMATIC, "interval": IntervalSchedule.objects.create(every=1, period="days"), **fields}
-    )
+def _filled(*letters: str, **fields: object) -> Workbench:
+    """An automatic dlq with letters that nobody has captured."""
+    bench = Workbench(fields={**AUTOMATIC, **fields})
+    for one in letters:
+        bench.bury(one, key=one[0])
+    return bench
+
+
+def _daily(*letters: str, **fields: object) -> Workbench:
+    """One that has a turn a day, and the first one now."""
+    return _filled(*letters, interval=IntervalSchedule.objects.create(every=1, period="days"), **fields)
 
 
 def _given_again(post: Post, clock: Clock, seconds: float) -> list[tuple[Any, ...]]:
-    """The turns that a tick gives so much later."""
     post.take()
     clock.advance(seconds)
     tasks.tick()
@@ -105,26 +106,18 @@ def test_a_restored_database_sends_nothing(post: Post, noticed_by: str) -> None:
     assert (_bodies(bench), restore_hold.current_hold() is not None) == ([], True)
 
 
-def test_a_tick_gives_due_dlqs_their_turn_once(post: Post, clock: Clock) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    tasks.tick()
-    tasks.tick()
-    assert post.of("poll_dlqs") == [([bench.dlq.pk],)]
+def test_a_tick_gives_so_many_due_dlqs_their_turn_and_each_of_them_once(
+    post: Post, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "DLQS_A_TICK", 1)
+    first, second = (_filled().dlq.pk for _ in range(2))
+    for _ in range(3):
+        tasks.tick()
+    assert post.of("poll_dlqs") == [([first],), ([second],)]
     assert {one.options["queue"] for one in post.take() if one.name == "poll_dlqs"} == {"redrive-capture"}
     clock.advance(MINUTE)
     tasks.tick()
-    assert post.of("poll_dlqs") == [([bench.dlq.pk],)]
-
-
-def test_a_tick_gives_so_many_dlqs_their_turn_and_the_next_one_the_others(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "DLQS_A_TICK", 2)
-    dlqs = [Stock().dlq.pk for _ in range(3)]
-    tasks.tick()
-    assert post.of("poll_dlqs") == [(dlqs[:2],)]
-    tasks.tick()
-    assert post.of("poll_dlqs") == [(dlqs[:2],), (dlqs[2:],)]
+    assert post.of("poll_dlqs") == [([first],)]
 
 
 def test_a_turn_that_could_not_be_handed_over_is_given_again_a_minute_later(
@@ -175,54 +168,46 @@ def test_a_look_ends_where_postgres_is_gone(post: Post, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("fields", [{}, {"mode": "manual"}, {"mode": "observe"}])
-@pytest.mark.parametrize("letters", [0, 1])
+@pytest.mark.parametrize("letters", [[], ["a"]])
 def test_a_turn_that_was_had_is_not_given_again_before_the_next(
-    letters: int, fields: dict[str, Any], post: Post, clock: Clock
+    letters: list[str], fields: dict[str, Any], post: Post, clock: Clock
 ) -> None:
-    bench = _daily(**fields)
-    for _ in range(letters):
-        bench.bury("letter", key="a")
+    bench = _daily(*letters, **fields)
     tasks.tick()
     post.work_off()
     before = len(asked(bench.dlq_url))
-    for _ in range(10):
-        assert _given_again(post, clock, MINUTE) == []
-        post.take()
+    assert [_given_again(post, clock, MINUTE) for _ in range(10)] == [[]] * 10
+    post.take()
     assert asked(bench.dlq_url)[before:] == []
     assert _given_again(post, clock, DAY) == [([bench.dlq.pk],)]
 
 
-@pytest.mark.parametrize("mode", ["automatic", "manual", "observe"])
-def test_a_capture_that_found_nothing_to_receive_was_the_turn(mode: str, post: Post, clock: Clock) -> None:
-    bench = _daily(mode=mode)
+@pytest.mark.parametrize(("mode", "letters"), [("automatic", []), ("manual", ["a"]), ("observe", ["a"])])
+def test_a_capture_that_found_nothing_that_it_may_receive_was_the_turn(
+    mode: str, letters: list[str], post: Post, clock: Clock
+) -> None:
+    bench = _daily(*letters, mode=mode)
     tasks.tick()
     tasks.capture(bench.dlq.pk)
+    assert "ReceiveMessage" not in asked(bench.dlq_url)
     assert _given_again(post, clock, DAY / 2) == []
 
 
-def test_a_look_that_sqs_doubles_asks_once(post: Post) -> None:
-    bench = _daily()
+def test_a_look_or_a_capture_that_sqs_doubles_asks_once(post: Post) -> None:
+    empty, full = _daily(), _daily("a")
     tasks.tick()
-    before = len(asked(bench.dlq_url))
-    tasks.poll_dlqs([bench.dlq.pk])
-    tasks.poll_dlqs([bench.dlq.pk])
-    assert asked(bench.dlq_url)[before:] == ["GetQueueAttributes"]
-
-
-def test_a_capture_that_sqs_doubles_is_one(post: Post) -> None:
-    bench = _daily()
-    bench.bury("letter", key="a")
-    tasks.tick()
-    post.take()
-    tasks.capture(bench.dlq.pk)
-    before = len(asked(bench.dlq_url))
-    tasks.capture(bench.dlq.pk)
-    assert asked(bench.dlq_url)[before:] == []
+    before = len(asked(empty.dlq_url))
+    for _ in range(2):
+        tasks.poll_dlqs([empty.dlq.pk])
+    assert asked(empty.dlq_url)[before:] == ["GetQueueAttributes"]
+    tasks.capture(full.dlq.pk)
+    before = len(asked(full.dlq_url))
+    tasks.capture(full.dlq.pk)
+    assert asked(full.dlq_url)[before:] == []
 
 
 def test_a_turn_whose_capture_is_lost_is_given_again_a_minute_later(post: Post, clock: Clock) -> None:
-    bench = _daily()
-    bench.bury("letter", key="a")
+    bench = _daily("a")
     tasks.tick()
     tasks.poll_dlqs([bench.dlq.pk])
     assert _given_again(post, clock, MINUTE) == [([bench.dlq.pk],)]
@@ -256,8 +241,7 @@ def test_nobody_else_is_given_a_turn_that_is_being_had(
 
 
 def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = _daily()
-    bench.bury("letter", key="a")
+    _daily("a")
     ends = [Captured(received=1), Captured(received=1), Captured(drained=True)]
     monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: feed_run.TurnResult(ends.pop(0)))
     tasks.tick()
@@ -266,10 +250,7 @@ def test_a_turn_goes_on_at_once_until_the_dlq_has_run_dry(post: Post, monkeypatc
 
 
 def test_a_look_at_many_dlqs_has_those_captured_that_hold_something(post: Post) -> None:
-    empty, full, manual = (Workbench(fields={**AUTOMATIC, "mode": mode}) for mode in ("automatic",) * 2 + ("manual",))
-    for bench in (full, manual):
-        bench.bury("letter", key="a")
-    gone = Workbench(fields=AUTOMATIC)
+    empty, full, manual, gone = _filled(), _filled("a"), _filled("a", mode="manual"), _filled()
     gone.sqs.delete_queue(QueueUrl=gone.dlq_url)
     tasks.poll_dlqs([gone.dlq.pk, empty.dlq.pk, full.dlq.pk, manual.dlq.pk, 0])
     assert (post.of("capture"), post.of("poll_dlqs")) == ([(full.dlq.pk,)], [])
@@ -284,50 +265,13 @@ def test_a_look_that_takes_long_leaves_the_others_to_another_one(post: Post, mon
     assert post.of("poll_dlqs") == [(dlqs[1:],)]
 
 
-def test_idle_dlqs_cost_what_the_status_says(post: Post) -> None:
-    dlqs = [Workbench(fields=AUTOMATIC) for _ in range(3)]
-    before = sum(len(asked(one.dlq_url)) for one in dlqs)
-    tasks.tick()
-    done = [one.name for one in post.work_off()]
-    assert done.count("poll_dlqs") == 1
-    assert sum(len(asked(one.dlq_url)) for one in dlqs) - before == 3
-    assert schedule.polls_per_second() == pytest.approx(3 / 60)
-
-
 def test_that_a_tick_arrived_is_the_pulse_of_the_control_queue(post: Post) -> None:
     tasks.tick()
     assert Heartbeat.is_recent(Heartbeat.ages("redrive-control").first(), within=timedelta(minutes=1))
 
 
-@pytest.mark.parametrize("fields", [{"mode": "manual"}, {"mode": "observe"}, {"mode": "automatic", **STOPPED}])
-def test_a_dlq_that_may_not_be_received_from_is_looked_at(fields: dict[str, Any], post: Post) -> None:
-    bench = Workbench(fields=fields)
-    bench.bury("letter")
-    tasks.tick()
-    post.work_off()
-    assert (set(asked(bench.dlq_url)) & {"ReceiveMessage", "DeleteMessage", "DeleteMessageBatch"}) == set()
-    assert DeadLetterQueue.objects.get().depth_visible == 1
-
-
-def test_the_turn_at_an_empty_dlq_costs_one_attribute_call(post: Post) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    before = len(asked(bench.dlq_url))
-    tasks.capture(bench.dlq.pk)
-    assert (asked(bench.dlq_url)[before:], post.messages) == (["GetQueueAttributes"], [])
-
-
-def test_a_tick_and_what_follows_it_bring_a_letter_back(post: Post) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    for body in ("a1", "a2", "b1"):
-        bench.bury(body, key=body[0])
-    for _ in range(2):  # the first one captures, the second tells of lanes
-        tasks.tick()
-        post.work_off()
-    assert (sorted(_bodies(bench)), bench.left()) == (["a1", "a2", "b1"], 0)
-
-
 def test_a_capture_enqueues_the_replay_of_the_messages_that_it_enlisted(post: Post) -> None:
-    bench = _daily(new_key_delay=0)
+    bench = Workbench(fields={**AUTOMATIC, "new_key_delay": 0})
     bench.bury("a1", key="a")
     bench.bury("b1", key="b")
     tasks.capture(bench.dlq.pk)
@@ -335,9 +279,8 @@ def test_a_capture_enqueues_the_replay_of_the_messages_that_it_enlisted(post: Po
 
 
 def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post: Post) -> None:
-    eager, patient = (Workbench(fields={**AUTOMATIC, "at_once": at_once}) for at_once in (True, False))
-    for bench in (eager, patient):
-        bench.bury("letter", key="a")
+    eager = _filled("a", at_once=True)
+    _filled("a", at_once=False)
     tasks.tick()
     post.work_off()
     tasks.tick()
@@ -347,53 +290,38 @@ def test_a_dlq_that_had_letters_has_its_next_turn_at_once_where_it_says_so(post:
     assert post.of("poll_dlqs") == []  # and no longer when there were none
 
 
-def test_a_capture_that_was_not_enough_is_followed_by_another(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    bench.bury("letter", key="a")
-    gathered = feed_run.TurnResult()
-    monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: gathered)
-    gathered.captured.received = 1
-    tasks.capture(bench.dlq.pk)
-    assert post.of("capture") == [(bench.dlq.pk,)]
-    post.take()
-    for end in ({"drained": True}, {"trouble": "why"}, {"busy": True}, {"received": 0}):
-        gathered.captured = Captured(**{"received": 1, **end})  # type: ignore[arg-type]
-        tasks.capture(bench.dlq.pk)
-    assert post.messages == []
-
-
-def test_a_capture_that_had_no_time_to_enlist_everything_is_followed_by_another(
-    post: Post, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("end", "left", "sent"),
+    [
+        ({}, None, True), ({"drained": True}, None, False), ({"trouble": "why"}, None, False),
+        ({"busy": True}, None, False), ({"received": 0}, None, False), ({"drained": True}, True, True),
+        ({"drained": True}, False, False),
+    ],
+)  # fmt: skip
+def test_a_capture_that_was_not_enough_is_followed_by_another(
+    post: Post, monkeypatch: pytest.MonkeyPatch, end: dict[str, Any], left: bool | None, sent: bool
 ) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    gathered = feed_run.TurnResult(Captured(drained=True))
+    bench = _filled("a")
+    enlisted = None if left is None else plan.EnlistResult(letters=1, left=left)
+    gathered = feed_run.TurnResult(Captured(**{"received": 1, **end}), enlisted=enlisted)
     monkeypatch.setattr(feed_run, "take_turn", lambda *_, **__: gathered)
-    for left, sent in ((True, [(bench.dlq.pk,)]), (False, [])):
-        gathered.enlisted = plan.EnlistResult(letters=1, left=left)
-        tasks.capture(bench.dlq.pk)
-        assert post.of("capture") == sent
-        post.take()
+    tasks.capture(bench.dlq.pk)
+    assert post.of("capture") == [(bench.dlq.pk,)] * sent
 
 
 @pytest.mark.parametrize("mode", ["automatic", "observe"])
 def test_trouble_with_a_dlq_is_noted_on_it_and_raises_nothing(
     mode: str, post: Post, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Workbench(fields={"mode": mode})
+    bench = _filled(mode=mode)
     bench.sqs.delete_queue(QueueUrl=bench.dlq_url)
     with caplog.at_level(logging.WARNING):
         tasks.capture(bench.dlq.pk)
+        tasks.capture(0)  # its dlq is gone
     trouble = DeadLetterQueue.objects.get().trouble
     assert bench.dlq_url.rsplit("/", 1)[-1] in trouble
-    assert [(one.getMessage(), one.exc_info) for one in caplog.records if one.name == "reprocessing.tasks"] == [
-        (trouble, None)
-    ]
-    assert post.messages == []
-
-
-def test_a_capture_of_a_dlq_that_is_gone_does_nothing(post: Post) -> None:
-    tasks.capture(0)
-    assert post.messages == []
+    told = [(one.getMessage(), one.exc_info) for one in caplog.records if one.name == "reprocessing.tasks"]
+    assert (told, post.messages) == ([(trouble, None)], [])
 
 
 def test_due_lanes_are_told_of_in_tasks_of_several(post: Post, brisk: Settings) -> None:
@@ -405,18 +333,6 @@ def test_due_lanes_are_told_of_in_tasks_of_several(post: Post, brisk: Settings) 
     assert sorted(post.hinted()) == sorted(Lane.objects.filter(phase="ready").values_list("pk", flat=True))
 
 
-def test_no_lane_is_told_of_twice_within_its_hint_s_lifetime(post: Post, clock: Clock, brisk: Settings) -> None:
-    brisk.REDRIVE = {**REDRIVE, "HINT_LIFE": 60, "HINT_LIFE_CAP": 60}
-    _due_lanes(3)
-    tasks.tick()
-    clock.advance(40)
-    tasks.tick()
-    assert len(post.hinted()) == 3
-    clock.advance(25)
-    tasks.tick()
-    assert len(post.hinted()) == 6
-
-
 def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) -> None:
     brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 2, "HINT_LIFE": 60, "HINT_LIFE_CAP": 60}
     _due_lanes(2 * 2 * tasks.SLOTS + 10)
@@ -425,15 +341,9 @@ def test_untaken_hints_are_twice_the_slots_at_most(post: Post, brisk: Settings) 
     assert len(post.of("replay_lanes")) == 2 * tasks.SLOTS
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    ("ready", "orphans"),
-    [
-        pytest.param(1, 0, marks=pytest.mark.soak),
-        pytest.param(900, 0, marks=[pytest.mark.soak, pytest.mark.long]),
-        pytest.param(0, 300, marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.parametrize(("ready", "orphans"), [(1, 0), (0, 300)])
 def test_a_day_without_workers_leaves_about_a_thousand_messages(
     ready: int, orphans: int, post: Post, clock: Clock
 ) -> None:
@@ -449,27 +359,14 @@ def test_a_day_without_workers_leaves_about_a_thousand_messages(
     assert 1_000 < len(post.messages) < 1_500
 
 
-def test_a_dead_worker_s_lanes_are_told_of_at_once(post: Post, brisk: Settings) -> None:
-    brisk.REDRIVE = {**REDRIVE, "LANES_PER_TASK": 1}
-    _due_lanes(2 * tasks.SLOTS)
-    tasks.tick()
-    post.take()
-    _due_lanes(1, phase="leased")
-    tasks.tick()
-    assert post.hinted() == [Lane.objects.get(phase="leased").pk]
-
-
 def test_what_a_slice_leaves_is_enqueued_again(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _buried("a1", "b1")
-    monkeypatch.setattr(replay_slice.Turn, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
-    tasks.replay_lanes([bench.lane(key="a").pk])
-    assert post.of("replay_lanes") == [([7, 8],)]
-
-
-def test_a_slice_that_leaves_nothing_enqueues_nothing(post: Post) -> None:
-    bench = _buried("a1", "b1")
-    tasks.replay_lanes([bench.lane(key="a").pk])
+    lane = bench.lane(key="a").pk
+    tasks.replay_lanes([lane])
     assert (sorted(_bodies(bench)), post.messages) == (["a1", "b1"], [])
+    monkeypatch.setattr(replay_slice.Turn, "run", lambda *_, **__: replay_slice.Report(left=[7, 8]))
+    tasks.replay_lanes([lane])
+    assert post.of("replay_lanes") == [([7, 8],)]
 
 
 @pytest.mark.soak
@@ -485,8 +382,7 @@ def test_one_lane_a_task_makes_exactly_one_task_for_every_ordering_key(post: Pos
 
 
 def test_losing_any_message_is_harmless(post: Post, clock: Clock) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    bench.bury("a1", key="a")
+    bench = _filled("a1")
     tasks.tick()
     post.take()  # the capture is lost
     clock.advance(MINUTE)
@@ -502,9 +398,7 @@ def test_losing_any_message_is_harmless(post: Post, clock: Clock) -> None:
 
 
 def test_doubling_every_message_is_harmless(post: Post) -> None:
-    bench = Workbench(fields=AUTOMATIC)
-    for body in ("a1", "a2", "b1"):
-        bench.bury(body, key=body[0])
+    bench = _filled("a1", "a2", "b1")
     for _ in range(3):
         tasks.tick()
         tasks.tick()
@@ -514,15 +408,14 @@ def test_doubling_every_message_is_harmless(post: Post) -> None:
                 one.work()
     found = _bodies(bench)
     assert ([one for one in found if one[0] == "a"], sorted(found)) == (["a1", "a2"], ["a1", "a2", "b1"])
-    assert [no for no, _, _ in bench.history()] == [1, 1, 1]
+    assert ([no for no, _, _ in bench.history()], bench.left()) == ([1, 1, 1], 0)
 
 
 def test_promotion_is_sent_only_while_letters_await_evidence(post: Post) -> None:
-    bench = Workbench(fields=AUTOMATIC)
+    bench = _filled("a1")
     tasks.tick()
     assert post.of("resolve_outcomes") == []
     bench.judge_by_absence(window=0)
-    bench.bury("a1", key="a")
     bench.capture()
     bench.replay()
     tasks.tick()
@@ -563,7 +456,7 @@ def test_health_is_looked_at_only_while_letters_wait_for_it_and_when_it_is_due(p
     assert post.of("check_targets") == [()]
 
 
-def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) -> None:
+def test_sweeps_and_purges_are_sent_when_they_are_due_and_do_not_pile_up(post: Post, clock: Clock) -> None:
     tasks.tick()
     assert (post.of("recover"), post.of("delete_expired")) == ([], [])
     clock.advance(tasks.RECOVER_EVERY)
@@ -574,6 +467,9 @@ def test_sweeps_and_purges_are_sent_when_they_are_due(post: Post, clock: Clock) 
     tasks.tick()
     tasks.tick()
     assert (post.of("recover"), post.of("delete_expired")) == ([(), ()], [()])
+    options = {one.name: one.options for one in post.messages}
+    assert options["recover"] == {"queue": "redrive-control", "expires": tasks.RECOVER_EVERY}
+    assert options["delete_expired"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
 
 
 def test_a_sweep_has_large_plans_go_on_that_were_started(
@@ -594,15 +490,6 @@ def test_a_sweep_has_large_plans_go_on_that_were_started(
     clock.advance(tasks.RECOVER_EVERY)
     tasks.tick()
     assert post.of("enlist_letters") == [()]
-
-
-def test_what_only_the_present_needs_does_not_pile_up_in_the_control_queue(post: Post, clock: Clock) -> None:
-    tasks.tick()
-    clock.advance(tasks.PURGE_EVERY)
-    tasks.tick()
-    kept = {one.name: one.options for one in post.messages}
-    assert kept["recover"] == {"queue": "redrive-control", "expires": tasks.RECOVER_EVERY}
-    assert kept["delete_expired"] == {"queue": "redrive-control", "expires": tasks.PURGE_EVERY}
 
 
 @pytest.mark.parametrize(
@@ -651,7 +538,7 @@ def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew
 
 
 def test_what_a_capture_brought_is_sorted_by_its_cause(post: Post) -> None:
-    bench = Workbench(fields=AUTOMATIC)
+    bench = _filled()
     bench.bury('{"a": 1}', key="k", error_type="KeyError")
     tasks.capture(bench.dlq.pk)
     assert bench.letter().group == FailureGroup.objects.get(title="error_type: KeyError")

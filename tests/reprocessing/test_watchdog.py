@@ -53,11 +53,6 @@ def fleet(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Fleet:
     return fleet
 
 
-def test_while_both_live_nothing_is_written_and_nothing_delivered(fleet: Fleet) -> None:
-    fleet.goes_on(20)
-    assert (told("beat_silent"), told("workers_silent"), fleet.delivered) == ([], [], [])
-
-
 def test_workers_that_fall_silent_are_one_incident_that_the_others_deliver_and_conclude(fleet: Fleet) -> None:
     fleet.goes_on(2)
     fleet.goes_on(7, workers=False)
@@ -87,13 +82,6 @@ def test_a_beat_that_falls_silent_is_one_incident_and_says_nothing_of_the_worker
     assert fleet.delivered
     fleet.goes_on(1)
     assert told("beat_silent") == [("beat", 1, False)]
-
-
-def test_a_service_that_was_off_for_a_day_alarms_nobody_when_it_is_started(fleet: Fleet) -> None:
-    Heartbeat.record("redrive-control")
-    fleet.goes_on(5, beat=False)
-    fleet.goes_on(5)
-    assert (told("beat_silent"), told("workers_silent")) == ([], [])
 
 
 def test_a_look_that_fails_ends_no_watchdog(

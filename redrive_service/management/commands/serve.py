@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.wsgi import get_wsgi_application
 
 from redrive_service.server import Address, HealthApplication, Server, serve
+from reprocessing.management.arguments import whole_number
 
 _HIGHEST_PORT = 65_535
 _MOST_THREADS = 128
@@ -32,7 +33,7 @@ class Command(BaseCommand):
             "(default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
-            "--threads", type=threads, default=8, metavar="N",
+            "--threads", type=whole_number(1, _MOST_THREADS), default=8, metavar="N",
             help="how many page requests are answered at the same time; each uses a connection to PostgreSQL "
             "(default: %(default)s)",
         )  # fmt: skip
@@ -58,23 +59,8 @@ def _listen(at: Address, *, option: str, **how: Any) -> Server:
 
 
 def address(text: str) -> Address:
-    """Return the address that was typed.
-
-    Raises:
-        ArgumentTypeError: the text is not an address.
-    """
+    """Return the address that was typed. ArgumentTypeError: the text is not an address."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ArgumentTypeError(f"{text} is not an address. Type HOST:PORT, such as 0.0.0.0:8000 or [::]:8000.")
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
-
-
-def threads(text: str) -> int:
-    """Return the number of threads that was typed.
-
-    Raises:
-        ArgumentTypeError: the text is not such a number.
-    """
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
-        raise ArgumentTypeError(f"{text} is not a number of threads. Type a number from 1 to {_MOST_THREADS}.")
-    return int(text)

@@ -25,8 +25,7 @@ from reprocessing.management.options.target_policy_options import (
     given_fields,
 )
 from reprocessing.management.output import findings_output
-from reprocessing.management.output.findings_output import outcome
-from reprocessing.management.output.rule_output import OFF
+from reprocessing.management.output.findings_output import OFF, outcome
 from reprocessing.management.shared.rule_command import add_backoff, or_off
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy

@@ -10,7 +10,7 @@ from reprocessing.management.arguments import add_change_options, slug
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_rate
 from reprocessing.management.output import rule_output
-from reprocessing.management.output.findings_output import fields_in_json, outcome
+from reprocessing.management.output.findings_output import OFF, fields_in_json, outcome
 from reprocessing.management.shared import rule_command
 from reprocessing.models import RateClass
 from reprocessing.store.routing import rule_changes
@@ -36,7 +36,7 @@ class Command(Console):
     def answer(self, options: dict[str, Any]) -> None:
         name = options["name"]
         fields = {field: options[field] for field in ("rate", "burst") if options[field] is not None}
-        fields = {field: None if value == rule_output.OFF else value for field, value in fields.items()}
+        fields = {field: None if value == OFF else value for field, value in fields.items()}
         fields |= rule_command.backoff_fields(options)
         new = not RateClass.objects.filter(name=name).exists()
         found = rule_changes.differences_of_class(name, fields)

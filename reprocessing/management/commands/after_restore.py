@@ -67,7 +67,6 @@ class Command(Console):
                 self.release(options)
 
     def hold(self, options: dict[str, Any]) -> None:
-        """Stop all sends."""
         since = options["since"]
         if since > lanes.database_now():
             raise CommandError(
@@ -81,23 +80,18 @@ class Command(Console):
         if found and found.restored_to != since and not options["again"]:
             raise CommandError(restore_output.already_held(found, since))
         if options["json"]:
-            said = restore_output.in_json(found, [], []) | {
-                "sent_since": sent,
-                "letters": restore_hold.count_unfinished(),
-            }
-            self.report({"dry_run": not options["confirm"], "new": bool(found and found.new), **said})
+            told = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
+            said = restore_output.in_json(found, [], [])
+            self.report({**told, **said, "letters": restore_hold.count_unfinished()})
             return
         if sent:
             self.say(
                 f"{counted(sent, 'attempt')} began after {format_time(since)}: workers ran on the restored database "
-                "and may "
-                "have sent messages twice; or --since is not the time of the backup."
+                "and may have sent messages twice; or --since is not the time of the backup."
             )
         if found is None:
-            self.say(
-                "NOT HELD: this was a dry run. "
-                f"{counted(restore_hold.count_unfinished(), 'unfinished message')}: held with --confirm."
-            )
+            unfinished = counted(restore_hold.count_unfinished(), "unfinished message")
+            self.say(f"NOT HELD: this was a dry run. {unfinished}: held with --confirm.")
             return
         self.say(restore_output.hold_text(found))
         if options["again"] and not options["confirm"]:
@@ -106,7 +100,6 @@ class Command(Console):
         self.say("Nothing is sent until after_restore release. Start the workers: they capture, and report shows more.")
 
     def tell(self, options: dict[str, Any]) -> None:
-        """Show what is known."""
         found = restore_hold.current_hold()
         if found is not None:
             restore_hold.doubt_newly_captured()
@@ -121,7 +114,6 @@ class Command(Console):
             self.say("\n".join(restore_output.report_lines(found, counts, undrained)))
 
     def resolve(self, options: dict[str, Any]) -> None:
-        """Record decisions about classes of messages."""
         words = {kind: RestoreDecision(options[kind]) for kind in reconcile.ALLOWED_DECISIONS if options[kind]}
         if not words:
             raise CommandError(
@@ -152,7 +144,6 @@ class Command(Console):
             self.say(restore_output.release_hint(found, restore_hold.undrained_dlqs()))
 
     def release(self, options: dict[str, Any]) -> None:
-        """Resume sending."""
         found = restore_hold.current_hold()
         if options["confirm"]:
             native_redrive.check_before_resuming(None)
@@ -160,10 +151,8 @@ class Command(Console):
         elif found:
             restore_hold.refuse_release(early=options["early"])
         if options["json"]:
-            released = bool(options["confirm"] and found)
-            self.report(
-                {"dry_run": not options["confirm"], "released": released, "undecided": restore_hold.count_undecided()}
-            )
+            told = {"dry_run": not options["confirm"], "released": bool(options["confirm"] and found)}
+            self.report({**told, "undecided": restore_hold.count_undecided()})
         elif found is None:
             self.say("Nothing is held after a restore, so there is nothing to release.")
         elif options["confirm"]:

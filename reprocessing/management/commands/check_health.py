@@ -85,11 +85,7 @@ class Command(Console):
 
 
 def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> Change:
-    """Add or remove a check; in a dry run, try it.
-
-    Raises:
-        CommandError: nothing was changed.
-    """
+    """Add or remove a check; in a dry run, try it. CommandError: nothing was changed."""
     question = asked(options, view)
     if options["confirm"] and (question or options["remove"]) and not options["reason"]:
         raise CommandError("Nothing was changed: a change needs a reason. Add: --reason WHY")
@@ -107,11 +103,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
 
 
 def asked(options: dict[str, Any], view: Conf) -> CheckQuestion | None:
-    """Return the new check; None: the options add no check.
-
-    Raises:
-        CommandError: the check could never be healthy.
-    """
+    """Return the new check; None: the options add no check. CommandError: the check could never be healthy."""
     if options["status"] is not None and not options["http"]:
         raise CommandError("--status needs --http URL.")
     if options["http"]:

@@ -198,11 +198,7 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse a new run id while plans wait to be started: the id may be misspelt.
-
-    Raises:
-        CommandError: plans of the DLQ wait to be started.
-    """
+    """Refuse a new run id while plans of the DLQ wait to be started: the id may be misspelt."""
     named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED_KEY).order_by("pk")
     if plans := list(named.values_list("name", flat=True)):
         raise CommandError(

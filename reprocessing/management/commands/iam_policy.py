@@ -102,7 +102,6 @@ class Command(Console):
                 self.warn(f"Some resources are used with the role {whose}. To print its policies, add: --for {whose}")
 
     def warn(self, text: str) -> None:
-        """Write a line to standard error."""
         self.stderr.write(text)
 
 

@@ -44,17 +44,10 @@ class Command(Console):
         if not found:
             self.say("No reporter has been added yet. Add one: manage.py add_reporter NAME --target TARGET --confirm")
             return
-        header = ("reporter", "state", "added", "last report", "targets")
-        self.table(
-            header,
-            [
-                [
-                    row["reporter"],
-                    f"revoked {format_time(row['revoked_at'])}" if row["revoked_at"] else "active",
-                    f"{format_time(row['added_at'])} by {row['added_by']}",
-                    format_time(row["last_heard_at"]),
-                    ", ".join(row["targets"]),
-                ]
-                for row in found
-            ],
-        )
+        self.table(("reporter", "state", "added", "last report", "targets"), map(_cells, found))
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    state = f"revoked {format_time(row['revoked_at'])}" if row["revoked_at"] else "active"
+    added = f"{format_time(row['added_at'])} by {row['added_by']}"
+    return [row["reporter"], state, added, format_time(row["last_heard_at"]), ", ".join(row["targets"])]

@@ -63,36 +63,27 @@ class Command(Console):
                 self.tell(dlq, options)
 
     def start(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Show the plan; with --confirm, start."""
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
         native_redrive.read_redrives(dlq)  # notes a native redrive that has ended
-        found, seen = (
-            aws_redrive_handover.handover_blockers(dlq.pk),
-            depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn)),
-        )
+        found = aws_redrive_handover.handover_blockers(dlq.pk)
+        seen = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
         if not options["json"]:
-            price = pricing.in_words(
-                pricing.cost_of_native_redrive(seen.visible, each=conf.current().prices.of(fifo=dlq.fifo))
-            )
+            each = conf.current().prices.of(fifo=dlq.fifo)
+            price = pricing.in_words(pricing.cost_of_native_redrive(seen.visible, each=each))
             self.say("\n".join(native_redrive_output.plan(dlq, found, seen, to=to, per_second=per_second, cost=price)))
         told: Told = {"dlq": dlq.name, "dry_run": not options["confirm"], "visible": seen.visible, "to": to or None}
         if options["confirm"]:
             self.begin(dlq, options)
         if options["json"]:
-            self.report(
-                told | {"per_second": per_second, "captured": found.captured, "lost": native_redrive_output.LOST}
-            )
+            plan = {"per_second": per_second, "captured": found.captured, "lost": native_redrive_output.LOST}
+            self.report(told | plan)
         elif not options["confirm"]:
             self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 
     def begin(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Start the native redrive.
-
-        Raises:
-            CommandError: it did not start, or it is not known whether it did.
-        """
+        """Start the native redrive. CommandError: it did not start, or it is not known whether it did."""
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
         match done:
@@ -112,7 +103,6 @@ class Command(Console):
                 assert_never(never)
 
     def cancel(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Cancel the native redrive."""
         if not options["confirm"]:
             self.tell(dlq, options)
             if not options["json"]:
@@ -125,14 +115,12 @@ class Command(Console):
             self.say(said)
 
     def tell(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Show the native redrives of the DLQ."""
         listed = native_redrive.read_redrives(dlq)
         own = aws_redrives.current(dlq.pk)
         if options["json"]:
             said = own and {"since": own.at, "by": own.by, "reason": own.reason, "to": own.to or None}
-            self.report(
-                {"dlq": dlq.name, "native": said, "tasks": [native_redrive_output.in_json(one) for one in listed]}
-            )
+            tasks = [native_redrive_output.in_json(one) for one in listed]
+            self.report({"dlq": dlq.name, "native": said, "tasks": tasks})
             return
         if own:
             self.say(f'{dlq.name}: native redrive since {format_time(own.at)} by {own.by} ("{own.reason}").')
@@ -142,11 +130,7 @@ class Command(Console):
 
 
 def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> str:
-    """Return the result of a cancel.
-
-    Raises:
-        CommandError: AWS did not cancel, or it is not known whether it did.
-    """
+    """Return the result of a cancel. CommandError: AWS did not cancel, or it is not known whether it did."""
     match done:
         case Cancelling(moved):
             return f"Cancelled. {moved:,} messages were moved before, and stay moved."
@@ -161,28 +145,14 @@ def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> 
 
 
 def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
-    """Refuse a DLQ that this service works on.
-
-    Raises:
-        CommandError: what prevents the native redrive.
-    """
-    if said := list(native_redrive_output.obstacles(dlq, found)):
-        raise CommandError(
-            "\n".join(
-                [
-                    f"Nothing was done: a native redrive of {dlq.name} is not possible now.",
-                    *(f"- {line}" for line in said),
-                ]
-            )
-        )
+    """Refuse a DLQ that this service works on."""
+    if said := [f"- {line}" for line in native_redrive_output.obstacles(dlq, found)]:
+        first = f"Nothing was done: a native redrive of {dlq.name} is not possible now."
+        raise CommandError("\n".join([first, *said]))
 
 
 def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
-    """Refuse a target queue that AWS would refuse.
-
-    Raises:
-        CommandError: the target is not a queue, is the DLQ, is missing, or has another account, region or type.
-    """
+    """Refuse what AWS would refuse: no queue, the DLQ, a missing queue, another account, region or type."""
     if not to:
         return
     found = read(to)

@@ -28,7 +28,7 @@ from reprocessing.management.arguments import add_confirm, add_json, matching, w
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_role, read_region
 from reprocessing.management.output import provision_output as words
-from reprocessing.management.output.rule_output import OFF
+from reprocessing.management.output.findings_output import OFF
 from reprocessing.pipeline.aws import provision
 from reprocessing.pipeline.aws.provision import QueueComparison
 
@@ -108,11 +108,7 @@ class Command(Console):
             self.say(last_line(looks, acted=options["confirm"]))
 
     def act(self, looks: list[QueueComparison], options: dict[str, Any]) -> list[str]:
-        """Create and change the queues, and show each step.
-
-        Raises:
-            CommandError: SQS does not show all changes yet.
-        """
+        """Create and change the queues, and show each step. CommandError: SQS does not show all changes yet."""
         steps = []
         for step in provision.apply_steps(looks, pause=time.sleep):
             steps.append(words.done(step))
@@ -128,11 +124,7 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]]:
-    """Yield the queues and where they are.
-
-    Raises:
-        CommandError: no queue was named, or the options contradict each other.
-    """
+    """Yield the queues and where they are. CommandError: no queue was named, or the options contradict each other."""
     if not options["name"] and not options["own"]:
         raise CommandError("Give the name of the source queue, or --own for the service's own queues.")
     if options["name"]:
@@ -152,11 +144,7 @@ def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]
 
 
 def refuse_own(name: str, queues: list[WantedQueue], region: str) -> None:
-    """Refuse names of the service's own queues and their DLQs.
-
-    Raises:
-        CommandError: a queue is the service's own.
-    """
+    """Refuse names of the service's own queues and their DLQs."""
     addresses = [one for one in map(QueueAddress.of, conf.current().own_queues) if one.region == region]
     theirs = {one.name for address in addresses for one in service_queues(address.name)}
     if found := sorted(theirs.intersection(one.name for one in queues)):

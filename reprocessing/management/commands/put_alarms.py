@@ -78,7 +78,6 @@ class Command(Console):
             self.say(_last_line(looks, acted=options["confirm"]))
 
     def tell(self, looks: list[AlarmComparison], namespace: str, options: dict[str, Any]) -> None:
-        """Show each alarm and its differences."""
         for one in looks:
             self.say(f"{one.wanted.name} ({one.region}): {_state(one)}")
             for each in one.differences:

@@ -56,11 +56,7 @@ class Command(Console):
 
 
 def known(names: list[str]) -> list[str]:
-    """Return the names, if these DLQs exist. Without PostgreSQL, names are not checked; the doctor reports that.
-
-    Raises:
-        CommandError: there is no such DLQ.
-    """
+    """Return the names, if these DLQs exist. Without PostgreSQL, names are not checked; the doctor reports that."""
     try:
         return [find_dlq(one).name for one in names]
     except (DatabaseError, InterfaceError):

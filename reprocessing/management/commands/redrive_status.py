@@ -77,7 +77,6 @@ class Command(Console):
             self.say()
 
     def tell(self, key: int | None, options: dict[str, Any]) -> None:
-        """Show the status once."""
         found = status(key)
         if options["letters"] and key:
             found["dlqs"][0]["states"] = PIECES

@@ -44,19 +44,16 @@ class Command(ParkingCommand):
         )  # fmt: skip
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the time and the target."""
         due: datetime | None = options["at"]
         if due is not None and due <= lanes.database_now():
             raise CommandError(f"Nothing was done: {format_time(due)} is in the past. Leave out --at to send them now.")
         return {"due": due, "target": None if options["target"] is None else _target(options["target"])}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:
-        """Return --at and --target, if given."""
         at = ["--at", options["at"].isoformat()] if options["at"] else []
         return [*at, *(["--target", options["target"]] if options["target"] else [])]
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
-        """Yield how the released messages will be sent."""
         for run in Run.objects.filter(letters__in=decided.done).distinct():
             if run.kind == RunKind.STANDING:
                 yield "They belong to the standing run: workers send them."
@@ -66,22 +63,14 @@ class Command(ParkingCommand):
 
 
 def _target(name: str) -> int:
-    """Return the id of the target of this name, ARN or URL.
-
-    Raises:
-        CommandError: there is no such target, there are several, or the target is a registered DLQ.
-    """
+    """Return the id of the target of this name, ARN or URL. Refuse none, several, and a registered DLQ."""
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(Target.objects.filter(named).order_by("arn")[:3])
     if len(found) != 1:
-        cure = (
-            "Give its ARN: " + ", ".join(one.arn for one in found)
-            if found
-            else "Add it: manage.py add_target ARN --confirm"
-        )
-        raise CommandError(
-            f'Nothing was done: {"several targets are" if found else "no target is"} named "{name}". {cure}'
-        )
+        cure = f"Give its ARN: {', '.join(one.arn for one in found)}" if found else ""
+        cure = cure or "Add it: manage.py add_target ARN --confirm"
+        there = "several targets are" if found else "no target is"
+        raise CommandError(f'Nothing was done: {there} named "{name}". {cure}')
     if watched := DeadLetterQueue.objects.filter(arn=found[0].arn).first():
         raise CommandError(
             f"Nothing was done: {name} is the registered DLQ {watched.name}. Messages sent there would be captured as "

@@ -60,7 +60,6 @@ class Command(Console):
         self.tell(dlq, found, options)
 
     def tell(self, dlq: DeadLetterQueue, found: list[BreakerStatus], options: dict[str, Any]) -> None:
-        """Show the breakers, and what was done."""
         now = lanes.database_now()
         sharing = DeadLetterQueue.objects.filter(sources__target__in={one.target_id for one in found})
         names = list(sharing.exclude(pk=dlq.pk).order_by("name").values_list("name", flat=True).distinct())

@@ -25,6 +25,5 @@ class Command(ParkingCommand):
     state = LetterState.DISCARDED
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:
-        """Yield the next step."""
         if decided.done:
             yield "They are parked. release_parked sends them."

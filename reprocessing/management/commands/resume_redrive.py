@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.management.arguments import add_change_options
-from reprocessing.management.commands.stop_redrive import add_dlq_or_all, dlq_in_json, read_dlq, stop_in_json, stop_text
+from reprocessing.management.commands.stop_redrive import add_dlq_or_all, dlq_in_json, read_dlq, stop_in_json
 from reprocessing.management.console import Console
+from reprocessing.management.shared.stop_text import since_text
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.store.aws import aws_redrives
@@ -49,13 +50,12 @@ class Command(Console):
             self.say(one)
 
     def sentence(self, dlq: DeadLetterQueue | None, was: stops.Stop | None, *, acted: bool) -> str:
-        """Return what was done."""
         what = dlq.name if dlq else "Everything"
         if was is None:
             return f"{what}: not stopped, nothing to resume."
         if acted:
-            return f"{what}: resumed. It was stopped {stop_text(was)}."
-        return f"{what}: stopped {stop_text(was)}. This was a dry run; with --confirm it is resumed."
+            return f"{what}: resumed. It was stopped {since_text(was)}."
+        return f"{what}: stopped {since_text(was)}. This was a dry run; with --confirm it is resumed."
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
@@ -66,8 +66,8 @@ def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
     halt, moved = stops.stop_of(None), aws_redrives.current(dlq.pk)
     native = [aws_redrives.describe(moved)] if moved else []
     if halt and halt.restored:
-        return [f"Everything is held {stop_text(halt)} after a restore: manage.py after_restore report", *native]
-    return [f"Everything is still stopped {stop_text(halt)}: {_resume('--all')}", *native] if halt else native
+        return [f"Everything is held {since_text(halt)} after a restore: manage.py after_restore report", *native]
+    return [f"Everything is still stopped {since_text(halt)}: {_resume('--all')}", *native] if halt else native
 
 
 def _resume(which: str) -> str:

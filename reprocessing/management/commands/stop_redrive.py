@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.arguments import add_change_options
-from reprocessing.management.console import Console, find_dlq, format_time
+from reprocessing.management.console import Console, find_dlq
+from reprocessing.management.shared.stop_text import since_text
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.safety import stops
@@ -59,7 +60,7 @@ def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
     if stop.new:
         resume = f"manage.py resume_redrive {dlq.name if dlq else '--all'} --reason WHY --confirm"
         return f"{what} is stopped: nothing is sent. To resume: {resume}"
-    return f"{what} was stopped already, {stop_text(stop)}: nothing to change."
+    return f"{what} was stopped already, {since_text(stop)}: nothing to change."
 
 
 def add_dlq_or_all(parser: CommandParser) -> None:
@@ -83,8 +84,3 @@ def dlq_in_json(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
 def stop_in_json(stop: stops.Stop) -> dict[str, object]:
     """Return a stop as JSON; `new` is false if it existed before."""
     return {"new": stop.new, "since": stop.since, "by": stop.by, "reason": stop.reason}
-
-
-def stop_text(stop: stops.Stop) -> str:
-    """Return the time, author and reason of a stop."""
-    return f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'

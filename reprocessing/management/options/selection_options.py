@@ -32,11 +32,7 @@ def add_selection(parser: CommandParser) -> None:
 
 
 def read_selection(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
-    """Return the selection, or None if no option was given.
-
-    Raises:
-        CommandError: no message of the DLQ can match.
-    """
+    """Return the selection, or None if no option was given. CommandError: no message of the DLQ can match."""
     wish = Selection(
         limit=options["limit"],
         source=options["source"],

@@ -158,7 +158,11 @@ def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
     return {
-        **_ends(run, total, waiting=total),
+        "run": run,
+        "captured": total,
+        **dict.fromkeys(_ENDS, 0),
+        "waiting": total,
+        "failed_attempts": 0,
         "dry_run": True,
         "dlq": outlook.dlq.name,
         "new": new,
@@ -207,26 +211,20 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
     `along` has the results of the DLQ's other runs that were sent too, by name.
     """
-    ends = {name: getattr(tally, name) for name in _ENDS}
     return {
-        **_ends(run, tally.letters, waiting=tally.open),
-        **ends,
+        "run": run,
+        **counts_in_json(tally),
         "failed_attempts": tally.failed_attempts,
         "dry_run": False,
         "dlq": dlq.name,
-        "held": tally.held,
-        "along": {name: _figures(other) for name, other in along.items()},
+        "along": {name: counts_in_json(other) for name, other in along.items()},
     }
 
 
-def _figures(tally: RunCounts) -> dict[str, int]:
+def counts_in_json(tally: RunCounts) -> dict[str, int]:
+    """Return the counts of a run's messages."""
     ends = {name: getattr(tally, name) for name in _ENDS}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
-
-
-def _ends(run: str | None, captured: int, *, waiting: int) -> dict[str, Any]:
-    nothing = dict.fromkeys([*_ENDS], 0)
-    return {"run": run, "captured": captured, **nothing, "waiting": waiting, "failed_attempts": 0}
 
 
 def progress_text(tally: RunCounts) -> str:

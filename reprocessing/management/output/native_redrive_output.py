@@ -51,10 +51,10 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
         until = format_time(found.orphans_hidden_until)
         yield f"Messages of an interrupted capture may be invisible until {until}. Wait until then."
     if found.hidden:
+        until = format_time(found.hidden_until)
         yield (
-            f"{counted(found.hidden, 'captured message')} are invisible in SQS until "
-            f"{format_time(found.hidden_until)}, and "
-            "AWS does not move those. Wait until then, or drain them."
+            f"{counted(found.hidden, 'captured message')} are invisible in SQS until {until}, and AWS does not move "
+            "those. Wait until then, or drain them."
         )
     if found.to_delete:
         yield (

@@ -26,9 +26,9 @@ def already_held(found: RestoreHold, asked: datetime) -> str:
     """Return a sentence that a hold with another time of the backup exists."""
     return (
         f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only for "
-        "people: every "
-        "message that the database knows as unfinished is held. If it was mistyped, say so in the --reason of "
-        "after_restore release. If PostgreSQL was restored again, add --again: everything must be decided again."
+        "people: every message that the database knows as unfinished is held. If it was mistyped, say so in the "
+        "--reason of after_restore release. If PostgreSQL was restored again, add --again: everything must be decided "
+        "again."
     )
 
 
@@ -46,8 +46,7 @@ def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: 
         yield (
             f"Messages may still be invisible in {', '.join(undrained)}, until a capture that begins after "
             f"{format_time(found.in_sight_at)} empties it. Until then, a message that was captured after the backup "
-            "and sent "
-            "may become visible, and would be captured as new."
+            "and sent may become visible, and would be captured as new."
         )
     if counts:
         yield (
@@ -66,9 +65,8 @@ def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
         return "To resume sending: manage.py after_restore release --reason WHY --confirm"
     return (
         f"To resume sending, once a capture of {', '.join(undrained)} that begins after "
-        f"{format_time(found.in_sight_at)} has "
-        "emptied it: manage.py after_restore release --reason WHY --confirm; with --early, at once, and messages that "
-        "become visible later may be sent twice."
+        f"{format_time(found.in_sight_at)} has emptied it: manage.py after_restore release --reason WHY --confirm; "
+        "with --early, at once, and messages that become visible later may be sent twice."
     )
 
 
@@ -89,12 +87,5 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
 
 def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:
     """Return one undecided message, by its ids."""
-    kind = Finding(one.finding).kind
-    return {
-        "dlq": one.dlq,
-        "message_id": one.message_id,
-        "redrive_id": one.public_id,
-        "class": kind,
-        "finding": one.finding,
-        "state": one.state,
-    }
+    ids = {"dlq": one.dlq, "message_id": one.message_id, "redrive_id": one.public_id}
+    return {**ids, "class": Finding(one.finding).kind, "finding": one.finding, "state": one.state}

@@ -7,11 +7,10 @@ from typing import Any
 
 from reprocessing.management.console import format_time
 from reprocessing.management.output.drain_output import STATE_NAMES, counted
+from reprocessing.management.output.findings_output import OFF
 from reprocessing.pipeline.routing.preview import Preview, RulePreview
 from reprocessing.store.proposed_changes import Difference
 from reprocessing.store.routing.rules import RuleStatus
-
-OFF = "off"
 
 
 def changes(found: list[Difference]) -> Iterable[str]:

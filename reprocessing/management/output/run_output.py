@@ -141,10 +141,10 @@ def _forecast(seen: RunStatus) -> Iterable[str]:
 def in_json(seen: RunStatus) -> dict[str, Any]:
     """Return a run as JSON."""
     run, tally = seen.run, seen.tally
-    ends = drain_output.result_in_json(run.name, run.dlq, tally, {})
-    named = ("run", "dlq", "captured", "delivered", "presumed", "parked", "closed_as_duplicate", "discarded", "held")
     return {
-        **{name: ends[name] for name in named},
+        "run": run.name,
+        "dlq": run.dlq.name,
+        **drain_output.counts_in_json(tally),
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
         "failed_attempts": tally.failed_attempts,

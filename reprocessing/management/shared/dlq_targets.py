@@ -9,11 +9,7 @@ from reprocessing.models import DeadLetterQueue, Target
 
 
 def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
-    """Return the targets that messages of the DLQ may be sent to, or the target of this name or ARN.
-
-    Raises:
-        CommandError: there is no such target.
-    """
+    """Return the targets that messages of the DLQ may be sent to, or the one of this name or ARN. Refuse none."""
     by_rule = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
     found = list(Target.objects.filter(Q(sources__dlq=dlq) | by_rule).distinct().order_by("arn"))
     if not found:

@@ -86,11 +86,7 @@ def drain_hands(stop: Callable[[], bool]) -> DrainContext:
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Refuse a DLQ whose sends are stopped. Without `acts`, return the stops as text, or an empty text.
-
-    Raises:
-        CommandError: sends are stopped.
-    """
+    """Refuse a DLQ whose sends are stopped. Without `acts`, return the stops as text, or an empty text."""
     if dlq.mode == Mode.OBSERVE:
         raise CommandError(
             f"{dlq.name} is in mode observe: nothing is received from it. To change that: "
@@ -103,11 +99,7 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
 
 
 def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
-    """Refuse a DLQ during a native redrive of AWS.
-
-    Raises:
-        CommandError: a native redrive is running.
-    """
+    """Refuse a DLQ during a native redrive of AWS."""
     try:
         native_redrive.read_redrives(dlq)
     except QueueUnreachable as error:
@@ -188,11 +180,7 @@ class DrainCommand(Console):
 
 
 def fail_if_stopped(runs: Sequence[Run]) -> None:
-    """Fail if a run was paused or aborted, because messages of the run are unfinished.
-
-    Raises:
-        CommandError: who paused or aborted which run, why, and how to continue.
-    """
+    """Fail if a run was paused or aborted, with who did it, why, and how to continue."""
     for one in runs:
         one.refresh_from_db()
     stand = [one for one in runs if one.state in {RunState.PAUSED, RunState.ABORTED}]

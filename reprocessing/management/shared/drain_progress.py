@@ -11,6 +11,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.gateways.sqs import QueueAddress, depth
 from reprocessing.management.console import format_time
 from reprocessing.management.output import drain_output
+from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.progress import Pace
 from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import DeadLetterQueue, Target
@@ -42,15 +43,13 @@ def _held_back(dlq: DeadLetterQueue) -> list[str]:
     for one in dlq_status.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
             reasons[one.why] += one.n
-    return [f"{drain_output.counted(lanes, 'ordering key')}: {why}." for why, lanes in reasons.items()]
+    return [f"{counted(lanes, 'ordering key')}: {why}." for why, lanes in reasons.items()]
 
 
 def _failing(dlq: DeadLetterQueue) -> str:
     """Return the most frequent answer of recent failed attempts, or an empty text."""
     found = failed_answers.of_dlqs(dlq.pk).get(dlq.pk)
-    return (
-        f"Attempts fail: {found.answer}, {drain_output.counted(found.attempts, 'attempt')} recently." if found else ""
-    )
+    return f"Attempts fail: {found.answer}, {counted(found.attempts, 'attempt')} recently." if found else ""
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:

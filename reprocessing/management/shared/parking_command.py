@@ -76,11 +76,9 @@ class ParkingCommand(Console):
         )
         parser.add_argument("--limit", type=whole_number(1), metavar="N", help="at most N messages, oldest first")
         parser.add_argument(
-            "--selection",
-            type=selection_type,
-            metavar="MARK",
+            "--selection", type=selection_type, metavar="MARK",
             help="exactly the messages of the dry run that showed MARK",
-        )
+        )  # fmt: skip
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:  # noqa: D102  the base's own
@@ -97,11 +95,8 @@ class ParkingCommand(Console):
         if options["json"]:
             self.report(self.in_json(dlq, chosen, decided, options, mark))
         else:
-            self.say(
-                "\n".join(
-                    [*selection_lines(dlq, self.state, chosen), *self.result_lines(chosen, decided, options, mark)]
-                )
-            )
+            results = self.result_lines(chosen, decided, options, mark)
+            self.say("\n".join([*selection_lines(dlq, self.state, chosen), *results]))
         if not chosen and filter_options(options):
             raise CommandError(no_match(dlq, self.state, options))
         if decided.refused:
@@ -217,8 +212,7 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     return (
         f"No {state} message of {dlq.name} matches {shell_quoted(filter_options(options))}. {state.capitalize()} "
-        f"there: {kinds}. "
-        "Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
+        f"there: {kinds}. Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
     )
 
 

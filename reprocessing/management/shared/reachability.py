@@ -12,11 +12,7 @@ from reprocessing.models.target import TargetKind
 
 
 def refuse_unreachable(dlq: DeadLetterQueue) -> None:
-    """Refuse to send from a process that may not reach a target.
-
-    Raises:
-        CommandError: a host or a secret is missing.
-    """
+    """Refuse to send from a process that lacks the host or the secret of a target."""
     view = conf.current()
     for target in Target.objects.filter(sources__dlq=dlq, sources__removed_at=None, kind=TargetKind.HTTP).distinct():
         found = url_policy.read_url(target.url, view.outbound_hosts)

@@ -13,7 +13,7 @@ from reprocessing.domain.routing.first_match import Action
 from reprocessing.management.arguments import number, whole_number
 from reprocessing.management.console import find_dlq, find_named
 from reprocessing.management.output import rule_output
-from reprocessing.management.output.rule_output import OFF
+from reprocessing.management.output.findings_output import OFF
 from reprocessing.management.shared.progress import Pace
 from reprocessing.models import RateClass, Rule, Target
 from reprocessing.models.dlq import Jitter
@@ -57,21 +57,13 @@ def or_off(read: Any) -> Any:  # noqa: ANN401  # an argument's type
 
 
 def find_rule(name: str) -> Rule:
-    """Return the rule of this name.
-
-    Raises:
-        CommandError: there is no such rule.
-    """
+    """Return the rule of this name. CommandError: there is no such rule."""
     hint = "manage.py add_rule NAME --every-letter --then hold --reason WHY --confirm"
     return find_named(Rule.objects.select_related("dlq", "target", "rate_class"), name, kind="rule", hint=hint)
 
 
 def find_rate_class(name: str) -> RateClass:
-    """Return the rate class of this name.
-
-    Raises:
-        CommandError: there is no such rate class.
-    """
+    """Return the rate class of this name. CommandError: there is no such rate class."""
     hint = "manage.py add_rate_class NAME --rate R --reason WHY --confirm"
     return find_named(RateClass.objects.all(), name, kind="rate class", hint=hint)
 

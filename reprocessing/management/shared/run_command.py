@@ -54,11 +54,7 @@ class RunCommand(Console):
         raise NotImplementedError
 
     def refuse(self, run: Run) -> None:
-        """Refuse a run in another state.
-
-        Raises:
-            CommandError: the run is in another state.
-        """
+        """Refuse a run in another state."""
         if run.state not in self.allowed_states:
             said = f' It was {run.state} by {run.stopped_by} ("{run.why}").' if run.why else ""
             allowed = " or ".join(self.allowed_states)
@@ -80,11 +76,7 @@ class RunCommand(Console):
 
 
 def find_run(name: str, *, standing: bool = True) -> Run:
-    """Return the run of this id.
-
-    Raises:
-        CommandError: there is no such run, or it is a DLQ's standing run and `standing` is false.
-    """
+    """Return the run of this id. CommandError: there is none, or it is standing and `standing` is false."""
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is None:
         last = Run.objects.filter(kind=RunKind.DRAIN).order_by("-pk").values_list("name", flat=True)[:_NAMED]

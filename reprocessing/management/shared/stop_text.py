@@ -15,7 +15,7 @@ def stop_text(dlq: DeadLetterQueue) -> str:
 
 
 def _in_words(stop: stops.Stop, what: str, which: str) -> str:
-    since = f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'
+    since = since_text(stop)
     if stop.restored:
         return (
             f"{what} is held {since}: PostgreSQL was restored from a backup. Nothing is sent until after_restore "
@@ -23,3 +23,8 @@ def _in_words(stop: stops.Stop, what: str, which: str) -> str:
         )
     resume = command("resume_redrive", which, "--reason", "WHY", "--confirm")
     return f"{what} is stopped {since}: nothing is sent. To resume: {resume}"
+
+
+def since_text(stop: stops.Stop) -> str:
+    """Return the time, author and reason of a stop."""
+    return f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'

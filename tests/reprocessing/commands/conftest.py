@@ -51,3 +51,8 @@ def add_row() -> AddRow:
         return DeadLetterQueue.objects.create(**{"name": name, "url": url, "arn": arn, "region": "us-east-1"} | values)
 
     return make
+
+
+@pytest.fixture
+def orders(add_row: AddRow) -> DeadLetterQueue:
+    return add_row("orders")

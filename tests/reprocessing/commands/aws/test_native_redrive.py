@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
@@ -15,15 +13,10 @@ from reprocessing.store.ordering import lanes
 from tests.contract.endpoints import Sandbox
 from tests.race.native import is_aws_s, let_it_end, mine, tasks
 from tests.reprocessing.commands.conftest import Ask, AskJson
+from tests.reprocessing.commands.refusals import refusal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHY = ("--reason", "a bulk", "--by", "anna")
-
-
-def refusal(*arguments: str) -> str:
-    with pytest.raises(CommandError) as refused:
-        call_command(*arguments)
-    return str(refused.value)
 
 
 def test_a_dry_run_says_how_much_where_and_what_is_lost_and_asks_nothing(ask: Ask) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from io import StringIO
-from typing import Any
+from typing import Any, TypeAlias
 
 import boto3
 import pytest
@@ -18,15 +17,17 @@ from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.aws import collect_metrics
 from tests.contract.endpoints import moto_endpoint
+from tests.reprocessing.commands.conftest import Ask, AskJson
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+CloudWatch: TypeAlias = Any  # a client of boto3
 TOPIC = "arn:aws:sns:eu-west-1:000000000000:on-call"
 
 
 @pytest.fixture
-def cloudwatch(settings: Settings) -> Iterator[Any]:
+def cloudwatch(settings: Settings) -> Iterator[CloudWatch]:
     settings.REDRIVE = {**settings.REDRIVE, "CLOUDWATCH": "Redrive/Tests"}
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
@@ -39,22 +40,17 @@ def cloudwatch(settings: Settings) -> Iterator[Any]:
     aws.forget_clients()
 
 
-def names(cloudwatch: Any) -> set[str]:  # noqa: ANN401
+def names(cloudwatch: CloudWatch) -> set[str]:
     return {one["AlarmName"] for one in cloudwatch.describe_alarms()["MetricAlarms"]}
 
 
-def put(*given: str) -> dict[str, Any]:
-    return dict(json.loads(_said("put_alarms", *given, "--json")))
-
-
-def _said(*given: str) -> str:
-    out = StringIO()
-    call_command(*given, stdout=out)
-    return out.getvalue()
+@pytest.fixture
+def put(ask_json: AskJson) -> AskJson:
+    return lambda *given: ask_json("put_alarms", *given)
 
 
 @pytest.mark.soak
-def test_nothing_is_put_without_confirm_and_nothing_differs_afterwards(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_nothing_is_put_without_confirm_and_nothing_differs_afterwards(put: AskJson, cloudwatch: CloudWatch) -> None:
     bench = Workbench()
     dry = put()
     assert ({one["state"] for one in dry["alarms"]}, dry["put"], names(cloudwatch)) == ({"missing"}, [], set())
@@ -82,7 +78,8 @@ def test_an_action_that_cloudwatch_would_refuse_is_refused_in_a_dry_run(actions:
 
 @pytest.mark.soak
 def test_each_alarm_tells_what_is_of_its_region_and_none_is_put_where_one_could_tell_nothing(
-    cloudwatch: Any,  # noqa: ANN401
+    put: AskJson,
+    cloudwatch: CloudWatch,
 ) -> None:
     bench = Workbench()
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(region="eu-central-1")
@@ -100,7 +97,9 @@ def test_each_alarm_tells_what_is_of_its_region_and_none_is_put_where_one_could_
 
 
 @pytest.mark.soak
-def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(
+    put: AskJson, ask: Ask, cloudwatch: CloudWatch
+) -> None:
     bench = Workbench()
     put("--confirm", "--action", TOPIC)
     name = f"redrive-{bench.name}-age-too-high"
@@ -114,7 +113,7 @@ def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwa
     }  # fmt: skip
     others = {"OKActions": [f"{TOPIC}-ok"], "InsufficientDataActions": [f"{TOPIC}-nothing"]}
     cloudwatch.put_metric_alarm(**kept, **others, Threshold=9_999)
-    told = _said("put_alarms")
+    told = ask("put_alarms")
     assert f"{name} (eu-west-1): differs\n  Threshold: is 9999.0, wanted 300" in told
     assert put("--confirm")["put"] == [name]
     (mended,) = cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
@@ -123,7 +122,9 @@ def test_what_somebody_changed_is_told_and_mended_and_their_actions_stay(cloudwa
 
 
 @pytest.mark.soak
-def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it(
+    put: AskJson, cloudwatch: CloudWatch
+) -> None:
     bench = Workbench()
     function = f"arn:aws:lambda:eu-west-1:000000000000:function:{bench.source_url.rsplit('/', 1)[-1]}"
     Target.objects.create(kind=TargetKind.LAMBDA, arn=function, region="eu-west-1")
@@ -138,50 +139,50 @@ def test_targets_of_one_name_have_an_alarm_each_on_the_series_that_is_told_of_it
     assert (of_breakers, told) == (rings, set(rings.values()))
 
 
-def test_a_named_dlq_has_its_own_alarms_alone(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_a_named_dlq_has_its_own_alarms_alone(put: AskJson, cloudwatch: CloudWatch) -> None:
     one, _ = Workbench(), Workbench()
     assert {each["dlq"] for each in put(one.name)["alarms"]} == {one.name}
 
 
-def test_without_a_namespace_only_sqs_s_own_metrics_have_alarms(cloudwatch: Any, settings: Settings) -> None:  # noqa: ANN401
+def test_without_a_namespace_only_sqs_s_own_metrics_have_alarms(
+    put: AskJson, ask: Ask, cloudwatch: CloudWatch, settings: Settings
+) -> None:
     settings.REDRIVE = {**settings.REDRIVE, "CLOUDWATCH": ""}
     bench = Workbench()
     assert [one["alarm"].removeprefix(f"redrive-{bench.name}-") for one in put()["alarms"]] == [
         "age-too-high", "messages-expire", "messages-present",
     ]  # fmt: skip
-    assert "REDRIVE_CLOUDWATCH" in _said("put_alarms")
+    assert "REDRIVE_CLOUDWATCH" in ask("put_alarms")
 
 
 @pytest.mark.soak
-def test_alarms_on_queues_of_another_account_are_for_that_account(cloudwatch: Any) -> None:  # noqa: ANN401
+def test_alarms_on_queues_of_another_account_are_for_that_account(
+    put: AskJson, ask: Ask, cloudwatch: CloudWatch
+) -> None:
     bench = Workbench()
     DeadLetterQueue.objects.update(role_arn="arn:aws:iam::111111111111:role/theirs")
     assert not [one for one in put(bench.name)["alarms"] if one["alarm"].endswith("messages-present")]
-    assert f"{bench.name}: its queues are in another account" in _said("put_alarms", bench.name)
+    assert f"{bench.name}: its queues are in another account" in ask("put_alarms", bench.name)
 
 
-def test_a_dlq_that_is_not_there_is_refused_in_a_sentence() -> None:
-    with pytest.raises(CommandError, match='No DLQ is named "nobody"'):
-        put("nobody")
-
-
-def test_alarms_on_queues_that_are_not_aws_s_are_not_asked_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "why"),
+    [
+        (None, "another endpoint than AWS's, which CloudWatch has nothing of"),
+        ("http://127.0.0.1:1", r"DescribeAlarms failed: .* Check the endpoint"),
+    ],
+)
+def test_alarms_that_cannot_be_asked_for_are_a_sentence(
+    put: AskJson, monkeypatch: pytest.MonkeyPatch, endpoint: str | None, why: str
+) -> None:
     Workbench()
     monkeypatch.delenv("AWS_ENDPOINT_URL_CLOUDWATCH", raising=False)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    aws.forget_clients()
-    with pytest.raises(CommandError, match="another endpoint than AWS's, which CloudWatch has nothing of"):
-        put()
-    aws.forget_clients()
-
-
-def test_a_cloudwatch_that_does_not_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    Workbench()
-    monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "http://127.0.0.1:1")
+    if endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", endpoint)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     aws.forget_clients()
     try:
-        with pytest.raises(CommandError, match=r"DescribeAlarms failed: .* Check the endpoint"):
+        with pytest.raises(CommandError, match=why):
             put()
     finally:
         aws.forget_clients()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -23,13 +22,7 @@ pytestmark = pytest.mark.django_db
 FIELDS = ("kind", "strips_eta", "strips_expires", "resets_retries", "renews_id")
 
 
-def kept() -> tuple[Any, ...]:
-    found: tuple[Any, ...] = Target.objects.values_list(*FIELDS).get()
-    return found
-
-
 def said(severity: str, dlq: Queue, *arguments: str) -> list[str]:
-    """What is found, of this severity, in a dry run."""
     out = StringIO()
     with suppress(CommandError):  # something is refused
         call_command("add_dlq", "orders", "--url", dlq.url, *arguments, "--json", stdout=out)
@@ -37,24 +30,29 @@ def said(severity: str, dlq: Queue, *arguments: str) -> list[str]:
     return [one["what"] for one in found if one["severity"] == severity]
 
 
-def test_what_is_said_of_workers_is_remembered_and_taken_back(ask: Ask, make_queue: MakeQueue) -> None:
-    dlq = make_queue()
-    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
-    ask("add_dlq", "orders", "--url", dlq.url, "--celery", "--strip-expires", "--new-id", "--confirm")
-    assert kept() == ("celery", False, True, False, True)
-    ask("add_dlq", "orders", "--strip-eta", "--reset-retries", "--no-strip-expires", "--no-new-id", "--confirm")
-    assert kept() == ("celery", True, False, True, False)
-    ask("add_dlq", "orders", "--rate", "5", "--confirm")
-    assert kept() == ("celery", True, False, True, False)
-    ask("add_dlq", "orders", "--no-celery", "--no-strip-eta", "--no-reset-retries", "--confirm")
-    assert kept() == ("sqs", False, False, False, False)
+def watched(make_queue: MakeQueue, *, fifo: bool = False) -> tuple[Queue, Queue]:
+    """A dlq, and the queue whose messages die into it."""
+    dlq = make_queue(fifo=fifo)
+    return dlq, make_queue(fifo=fifo, RedrivePolicy=redrive_policy(dlq, 3))
 
 
-def test_nobody_is_taken_for_a_worker_who_was_not_said_to_be_one(ask: Ask, make_queue: MakeQueue) -> None:
-    dlq = make_queue()
-    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
-    ask("add_dlq", "orders", "--url", dlq.url, "--confirm")
-    assert kept() == ("sqs", False, False, False, False)
+def test_what_is_said_of_workers_is_remembered_and_taken_back_and_nobody_is_taken_for_one(
+    ask: Ask, make_queue: MakeQueue
+) -> None:
+    dlq, _ = watched(make_queue)
+    steps = [
+        (("--url", dlq.url), ("sqs", False, False, False, False)),
+        (("--celery", "--strip-expires", "--new-id"), ("celery", False, True, False, True)),
+        (
+            ("--strip-eta", "--reset-retries", "--no-strip-expires", "--no-new-id"),
+            ("celery", True, False, True, False),
+        ),
+        (("--rate", "5"), ("celery", True, False, True, False)),
+        (("--no-celery", "--no-strip-eta", "--no-reset-retries"), ("sqs", False, False, False, False)),
+    ]
+    for arguments, fields in steps:
+        ask("add_dlq", "orders", *arguments, "--confirm")
+        assert Target.objects.values_list(*FIELDS).get() == fields
 
 
 def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQueue) -> None:
@@ -71,32 +69,23 @@ def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQ
 
 
 def test_what_is_for_task_messages_is_refused_of_other_letters(make_queue: MakeQueue) -> None:
-    dlq = make_queue()
-    source = make_queue(RedrivePolicy=redrive_policy(dlq, 3))
-    name = source.url.rpartition("/")[2]
-    found = said("refuse", dlq, "--strip-eta", "--new-id")
-    assert found == [
-        f"--strip-eta and --new-id would change task messages, and messages to {name} are not said to be any."
-    ]
+    dlq, source = watched(make_queue)
+    why = f"--strip-eta and --new-id would change task messages, and messages to {source.name} are not said to be any."
+    assert said("refuse", dlq, "--strip-eta", "--new-id") == [why]
     assert said("refuse", dlq, "--strip-eta", "--new-id", "--celery") == []
 
 
 def test_the_order_of_a_fifo_queue_is_not_kept_by_workers(make_queue: MakeQueue) -> None:
-    dlq = make_queue(fifo=True)
-    make_queue(fifo=True, RedrivePolicy=redrive_policy(dlq, 3))
+    dlq, _ = watched(make_queue, fifo=True)
     warned = [one for one in said("warn", dlq, "--celery") if one not in said("warn", dlq)]
     assert ["side by side" in one for one in warned] == [True]
 
 
 @pytest.mark.parametrize("option", ["--strip-expires", "--no-celery"])
 def test_what_spoke_against_captured_letters_is_asked_anew(ask: Ask, make_queue: MakeQueue, option: str) -> None:
-    dlq = make_queue()
-    make_queue(RedrivePolicy=redrive_policy(dlq, 3))
+    dlq, _ = watched(make_queue)
     ask("add_dlq", "orders", "--url", dlq.url, "--celery", "--confirm")
-    letter = add_letter(
-        Source.objects.get(), LetterState.CAPTURED, planned=True, blocked_reason="expired", key_hash=b"k"
-    )
-    ask("add_dlq", "orders", "--rate", "5", "--confirm")
-    assert Letter.objects.values_list("planned", "blocked_reason").get(pk=letter.pk) == (True, "expired")
-    ask("add_dlq", "orders", option, "--confirm")
-    assert Letter.objects.values_list("planned", "blocked_reason").get(pk=letter.pk) == (False, "")
+    add_letter(Source.objects.get(), LetterState.CAPTURED, planned=True, blocked_reason="expired", key_hash=b"k")
+    for given, kept in ((("--rate", "5"), (True, "expired")), ((option,), (False, ""))):
+        ask("add_dlq", "orders", *given, "--confirm")
+        assert Letter.objects.values_list("planned", "blocked_reason").get() == kept

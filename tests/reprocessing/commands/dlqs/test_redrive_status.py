@@ -7,13 +7,11 @@ import os
 import re
 import subprocess
 import sys
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import (
@@ -27,24 +25,16 @@ from reprocessing.models import (
     Rule,
     Source,
     Target,
-    TargetCheck,
     Wave,
 )
 from reprocessing.models.dlq_copy import DlqCopyState
 from reprocessing.models.run import Run, RunKind, RunState
-from reprocessing.store.outcomes import evidence
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_sent, add_source, ago
 
 pytestmark = pytest.mark.django_db
-LAG = 60
-
-
-@pytest.fixture
-def orders(add_row: AddRow) -> DeadLetterQueue:
-    return add_row("orders")
 
 
 @pytest.fixture
@@ -75,27 +65,17 @@ def test_every_letter_is_counted_once_and_presumed_ones_apart(
     add_letter(add_source(add_row("mails"), "mail"), LetterState.CAPTURED)
     found = ask_json("redrive_status", "orders")["dlqs"][0]
     assert found["letters"] == {
-        "captured": 1,
-        "waiting": 2,
-        "sending": 3,
-        "awaiting": 4,
-        "delivered": 5 + 7,  # those that the duplicates are duplicates of
-        "presumed": 1,
-        "parked": 6 + 1,
-        "duplicate": 7,
-        "discarded": 8,
-    }
+        "captured": 1, "waiting": 2, "sending": 3, "awaiting": 4, "presumed": 1, "parked": 6 + 1, "duplicate": 7,
+        "discarded": 8, "delivered": 5 + 7,  # and those that the duplicates are duplicates of
+    }  # fmt: skip
     assert found["parked"] == {"attempts_spent": 6, "stale": 1}
     assert found["unfinished"] == 10
 
 
 def test_the_oldest_unfinished_letter_and_the_first_to_expire_are_told(ask_json: AskJson, source: Source) -> None:
-    for letter in (
-        add_letter(source, LetterState.DELIVERED, first_sent_at=ago(days=9), expires_at=ago(days=5)),
-        add_letter(source, LetterState.WAITING, first_sent_at=ago(hours=3), expires_at=ago(hours=-2)),
-        add_letter(source, LetterState.CAPTURED, first_sent_at=ago(hours=1), expires_at=ago(hours=-7)),
-    ):
-        add_copy(letter)
+    add_copy(add_letter(source, LetterState.DELIVERED, first_sent_at=ago(days=9), expires_at=ago(days=5)))
+    add_copy(add_letter(source, LetterState.WAITING, first_sent_at=ago(hours=3), expires_at=ago(hours=-2)))
+    add_copy(add_letter(source, LetterState.CAPTURED, first_sent_at=ago(hours=1), expires_at=ago(hours=-7)))
     found = ask_json("redrive_status")["dlqs"][0]
     assert round(found["oldest_age_seconds"] / 3600) == 3
     assert round(found["expires_in_seconds"] / 3600) == 2
@@ -132,41 +112,6 @@ def test_waiting_lanes_say_why(ask_json: AskJson, source: Source) -> None:
     ]
 
 
-def test_promotion_waits_step_by_step_for_what_it_needs(ask_json: AskJson, source: Source, settings: Settings) -> None:
-    """Every step is one that `evidence.presumable_attempts` asks for too."""
-    settings.REDRIVE = {"COUNT_LAG": LAG}
-    dlq, target = source.dlq, source.target
-    told: list[str] = []
-
-    def look() -> None:
-        told.append(waits_for(ask_json))
-        assert bool(evidence.presumable_attempts(count_lag=LAG, limit=10)) == told[-1].startswith(
-            "the next outcome check"
-        )
-
-    assert waits_for(ask_json) is None
-    attempt = add_sent(source, taken_at=ago(seconds=300), deadline=ago(seconds=-50))
-    look()
-    attempt.delete()
-    attempt = add_sent(source, taken_at=ago(seconds=300), deadline=ago(seconds=200))
-    look()
-    TargetCheck.objects.create(target=target, seen_at=attempt.opened_at + timedelta(seconds=LAG - 1))
-    look()
-    seen_at = attempt.opened_at + timedelta(seconds=LAG)
-    TargetCheck.objects.create(target=target, seen_at=seen_at)
-    look()
-    for again in (89, 90):
-        TargetCheck.objects.create(target=target, seen_at=seen_at + timedelta(seconds=again))
-        look()
-    for early in (89, 90):
-        DeadLetterQueue.objects.filter(pk=dlq.pk).update(drained_through=seen_at + timedelta(seconds=early))
-        look()
-    unseen = "shop has not been empty"
-    beginnings = [unseen, unseen, unseen, f"{unseen} again", f"{unseen} again"]
-    beginnings += ["a capture of", "a capture of", "the next"]
-    assert [one.startswith(begin) for one, begin in zip(told, beginnings, strict=True)] == [True] * 8
-
-
 def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     ask: Ask, ask_json: AskJson, orders: DeadLetterQueue
 ) -> None:
@@ -174,19 +119,13 @@ def test_each_target_says_how_its_breakers_stand_and_what_they_let_go(
     vip = RateClass.objects.create(name="vip", rate=0.5)
     classed = Breaker.objects.create(target=target, rate_class=vip, ramp=0.2, ramp_reason="none of 9 messages failed")
     Breaker.objects.filter(target=target, rate_class=None).update(ramp=0.2, why="3 canaries succeeded")
-    own, its_class = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
-    assert own.pop("since").endswith("Z")
-    assert own == {
-        "name": "shop", "rate_class": None, "state": "closed", "why": "3 canaries succeeded", "next_canary_at": None,
-        "rate": 10, "allowed_rate": 2, "ramp": 0.2, "ramp_reason": "start of the ramp-up",
-    }  # fmt: skip
-    assert (its_class["rate_class"], its_class["allowed_rate"]) == ("vip", 0.5)
+    found = ask_json("redrive_status", "orders")["dlqs"][0]["targets"][0]["breakers"]
+    assert [(one["rate_class"], one["allowed_rate"]) for one in found] == [(None, 2), ("vip", 0.5)]
     said = ask("redrive_status")
     assert ": 3 canaries succeeded\n" in said
     assert "2 of 10 messages/s allowed now (start of the ramp-up)" in said
-    Breaker.objects.filter(pk=classed.pk).update(
-        state="open", retry_at=ago(seconds=-60), why="5 messages in a row failed"
-    )
+    opened = {"state": "open", "retry_at": ago(seconds=-60), "why": "5 messages in a row failed"}
+    Breaker.objects.filter(pk=classed.pk).update(**opened)
     said = ask("redrive_status")
     assert "breaker (vip)   OPEN since" in said
     assert ": 5 messages in a row failed; next canary at" in said
@@ -212,17 +151,12 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
     add_letter(source, LetterState.WAITING, run=run)
     add_letter(source, LetterState.PARKED)
     said = ask("redrive_status")
-    for part in (
-        'by bob ("flood")',
-        'by ann ("rain")',
-        "no right",
-        "about 7 visible, 2 in flight",
-        "1 queued, 1 parked",
-        "1: All attempts that the DLQ allows have failed.",
-        "monday (drain for cy) is running: 1 message unfinished",
+    parts = (
+        'by bob ("flood")', 'by ann ("rain")', "no right", "about 7 visible, 2 in flight", "1 queued, 1 parked",
+        "1: All attempts that the DLQ allows have failed.", "monday (drain for cy) is running: 1 message unfinished",
         "target    shop: outcome absence",
-    ):
-        assert part in said
+    )  # fmt: skip
+    assert [part for part in parts if part not in said] == []
 
 
 @pytest.mark.parametrize(
@@ -253,13 +187,8 @@ def test_letters_that_go_elsewhere_are_said_to(ask: Ask, source: Source) -> None
 def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
     ask: Ask, ask_json: AskJson, source: Source, size: int | None, said: str
 ) -> None:
-    run = Run.objects.create(
-        name="monday",
-        dlq=source.dlq,
-        state=RunState.PAUSED,
-        stopped_by="the service",
-        why="Paused automatically: rain.",
-    )
+    why = "Paused automatically: rain."
+    run = Run.objects.create(name="monday", dlq=source.dlq, state="paused", stopped_by="the service", why=why)
     Wave.objects.create(run=run, no=1, size=1, settled_at=ago(seconds=9), touched=1, failed=0)
     wave = Wave.objects.create(run=run, no=2, size=size)
     lane = add_lane(source, LanePhase.LEASED)
@@ -268,12 +197,11 @@ def test_a_run_says_in_which_wave_it_is_and_why_it_does_not_go_on(
         letter=letter, lane=lane, target=source.target, no=1, epoch=0, fence=1, opened_at=ago(),
         holds_lane=True, run=run, wave=wave,
     )  # fmt: skip
-    assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in ask("redrive_status")
     (told,) = ask_json("redrive_status", "orders")["dlqs"][0]["runs"]
-    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, "Paused automatically: rain.")
-    assert f"monday (drain) is paused: 0 messages unfinished{said}\n            Paused automatically: rain." in ask(
-        "redrive_status"
-    )
+    assert (told["wave"], told["why"]) == ({"no": 2, "size": size, "touched": 1}, why)
+    lines = ask("redrive_status")
+    assert "cost so far 1 AWS request, less than $0.01, for sends and deletes" in lines
+    assert f"monday (drain) is paused: 0 messages unfinished{said}\n            {why}" in lines
 
 
 def test_before_any_dlq_it_says_how_to_begin(ask: Ask) -> None:
@@ -294,14 +222,11 @@ def test_the_statements_do_not_grow_with_the_letters(ask: Ask, source: Source, a
 @pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
 def test_watching_goes_on_until_nobody_watches(orders: DeadLetterQueue) -> None:
-    arguments = [sys.executable, "manage.py", "redrive_status", "--watch", "--every", "0.1", "--json"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    environment["DATABASE_URL"] = (
-        environment["DATABASE_URL"].rpartition("/")[0] + f"/{connection.settings_dict['NAME']}"
-    )
-    with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as watching:
+    words = [sys.executable, "manage.py", "redrive_status", "--watch", "--every", "0.1", "--json"]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    server = variables["DATABASE_URL"].rpartition("/")[0]
+    variables["DATABASE_URL"] = f"{server}/{connection.settings_dict['NAME']}"
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables) as watching:
         assert watching.stdout is not None
         assert watching.stderr is not None
         looks = [json.loads(watching.stdout.readline()) for _ in range(2)]

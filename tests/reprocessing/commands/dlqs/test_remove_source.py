@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Source
@@ -14,6 +12,7 @@ from reprocessing.pipeline.capture.find_source import Sources
 from reprocessing.pipeline.parking_lot import act_on_parked
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import AddRow, Ask
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
@@ -29,33 +28,23 @@ def shop(add_row: AddRow) -> Source:
 
 
 def refused(*words: str) -> str:
-    with pytest.raises(CommandError) as caught:
-        call_command("remove_source", *words, *WHY, "--confirm")
-    return str(caught.value)
-
-
-def test_a_dry_run_takes_nothing_away(shop: Source, ask: Ask) -> None:
-    assert "This was a dry run: with --confirm, shop is removed from orders." in ask(
-        "remove_source", "orders", "shop", *WHY
-    )
-    assert list(shop.dlq.sources.all()) == [shop]
+    return refusal("remove_source", *words, *WHY, "--confirm")
 
 
 def test_one_that_finished_letters_alone_have_is_taken_away_and_their_history_stays(shop: Source, ask: Ask) -> None:
     letter = add_letter(shop, LetterState.DELIVERED)
+    dry = "This was a dry run: with --confirm, shop is removed from orders."
+    assert dry in ask("remove_source", "orders", "shop", *WHY)
+    assert list(shop.dlq.sources.all()) == [shop]
     assert "shop is removed from orders." in ask("remove_source", "orders", shop.arn, *WHY, "--confirm")
     dlq = DeadLetterQueue.objects.get()
     assert (list(dlq.sources.all()), dlq.default_source) == ([], None)
+    assert Sources(dlq).of(b"{}", {}, {"DeadLetterQueueSourceArn": shop.arn}) is None
     assert Letter.objects.get(pk=letter.pk).source == shop
     review = AuditEntry.objects.get()
     assert (review.by, review.reason, review.before, review.after) == (
         "ann", "the shop is gone", {"orders.source": shop.arn}, {"orders.source": None},
     )  # fmt: skip
-
-
-def test_what_dies_in_it_afterwards_is_of_unknown_source(shop: Source, ask: Ask) -> None:
-    ask("remove_source", "orders", "shop", *WHY, "--confirm")
-    assert Sources(DeadLetterQueue.objects.get()).of(b"{}", {}, {"DeadLetterQueueSourceArn": shop.arn}) is None
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,6 @@ Told: TypeAlias = dict[str, Any]
 
 
 def doctor(*names: str) -> tuple[list[Told], bool]:
-    """The remarks, and whether the command failed."""
     out = StringIO()
     try:
         call_command("redrive_doctor", *names, "--json", stdout=out)
@@ -48,7 +47,6 @@ def doctor(*names: str) -> tuple[list[Told], bool]:
 
 
 def found(grade: str, *names: str) -> list[tuple[str, str]]:
-    """Where something of that grade is, and what."""
     return [(one["where"], one["what"]) for one in doctor(*names)[0] if one["grade"] == grade]
 
 
@@ -100,7 +98,6 @@ def shop(make_queue: MakeQueue, ask: Ask, settings: Settings) -> Shop:
 
 
 def refusing(action: str, queue: Queue) -> dict[str, object]:
-    """A plan by which SQS refuses an action on a queue."""
     denied = {"status": 403, "code": "AccessDenied", "message": "not allowed"}
     return {"kind": "error", "action": action, "queue": queue.name, **denied}
 
@@ -134,13 +131,82 @@ def test_a_missing_right_on_the_dlq_is_found(shop: Shop, sandbox: Sandbox, actio
     sandbox.plan(refusing(action, shop.dlq))
     right = f"sqs:{action.removesuffix('Batch')}"
     said = the("error", f"SQS refuses {right}: AccessDenied.")
-    arn = shop.dlq.arn
-    assert (said["where"], said["cure"]) == (shop.dlq.name, f"Allow {right} on {arn} to the role of this process.")
+    cure = f"Allow {right} on {shop.dlq.arn} to the role of this process."
+    assert (said["where"], said["cure"]) == (shop.dlq.name, cure)
 
 
-def test_a_missing_right_to_send_letters_back_is_found(shop: Shop, sandbox: Sandbox) -> None:
-    sandbox.plan(refusing("SendMessageBatch", shop.source))
-    assert the("error", "SQS refuses sqs:SendMessage")["where"] == shop.source.name
+def worker_of_hints_died(shop: Shop) -> None:
+    shop.lane(LanePhase.READY, hinted_until=ago(seconds=1))
+    TaskHints.objects.create(width=1, lifetime=40)
+
+
+def nobody_needs_beat(_: Shop) -> None:
+    DeadLetterQueue.objects.update(mode="manual")
+    PeriodicTask.objects.all().delete()
+
+
+COUNTS = "SQS counts from the first send on"
+#: What is done to a sound set-up; what is said of it: the grade, a part, where, and a part of the cure.
+ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
+    "a retention shorter than the source's": (
+        lambda shop: shop.dlq.set(MessageRetentionPeriod="86400"), "warn", COUNTS, "orders",
+        "Give the DLQ the longest retention, 14 days.",
+    ),
+    "a source that keeps messages as long as a dlq can": (
+        lambda shop: shop.source.set(MessageRetentionPeriod="1209600"), "warn", COUNTS, "orders",
+        "shorten the retention of {source}, to 4 days for example; what is older there is dropped at once.",
+    ),
+    "a window shorter than the way back": (
+        lambda shop: shop.source.set(VisibilityTimeout="600"), "error",
+        "The window (in seconds) of {source} is remembered as 120, and is 2400 by now.", "orders",
+        "manage.py add_dlq orders",
+    ),
+    "another region": (
+        lambda _: DeadLetterQueue.objects.update(region="eu-west-1"), "error",
+        "It is in us-east-1, and is remembered in eu-west-1.", "{dlq}", "manage.py add_dlq orders --confirm",
+    ),
+    "a beat that nobody needs": (
+        nobody_needs_beat, "warn", "It has never sent a tick: it is dead, or none leads.", "beat", "",
+    ),
+    "a worker that consumes nothing": (
+        lambda _: Heartbeat.objects.update(consumed_at=ago(minutes=3)), "error",
+        "None has taken a task for about 3 minutes of redrive-control.", "workers", "Restart the workers",
+    ),
+    "hints that outlived their time": (
+        worker_of_hints_died, "error", "hints at them outlived their time, and nobody has taken any: 1.",
+        "workers of lanes", "",
+    ),
+    "turns that nobody takes": (
+        lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30)), "error",
+        "It is given a turn every about 60 seconds, and took none for about 30 minutes.", "orders", "redrive-capture",
+    ),
+    "a turn that is long past": (
+        lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(hours=3)), "error",
+        "Its turn was due about 3 hours ago, and nobody took it.", "orders", "",
+    ),
+    "a lane whose worker died": (
+        lambda shop: shop.lane(LanePhase.LEASED, due_at=ago(minutes=5)), "error", "and nobody took over: 1.", "orders",
+        "",
+    ),
+    "a lane that is held by no letter": (
+        lambda shop: shop.lane(LanePhase.HELD), "error",
+        "Key queues are held, and no message of theirs is parked, or held by a rule: 1.", "orders", "",
+    ),
+    "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} died: 1.", "{spent}", ""),
+    "the trouble of the last capture": (
+        lambda _: DeadLetterQueue.objects.update(trouble="its queue is gone"), "error",
+        "Its last capture failed: its queue is gone", "orders", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("illness", ILLNESSES)
+def test_what_is_ill_is_found_and_its_cure_is_told(shop: Shop, illness: str) -> None:
+    change, grade, what, where, cure = ILLNESSES[illness]
+    names = {name: getattr(shop, name).name for name in ("dlq", "source", "own", "spent")}
+    change(shop)
+    said = the(grade, what.format(**names))
+    assert (said["where"], cure.format(**names) in said["cure"]) == (where.format(**names), True)
 
 
 GONE, DENIED = "GetQueueAttributes failed: NonExistentQueue", "SQS refuses sqs:SendMessage: AccessDenied."
@@ -151,7 +217,6 @@ def parked_in(shop: Shop, queue: Queue) -> None:
 
 
 def ruled_to(shop: Shop, queue: Queue, *, of: DeadLetterQueue | None = None, **values: object) -> Rule:
-    """A rule that diverts letters of this dlq, or of all, to the queue."""
     target = Target.objects.create(arn=queue.arn, url=queue.url, region="us-east-1")
     row = {"name": "large", "enabled": True, "action": "divert", "target": target, "dlq": of, "created_by": "ann"}
     return Rule.objects.create(**row | values)
@@ -166,52 +231,41 @@ def told_of(queue: Queue) -> list[tuple[str, str]]:
     return list(said)
 
 
-def test_a_parking_queue_that_is_gone_is_found(shop: Shop, make_queue: MakeQueue) -> None:
-    lot = make_queue()
-    parked_in(shop, lot)
-    assert told_of(lot) == []
-    lot.client.delete_queue(QueueUrl=lot.url)
-    assert told_of(lot) == [("error", GONE)]
-    said = the("error", lot.name)
-    assert (said["why"].startswith("What is parked"), said["cure"]) == (
-        True, 'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
-    )  # fmt: skip
-
-
-def test_a_missing_right_to_send_to_the_parking_queue_is_found(
-    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+@pytest.mark.parametrize("leads", [parked_in, ruled_to])
+def test_a_missing_right_to_send_where_letters_go_is_found(
+    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox, leads: Callable[[Shop, Queue], object]
 ) -> None:
-    lot = make_queue()
-    parked_in(shop, lot)
-    sandbox.plan(refusing("SendMessageBatch", lot))
-    assert told_of(lot) == [("error", DENIED)]
+    queue = make_queue()
+    leads(shop, queue)
+    sandbox.plan(refusing("SendMessageBatch", queue), refusing("SendMessageBatch", shop.source))
+    assert told_of(queue) == [("error", DENIED)]
+    assert ("error", DENIED) in told_of(shop.source)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("of_all", [True, False])
-def test_a_queue_that_a_rule_sends_letters_to_and_that_is_gone_is_found(
-    shop: Shop, make_queue: MakeQueue, *, of_all: bool
+@pytest.mark.parametrize(
+    ("leads", "why", "cure"),
+    [
+        (
+            parked_in,
+            "What is parked",
+            'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
+        ),
+        (ruled_to, "The rule large sends messages there, and they cannot go.", "manage.py add_rule large --to QUEUE"),
+    ],
+)
+def test_a_queue_that_letters_go_to_and_that_is_gone_is_found(
+    shop: Shop, make_queue: MakeQueue, leads: Callable[[Shop, Queue], object], why: str, cure: str
 ) -> None:
-    bulk = make_queue()
-    rule = ruled_to(shop, bulk, of=None if of_all else shop.row)
-    assert told_of(bulk) == []
-    bulk.client.delete_queue(QueueUrl=bulk.url)
-    assert told_of(bulk) == [("error", GONE)]
-    said = the("error", bulk.name)
-    assert (said["why"], "manage.py add_rule large --to QUEUE" in said["cure"]) == (
-        "The rule large sends messages there, and they cannot go.", True,
-    )  # fmt: skip
-    Rule.objects.filter(pk=rule.pk).update(enabled=False)
-    assert told_of(bulk) == []
-
-
-def test_a_missing_right_to_send_where_a_rule_leads_is_found(
-    shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
-) -> None:
-    bulk = make_queue()
-    ruled_to(shop, bulk)
-    sandbox.plan(refusing("SendMessageBatch", bulk))
-    assert told_of(bulk) == [("error", DENIED)]
+    queue = make_queue()
+    leads(shop, queue)
+    assert told_of(queue) == []
+    queue.client.delete_queue(QueueUrl=queue.url)
+    assert told_of(queue) == [("error", GONE)]
+    said = the("error", queue.name)
+    assert (said["why"].startswith(why), cure in said["cure"]) == (True, True)
+    Rule.objects.update(enabled=False)
+    DeadLetterQueue.objects.update(parking_url="")
+    assert told_of(queue) == []
 
 
 def test_rules_of_other_dlqs_and_rules_that_have_ended_lead_nowhere(shop: Shop, make_queue: MakeQueue) -> None:
@@ -248,18 +302,6 @@ def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue
     assert the("warn", f"Messages that fail again in {shop.source.name} die into {another.arn}, which nobody watches.")
 
 
-def test_a_retention_shorter_than_the_source_s_is_found(shop: Shop) -> None:
-    shop.dlq.set(MessageRetentionPeriod="86400")
-    said = the("warn", "SQS counts from the first send on")
-    assert said["cure"] == "Give the DLQ the longest retention, 14 days."
-
-
-def test_a_source_that_keeps_messages_as_long_as_a_dlq_can_is_to_be_shortened(shop: Shop) -> None:
-    shop.source.set(MessageRetentionPeriod="1209600")
-    cure = f"SQS keeps nothing for longer: shorten the retention of {shop.source.name}, to 4 days for example; what"
-    assert the("warn", "SQS counts from the first send on")["cure"] == f"{cure} is older there is dropped at once."
-
-
 def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
     before = {(one["where"], one["what"]) for one in doctor()[0] if one["grade"] in {"error", "warn"}}
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
@@ -269,22 +311,9 @@ def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, m
     assert not failed
 
 
-def test_a_window_that_is_shorter_than_the_way_back_is_found(shop: Shop) -> None:
-    shop.source.set(VisibilityTimeout="600")
-    said = the("error", f"The window (in seconds) of {shop.source.name} is remembered as 120, and is 2400 by now.")
-    assert "presumed delivered, wrongly" in said["why"]
-    assert "manage.py add_dlq orders" in said["cure"]
-
-
 def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     shop.dlq.set(RedrivePolicy=redrive_policy(make_queue(), 4))
     assert the("error", "Copies cannot stay in the DLQ: it has a redrive policy of its own")["where"] == "orders"
-
-
-def test_a_dlq_in_another_region_than_is_remembered_is_found(shop: Shop) -> None:
-    DeadLetterQueue.objects.update(region="eu-west-1")
-    said = the("error", "It is in us-east-1, and is remembered in eu-west-1.")
-    assert (said["where"], "manage.py add_dlq orders --confirm" in said["cure"]) == (shop.dlq.name, True)
 
 
 def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Shop) -> None:
@@ -292,12 +321,6 @@ def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Sh
     said = the("error", "It sent its last tick about 10 minutes ago: it is dead, or none leads.")
     assert (said["where"], "celery -A redrive_service beat" in said["cure"]) == ("beat", True)
     assert found("unknown")[-2:-1] == [("workers", "Whether they consume is not known while beat sends nothing.")]
-
-
-def test_a_beat_that_nobody_needs_is_no_illness(shop: Shop) -> None:
-    DeadLetterQueue.objects.update(mode="manual")
-    PeriodicTask.objects.all().delete()
-    assert the("warn", "It has never sent a tick: it is dead, or none leads.")["where"] == "beat"
 
 
 @pytest.mark.parametrize(("ahead", "warned"), [(4, []), (28, ["the clock of beat's host against PostgreSQL's"])])
@@ -316,31 +339,6 @@ def test_a_tick_of_the_far_future_proves_no_beat(shop: Shop) -> None:
     ]  # fmt: skip
 
 
-def test_a_worker_that_lives_and_consumes_nothing_is_found(shop: Shop) -> None:
-    Heartbeat.objects.update(consumed_at=ago(minutes=3))
-    said = the("error", "None has taken a task for about 3 minutes of redrive-control.")
-    assert (said["where"], "Restart the workers" in said["cure"]) == ("workers", True)
-
-
-def test_hints_that_outlive_their_time_are_found(shop: Shop) -> None:
-    shop.lane(LanePhase.READY, hinted_until=ago(seconds=1))
-    TaskHints.objects.create(width=1, lifetime=40)
-    assert (
-        the("error", "hints at them outlived their time, and nobody has taken any: 1.")["where"] == "workers of lanes"
-    )
-
-
-def test_turns_that_nobody_takes_are_found(shop: Shop) -> None:
-    DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30))
-    said = the("error", "It is given a turn every about 60 seconds, and took none for about 30 minutes.")
-    assert "redrive-capture" in said["cure"]
-
-
-def test_a_turn_that_is_long_past_is_found(shop: Shop) -> None:
-    DeadLetterQueue.objects.update(next_poll_at=ago(hours=3))
-    assert the("error", "Its turn was due about 3 hours ago, and nobody took it.")["where"] == "orders"
-
-
 def test_a_lane_that_is_due_for_long_is_found_and_one_that_is_held_back_is_not(shop: Shop) -> None:
     shop.lane(LanePhase.READY, due_at=ago(hours=2))
     said = the("error", "and nothing was sent meanwhile. At least: 1.")
@@ -348,17 +346,6 @@ def test_a_lane_that_is_due_for_long_is_found_and_one_that_is_held_back_is_not(s
     DeadLetterQueue.objects.update(stopped_at=ago(hours=1), stopped_by="ann", stop_reason="an incident")
     assert found("error") == []
     assert the("warn", 'It is stopped by ann: "an incident".')
-
-
-def test_a_lane_whose_worker_died_and_that_nobody_took_over_is_found(shop: Shop) -> None:
-    shop.lane(LanePhase.LEASED, due_at=ago(minutes=5))
-    assert the("error", "and nobody took over: 1.")["where"] == "orders"
-
-
-def test_a_lane_that_is_held_by_no_letter_is_found(shop: Shop) -> None:
-    shop.lane(LanePhase.HELD)
-    found = the("error", "Key queues are held, and no message of theirs is parked, or held by a rule: 1.")
-    assert found["where"] == "orders"
 
 
 def test_a_clock_that_moved_is_found(shop: Shop, clock: Clock) -> None:
@@ -381,16 +368,6 @@ def test_how_many_tasks_died_is_unknown_where_nobody_may_ask(shop: Shop, sandbox
     assert found("error") == []
 
 
-def test_tasks_that_died_are_found(shop: Shop) -> None:
-    shop.spent.send()
-    assert the("warn", f"Tasks of {shop.own.name} died: 1.")["where"] == shop.spent.name
-
-
-def test_the_trouble_of_the_last_capture_is_told(shop: Shop) -> None:
-    DeadLetterQueue.objects.update(trouble="its queue is gone")
-    assert the("error", "Its last capture failed: its queue is gone")["where"] == "orders"
-
-
 def test_stops_and_holds_are_told_with_what_ends_them(shop: Shop) -> None:
     stops.stop(None, by="ann", reason="an incident")
     assert "resume_redrive --all" in the("warn", "Everything is stopped by ann since")["cure"]
@@ -410,28 +387,27 @@ def test_a_letter_that_sqs_is_about_to_drop_is_told(shop: Shop, left: timedelta,
     assert (said["where"], "manage.py drain_dlq orders --confirm" in said["cure"]) == ("orders", True)
 
 
-def test_aws_s_own_move_that_is_under_way_is_told(shop: Shop) -> None:
+def move_by_aws(shop: Shop) -> None:
     for _ in range(30):  # at one a second: it is under way for as long
         shop.dlq.send()
+
+
+def test_aws_s_own_move_that_is_under_way_is_told(shop: Shop) -> None:
+    move_by_aws(shop)
     shop.dlq.client.start_message_move_task(SourceArn=shop.dlq.arn, MaxNumberOfMessagesPerSecond=1)
     assert the("error", "AWS's own redrive is moving messages out of the DLQ")["where"] == "orders"
 
 
-def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Shop) -> None:
+def test_aws_s_own_move_that_we_began_is_told_once_with_whole_commands(shop: Shop, ask: Ask) -> None:
     DeadLetterQueue.objects.update(mode="manual")
-    for _ in range(30):  # at one a second: it is under way for as long
-        shop.dlq.send()
-    call_command(
-        "native_redrive", "start", "orders", "--per-second", "1", "--reason", "a bulk", "--confirm", stdout=StringIO()
-    )
+    move_by_aws(shop)
+    ask("native_redrive", "start", "orders", "--per-second", "1", "--reason", "a bulk", "--confirm")
     (said,) = [one for one in doctor()[0] if "AWS" in one["what"] and one["grade"] in {"error", "warn"}]
     assert said["what"].startswith("A redrive by AWS has run since ")
     assert said["cure"].endswith("manage.py native_redrive cancel orders --reason WHY --confirm")
 
 
 class Saying(Rates):
-    """A Redis that says this of its memory."""
-
     def __init__(self, policy: str | None) -> None:
         self.policy = policy
 
@@ -451,22 +427,16 @@ def test_what_cloudwatch_does_not_tell_is_unknown_and_never_well(shop: Shop) -> 
 
 @pytest.mark.soak
 def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> None:
+    counts = {"NumberOfMessagesSent": 10, "NumberOfMessagesReceived": 10, "NumberOfMessagesDeleted": 2}
+    of = {
+        "Dimensions": [{"Name": "QueueName", "Value": shop.source.name}],
+        "Timestamp": clock_of_postgres() - timedelta(minutes=30),
+    }
+    data: list[Any] = [{"MetricName": name, "Value": value, **of} for name, value in counts.items()]
     with moto_endpoint() as moto, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
         aws.forget_clients()
-        metrics = [("NumberOfMessagesSent", 10), ("NumberOfMessagesReceived", 10), ("NumberOfMessagesDeleted", 2)]
-        boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(
-            Namespace="AWS/SQS",
-            MetricData=[
-                {
-                    "MetricName": name,
-                    "Dimensions": [{"Name": "QueueName", "Value": shop.source.name}],
-                    "Timestamp": clock_of_postgres() - timedelta(minutes=30),
-                    "Value": value,
-                }
-                for name, value in metrics
-            ],
-        )
+        boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(Namespace="AWS/SQS", MetricData=data)
         said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
     aws.forget_clients()
     assert (said["where"], said["why"]) == (shop.source.name, "Its consumers fail: what is redriven now dies again.")

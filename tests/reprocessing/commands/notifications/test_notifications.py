@@ -45,12 +45,15 @@ def run(command: str, *args: str, **options: Any) -> str:  # noqa: ANN401
     return out.getvalue()
 
 
-def test_a_dry_run_shows_what_would_be_set_and_sets_nothing(hooks: Server) -> None:
+def test_a_dry_run_sets_nothing_and_what_is_set_already_is_not_set_again(hooks: Server) -> None:
     assert run("set_notification", "ops") == (
         "ops: all events, for all DLQs and the service itself\n"
         "This was a dry run. To save it, add --confirm.\n"
     )  # fmt: skip
     assert not NotificationRoute.objects.exists()
+    run("set_notification", "ops", **PERSON, confirm=True)
+    assert run("set_notification", "ops", **PERSON, confirm=True).endswith("nothing to change.\n")
+    assert AuditEntry.objects.count() == 1
 
 
 def test_what_is_set_is_written_with_who_and_why(hooks: Server) -> None:
@@ -69,12 +72,6 @@ def test_what_is_set_is_written_with_who_and_why(hooks: Server) -> None:
         {"notifications": "ops", "events": "all", "dlqs": "all"},
         {"notifications": "ops", "events": ["breaker_open", "run_stopped"], "dlqs": [dlq]},
     )
-
-
-def test_what_is_set_already_is_not_set_again(hooks: Server) -> None:
-    run("set_notification", "ops", **PERSON, confirm=True)
-    assert run("set_notification", "ops", **PERSON, confirm=True).endswith("nothing to change.\n")
-    assert AuditEntry.objects.count() == 1
 
 
 @pytest.mark.parametrize(

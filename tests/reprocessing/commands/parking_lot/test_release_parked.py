@@ -1,9 +1,10 @@
-"""Parked letters are released exactly as they were chosen, by a named person with a reason, and not before."""
+"""Parked letters are released, discarded and restored exactly as they were chosen, by a named person with a reason."""
 
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import subprocess
+from datetime import datetime, timedelta
 from io import StringIO
 
 import pytest
@@ -18,11 +19,29 @@ from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.parking import Lot, refusal
-from tests.reprocessing.commands.stock import ago
+from tests.reprocessing.commands.refusals import refusal
+from tests.reprocessing.commands.stock import add_lane, add_letter, add_source, ago
 
 pytestmark = pytest.mark.django_db
 WHY = ("--reason", "the shop was mended", "--by", "ann")
+
+
+class Lot:
+    """Parked letters of one dlq: by two reasons, three keys, and two ages."""
+
+    def __init__(self, dlq: DeadLetterQueue) -> None:
+        self.dlq, self.source = dlq, add_source(dlq)
+        self.old = self.park("a", "refused", since=ago(hours=5))
+        self.young = self.park("a", "refused", since=ago(minutes=5))
+        self.spent = self.park("b", "attempts_spent", since=ago(minutes=4))
+
+    def park(self, key: str, reason: str, *, since: datetime) -> Letter:
+        values = {"planned": True, "sequence": "1", "lane": add_lane(self.source), "ordering_key": key}
+        return add_letter(self.source, LetterState.PARKED, reason=reason, finished_at=since, body=b"secret", **values)
+
+    def states(self) -> list[str]:
+        found = dict(Letter.objects.values_list("pk", "state"))
+        return [found[one.pk] for one in (self.old, self.young, self.spent)]
 
 
 @pytest.fixture
@@ -83,31 +102,23 @@ def test_filters_that_mean_no_letter_are_a_failure_that_says_what_there_is(
     assert lot.states() == ["parked"] * 3
 
 
-def test_a_failure_of_filters_is_still_one_object(lot: Lot) -> None:
+def test_a_failure_of_filters_is_still_one_object_and_another_dlq_s_letters_are_never_meant(
+    lot: Lot, ask: Ask, add_row: AddRow
+) -> None:
     out = StringIO()
     with pytest.raises(CommandError):
         call_command("release_parked", "orders", "--key", "nobody", *WHY, "--json", stdout=out)
     assert json.loads(out.getvalue())["letters"] == 0
+    assert "0 parked messages match" in ask("release_parked", add_row("mails").name, *WHY, "--confirm")
     assert lot.states() == ["parked"] * 3
 
 
-def test_one_letter_is_told_in_the_singular(lot: Lot, ask: Ask) -> None:
-    said = ask("release_parked", "orders", "--key", "b", *WHY, "--confirm")
-    assert "1 parked message matches:" in said
-    assert "1 of 1 is released." in said
-    assert lot.states() == ["parked", "parked", "waiting"]
-
-
-def test_letters_are_named_by_their_message_ids(lot: Lot, ask: Ask) -> None:
+def test_letters_are_named_by_their_message_ids_and_one_is_told_in_the_singular(lot: Lot, ask: Ask) -> None:
     ids = ("--message-id", lot.old.message_id, "--message-id", lot.spent.message_id)
     ask("release_parked", "orders", *ids, *WHY, "--confirm")
     assert lot.states() == ["waiting", "parked", "waiting"]
-
-
-def test_another_dlqs_letters_are_never_meant(lot: Lot, ask: Ask, add_row: AddRow) -> None:
-    mails = add_row("mails")
-    assert "0 parked messages match" in ask("release_parked", mails.name, *WHY, "--confirm")
-    assert lot.states() == ["parked"] * 3
+    said = ask("release_parked", "orders", "--key", "a", *WHY, "--confirm")
+    assert ("1 parked message matches:" in said, "1 of 1 is released." in said) == (True, True)
 
 
 def test_what_a_dry_run_ends_with_acts_on_exactly_what_it_showed(lot: Lot, ask: Ask, ask_json: AskJson) -> None:
@@ -210,3 +221,47 @@ def test_a_time_that_has_passed_and_a_target_that_is_none_are_refused(lot: Lot) 
     ):  # fmt: skip
         assert told in refusal("release_parked", "orders", *how, *WHY, "--confirm")
     assert lot.states() == ["parked"] * 3
+
+
+# Discarded, and restored.
+
+
+def test_a_dry_run_discards_nothing_and_says_how_to(lot: Lot, ask: Ask) -> None:
+    said = ask("discard_parked", "orders", "--older-than", "60m", *WHY)
+    assert "This was a dry run: none of them is discarded." in said
+    assert said.splitlines()[-1].startswith("manage.py discard_parked orders --older-than 3600s --by ann")
+    assert lot.states() == ["parked"] * 3
+
+
+def test_a_key_that_would_act_on_a_terminal_is_printed_as_numbers_that_a_shell_reads(lot: Lot, ask: Ask) -> None:
+    key, word = "a\x1b[2J'\\", r"$'--key=a\x1b[2J\'\\'"
+    asked = ("discard_parked", "orders", *WHY, "--key", key)
+    assert f"matches {word}. Parked there" in refusal(*asked)
+    lot.park(key, "refused", since=ago(hours=1))
+    said = ask(*asked)
+    assert "\x1b" not in said
+    assert said.splitlines()[-1].startswith(f"manage.py discard_parked orders {word} ")
+    read = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True).stdout
+    assert read.decode() == f"--key={key}"
+
+
+def test_confirmed_they_are_discarded_and_it_is_written_down(lot: Lot, ask_json: AskJson) -> None:
+    told = ask_json("discard_parked", "orders", "--parked-for", "refused", *WHY, "--confirm")
+    assert (told["discarded"], told["reasons"]) == (2, {"refused": 2})
+    assert lot.states() == ["discarded", "discarded", "parked"]
+    assert set(AuditEntry.objects.values_list("act", "by", "reason")) == {("discarded", "ann", "the shop was mended")}
+
+
+def test_what_was_discarded_is_shown_and_parked_again_for_what_it_was_parked_for(lot: Lot, ask: Ask) -> None:
+    act_on_parked.discard([lot.old.pk, lot.spent.pk], by="bob", reason="old")
+    said = ask("restore_discarded", "orders", *WHY)
+    assert "orders: 2 discarded messages match:" in said
+    assert f"{lot.old.message_id}, key 'a', since" in said
+    assert "This was a dry run: none of them is restored." in said
+    assert lot.states() == ["discarded", "parked", "discarded"]
+    none = refusal("restore_discarded", "orders", "--key", "x", *WHY)
+    assert none.startswith("No discarded message of orders matches --key=x. Discarded there: 2. ")
+    assert "1 of 1 is restored." in ask("restore_discarded", "orders", "--key", "b", *WHY, "--confirm")
+    assert lot.states() == ["discarded", "parked", "parked"]
+    assert Letter.objects.get(pk=lot.spent.pk).reason == "attempts_spent"
+    assert AuditEntry.objects.filter(act="restored").values_list("by", "reason").get() == ("ann", WHY[1])

@@ -10,7 +10,7 @@ import pytest
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import AuditEntry, Letter, RateClass, Rule, Rulebook, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
-from tests.reprocessing.commands.parking import refusal
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import add_lane, add_letter, add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
@@ -96,44 +96,37 @@ def test_rate_classes_and_backoffs(ask: Ask) -> None:
 
 
 NEW = ("add_rule", "new", *WHY)
+ALL = (*NEW, "--every-letter")
+HOLD, REPLAY = (*ALL, "--then", "hold"), (*ALL, "--then", "replay")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((*NEW, "--when", "body:x exists"), "The rule new is new, so it needs an action. Add: --then ACTION"),
-        (
-            (*NEW, "--then", "hold"),
-            "The rule new is new, so it needs conditions. Add --when CONDITION, or --every-letter.",
-        ),
-        ((*NEW, "--every-letter", "--then", "delay"), "Set the delay."),
-        ((*NEW, "--every-letter", "--then", "divert"), "needs the target that letters go to"),
-        ((*NEW, "--every-letter", "--then", "hold", "--delay", "5"), "takes a delay above 0"),
+        ((*NEW, "--then", "hold"), "The rule new is new, so it needs conditions. Add --when CONDITION, or"),
+        ((*ALL, "--then", "delay"), "Set the delay."),
+        ((*ALL, "--then", "divert"), "needs the target that letters go to"),
+        ((*HOLD, "--delay", "5"), "takes a delay above 0"),
         ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is not a condition'),
         ((*NEW, "--when", "body:x regex (", "--then", "hold"), "RE2 refuses its regex"),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", "nowhere"), 'No target is named "nowhere".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", "ftp://x"), "is not the URL of a queue"),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", "orders"), "is watched, as orders"),
-        ((*NEW, "--every-letter", "--then", "hold", "--dlq", "none"), 'No DLQ is named "none".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--rate-class", "x"), 'No rate class is named "x".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-cap", "5"), "Add: --backoff-base SECONDS"),
-        ((*NEW, "--every-letter", "--then", "replay", "--backoff-base", "9", "--backoff-cap", "5"), "Raise"),
-        (
-            (*NEW, "--every-letter", "--then", "hold", "--from", "2030-01-02", "--until", "2030-01-01"),
-            "before it begins",
-        ),
-        ((*NEW, "--every-letter", "--then", "hold", "--from", "soon"), "'soon' is not a time"),
-        ((*NEW, "--every-letter", "--then", "hold", "--from", "0001-01-01T00:00+14:00"), "is not a time"),
-        ((*NEW, "--every-letter", "--then", "hold", "--until", "9999-12-31T23:59-14:00"), "is not a time"),
-        ((*NEW, "--every-letter", "--when", "body:x exists", "--then", "hold"), "Leave out one of them."),
-        (
-            (*NEW, "--every-letter", "--then", "replay", "--backoff-base", "off", "--jitter", "full"),
-            "off removes the backoff",
-        ),
+        ((*REPLAY, "--to", "nowhere"), 'No target is named "nowhere".'),
+        ((*REPLAY, "--to", "ftp://x"), "is not the URL of a queue"),
+        ((*REPLAY, "--to", "orders"), "is watched, as orders"),
+        ((*HOLD, "--dlq", "none"), 'No DLQ is named "none".'),
+        ((*REPLAY, "--rate-class", "x"), 'No rate class is named "x".'),
+        ((*REPLAY, "--backoff-cap", "5"), "Add: --backoff-base SECONDS"),
+        ((*REPLAY, "--backoff-base", "9", "--backoff-cap", "5"), "Raise"),
+        ((*REPLAY, "--backoff-base", "off", "--jitter", "full"), "off removes the backoff"),
+        ((*HOLD, "--from", "2030-01-02", "--until", "2030-01-01"), "before it begins"),
+        ((*HOLD, "--from", "soon"), "'soon' is not a time"),
+        ((*HOLD, "--from", "0001-01-01T00:00+14:00"), "is not a time"),
+        ((*HOLD, "--until", "9999-12-31T23:59-14:00"), "is not a time"),
+        ((*HOLD, "--when", "body:x exists"), "Leave out one of them."),
         # What a shell makes of a variable that is not set.
-        ((*NEW, "--every-letter", "--then", "hold", "--dlq", ""), 'No DLQ is named "".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--rate-class", ""), 'No rate class is named "".'),
-        ((*NEW, "--every-letter", "--then", "replay", "--to", ""), 'No target is named "".'),
+        ((*HOLD, "--dlq", ""), 'No DLQ is named "".'),
+        ((*REPLAY, "--rate-class", ""), 'No rate class is named "".'),
+        ((*REPLAY, "--to", ""), 'No target is named "".'),
         (("test_rules", "--rule", ""), 'No rule is named "".'),
         (("test_rules", "--dlq", ""), 'No DLQ is named "".'),
         (("enable_rule", "none", *WHY), 'No rule is named "none". None has been added yet. Add one: '),
@@ -193,12 +186,6 @@ def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: 
 def test_the_same_moment_in_another_zone_changes_nothing(ask: Ask) -> None:
     ask(*BAD, "--until", "2030-01-01T00:00Z", "--confirm")
     assert ask(*BAD, "--until", "2030-01-01T02:00+02:00", "--confirm").endswith("bad: nothing to change.\n")
-
-
-def test_what_was_captured_before_and_waits_is_told_as_not_asked_about(ask: Ask, add_row: AddRow) -> None:
-    add_letter(add_source(add_row("orders")), LetterState.WAITING, body=b'{"kind": "bad"}')
-    Letter.objects.update(captured_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert "  not evaluated: 1 unfinished message captured before; see --days" in ask(*BAD)
 
 
 def test_a_rule_that_is_removed_leaves_its_reviews_and_its_letters(ask: Ask, add_row: AddRow) -> None:

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
-from pytest_django import Settings
 
 from reprocessing.models import Lane, Letter, Run
-from reprocessing.models.run import RunKind
-from reprocessing.pipeline.parking_lot import act_on_parked
-from reprocessing.pipeline.runs import feed_run
 from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import Ask, AskJson
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _brisk(settings: Settings) -> None:
-    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
-
-
-@pytest.fixture
-def bench(ask: Ask) -> Workbench:
-    """A dlq with a run named monday, of two letters, that nobody has worked on."""
-    bench = Workbench()
-    for number in range(2):
-        bench.bury(f"{number}")
-    ask("drain_dlq", bench.name, "--run", "monday", "--enqueue", "--confirm")
-    return bench
 
 
 def test_without_confirm_it_tells_what_is_left_and_how_to_go_on(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
@@ -72,12 +51,6 @@ def test_what_is_left_of_another_run_is_told_with_the_command_that_goes_on(bench
     assert "manage.py rerun tuesday --confirm" in said
 
 
-def test_new_letters_are_not_its_own(bench: Workbench, ask_json: AskJson) -> None:
-    bench.bury("later")
-    assert ask_json("rerun", "monday", "--confirm")["captured"] == 2
-    assert "later" not in [one["Body"] for one in bench.delivered()]
-
-
 def test_what_came_back_after_its_end_is_gone_on_with(bench: Workbench, ask_json: AskJson) -> None:
     ask_json("rerun", "monday", "--confirm")
     bench.come_back(bench.delivered()[0])
@@ -85,15 +58,6 @@ def test_what_came_back_after_its_end_is_gone_on_with(bench: Workbench, ask_json
     assert (ask_json("rerun", "monday")["waiting"], Run.objects.get().state) == (1, "finished")
     told = ask_json("rerun", "monday", "--confirm")
     assert (told["delivered"], told["failed_attempts"], told["waiting"]) == (2, 1, 0)
-
-
-def test_released_letters_have_a_run_that_can_be_gone_on_with(bench: Workbench, ask_json: AskJson) -> None:
-    ask_json("rerun", "monday", "--confirm")
-    parked = Letter.objects.filter(payload__body=b"0")
-    parked.update(state="parked", reason="refused")
-    act_on_parked.release([parked.get().pk], by="ann", reason="mended")
-    name = Run.objects.exclude(name="monday").get().name
-    assert ask_json("rerun", name, "--confirm")["delivered"] == 1
 
 
 def test_enqueued_it_is_left_to_the_workers(bench: Workbench, ask: Ask) -> None:
@@ -105,20 +69,5 @@ def test_enqueued_it_is_left_to_the_workers(bench: Workbench, ask: Ask) -> None:
 
 def test_a_stopped_dlq_is_not_gone_on_with(bench: Workbench) -> None:
     stops.stop(bench.dlq.pk, by="ann", reason="the shop is down")
-    with pytest.raises(CommandError, match="is stopped since"):
-        call_command("rerun", "monday", "--confirm", stdout=StringIO())
+    assert "is stopped since" in refusal("rerun", "monday", "--confirm")
     assert bench.arrivals() == []
-
-
-def test_an_unknown_id_is_answered_with_those_there_are(bench: Workbench) -> None:
-    assert bench.states()
-    with pytest.raises(CommandError, match=r'No run has the id "tuesday"\. The last runs: monday\.'):
-        call_command("rerun", "tuesday")
-
-
-def test_a_standing_run_is_beats() -> None:
-    bench = Workbench()
-    run = feed_run.standing_run(bench.dlq)
-    assert run.kind == RunKind.STANDING
-    with pytest.raises(CommandError, match="which beat continues"):
-        call_command("rerun", run.name, "--confirm")

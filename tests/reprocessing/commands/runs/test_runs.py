@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 from pytest_django import Settings
 
 from reprocessing.models import Breaker, Lane, Letter, Run, Target, Wave
@@ -16,6 +12,7 @@ from reprocessing.store.ordering.lanes import database_now as now
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.safety import stops
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import ago
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -24,29 +21,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 WHY = ("--by", "ann", "--reason", "the shop is down")
 
 
-@pytest.fixture(autouse=True)
-def _brisk(settings: Settings) -> None:
-    settings.REDRIVE = {"COUNT_LAG": 0, "LONG_POLL": 0}
-
-
-@pytest.fixture
-def bench(ask: Ask) -> Workbench:
-    """A dlq with a running run named monday, of two letters, that nobody has worked on."""
-    bench = Workbench()
-    for number in range(2):
-        bench.bury(f"{number}")
-    ask("drain_dlq", bench.name, "--run", "monday", "--enqueue", "--confirm")
-    return bench
-
-
 def monday() -> Run:
     return Run.objects.get(name="monday")
-
-
-def refusal(*arguments: str) -> str:
-    with pytest.raises(CommandError) as refused:
-        call_command(*arguments, stdout=StringIO(), stderr=StringIO())
-    return str(refused.value)
 
 
 def test_what_a_dry_run_planned_is_what_its_command_sends_and_what_came_later_is_told(
@@ -154,11 +130,6 @@ def test_a_drain_does_not_wait_for_a_run_that_is_paused(bench: Workbench, ask: A
     assert sorted(bench.states().values()) == ["delivered", "waiting", "waiting"]
 
 
-def test_an_abort_may_leave_the_dlq_alone(bench: Workbench, ask: Ask) -> None:
-    ask("abort_run", "monday", *WHY, "--keep-dlq", "--confirm")
-    assert stops.stop_of(bench.dlq.pk) is None
-
-
 def test_a_plan_is_given_up(ask: Ask) -> None:
     bench = Workbench()
     bench.bury("letter")
@@ -168,17 +139,14 @@ def test_a_plan_is_given_up(ask: Ask) -> None:
     assert (bench.letter().run, stops.stop_of(bench.dlq.pk)) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("verb", "why"),
-    [("resume_run", "monday is running. Only a run that is paused can be resumed."),
-     ("abort_run", "monday is running. Only a run that is")],
-)  # fmt: skip
-def test_a_run_that_stands_elsewhere_is_said_to(bench: Workbench, ask: Ask, verb: str, why: str) -> None:
-    if verb == "abort_run":
-        ask(verb, "monday", *WHY, "--confirm")
-        why = "monday is aborted. Only a run that is planned or running or paused can be aborted. It was aborted by ann"
-    assert bench.states()
-    assert why in refusal(verb, "monday", *WHY, "--confirm")
+def test_a_run_that_is_not_there_or_stands_elsewhere_is_said_to(bench: Workbench, ask: Ask) -> None:
+    assert 'No run has the id "tuesday". The last runs: monday.' in refusal("pause_run", "tuesday", *WHY)
+    why = "monday is running. Only a run that is paused can be resumed."
+    assert refusal("resume_run", "monday", *WHY, "--confirm") == why
+    ask("abort_run", "monday", *WHY, "--keep-dlq", "--confirm")
+    assert stops.stop_of(bench.dlq.pk) is None
+    why = "monday is aborted. Only a run that is planned or running or paused can be aborted. It was aborted by ann"
+    assert refusal("abort_run", "monday", *WHY, "--confirm").startswith(why)
 
 
 def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
@@ -191,11 +159,6 @@ def test_a_standing_run_is_paused_and_never_aborted(ask: Ask) -> None:
     assert (bench.replay().taken, bench.states()) == (0, {"letter": "waiting"})
     ask("resume_run", run.name, *WHY, "--confirm")
     assert bench.replay().taken == 1
-
-
-def test_an_unknown_run_is_answered_with_those_there_are(bench: Workbench) -> None:
-    assert bench.states()
-    assert 'No run has the id "tuesday". The last runs: monday.' in refusal("pause_run", "tuesday", *WHY)
 
 
 def test_a_run_is_shown_with_what_it_came_to_and_when_it_ends(bench: Workbench, ask: Ask, ask_json: AskJson) -> None:
@@ -261,22 +224,24 @@ def test_a_run_says_how_many_of_its_letters_went_to_other_runs(ask: Ask, ask_jso
 
 
 def test_a_run_without_a_letter_has_no_share_of_them_at_an_end(add_row: AddRow, ask: Ask) -> None:
+    assert ask("show_runs") == "There are no runs. To plan one: manage.py drain_dlq NAME, a dry run.\n"
     Run.objects.create(dlq=add_row("orders"), name="monday", state="finished", finished_at=ago(minutes=1))
     assert ask("show_runs").splitlines() == [
         "monday  (orders, drain, finished)", "  asked     by nobody", "  messages  no messages",
     ]  # fmt: skip
 
 
-def test_where_there_is_no_run_it_says_so(ask: Ask) -> None:
-    assert ask("show_runs") == "There are no runs. To plan one: manage.py drain_dlq NAME, a dry run.\n"
+def all_broken(letters: int) -> Workbench:
+    bench = Workbench(fields={"waves": True, "max_attempts": 9, "backoff_base": 600, "backoff_jitter": "none"})
+    for _ in range(letters):
+        bench.bury("broken")
+    return bench
 
 
 def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_go_on(
     ask: Ask, ask_json: AskJson
 ) -> None:
-    bench = Workbench(fields={"waves": True, "max_attempts": 9, "backoff_base": 600, "backoff_jitter": "none"})
-    for _ in range(40):
-        bench.bury("broken")
+    bench = all_broken(40)
     with bench.refusing("broken"):
         said = refusal("drain_dlq", bench.name, "--run", "monday", "--confirm")
     assert "3 waves of one message failed in a row" in said
@@ -295,9 +260,7 @@ def test_a_drain_that_stops_itself_ends_with_a_failure_that_says_why_and_how_to_
 
 
 def test_a_drain_fails_where_a_run_that_goes_along_stops_itself() -> None:
-    bench = Workbench(fields={"waves": True, "max_attempts": 9, "backoff_base": 600, "backoff_jitter": "none"})
-    for _ in range(5):
-        bench.bury("broken")
+    bench = all_broken(5)
     bench.capture()
     other = drain.start_run(bench.dlq, name="sunday", asked_by="ann")
     with bench.refusing("broken"):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import override_settings
 from pytest_django import Settings
@@ -17,6 +14,8 @@ from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.models import AuditAct, AuditEntry, Target
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
 from tests.reprocessing.commands.listeners import Listeners, function
+from tests.reprocessing.commands.refusals import findings
+from tests.reprocessing.commands.refusals import refused as refused_by
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -25,17 +24,8 @@ URL = "https://shop.example.com/hook"
 SECRET = "s" * 32
 
 
-def of_kind(found: Any, severity: str) -> list[str]:  # noqa: ANN401  decoded JSON
-    return [one["what"] for one in found["findings"] if one["severity"] == severity]
-
-
-def refused(*arguments: str) -> list[str]:
-    """What is refused; nothing is written, and the command fails."""
-    out = StringIO()
-    with pytest.raises(CommandError, match="nothing was saved"):
-        call_command("add_target", *arguments, "--confirm", "--json", stdout=out)
-    assert not AuditEntry.objects.filter(target__isnull=False).exists()
-    return of_kind(json.loads(out.getvalue()), "refuse")
+def refused(*arguments: str, part: str = "what") -> list[str]:
+    return refused_by("add_target", *arguments, part=part)
 
 
 @pytest.fixture(autouse=True)
@@ -74,21 +64,16 @@ def test_an_endpoint_is_remembered_with_who_and_why(ask: Ask) -> None:
     assert review.after["answers"] == "409=success 4xx=retry"
 
 
-@pytest.mark.parametrize("qualified", ["", ":prod"])
-def test_a_function_has_a_minute_and_six_megabytes(ask: Ask, qualified: str) -> None:
-    arn = function("ship") + qualified
-    ask("add_target", arn, "--role", "arn:aws:iam::111122223333:role/redrive", "--confirm")
+@pytest.mark.parametrize(("qualified", "kept"), [("", ""), (":prod", ":prod"), (":$LATEST", "")])
+def test_a_function_has_a_minute_and_six_megabytes_and_its_latest_version_is_itself(
+    ask: Ask, qualified: str, kept: str
+) -> None:
+    arn, role = function("ship") + kept, "arn:aws:iam::111122223333:role/redrive"
+    ask("add_target", function("ship") + qualified, "--role", role, "--confirm")
     row = Target.objects.get()
     assert (row.kind, row.arn, row.region, row.timeout, row.size_limit) == ("lambda", arn, "us-east-1", 60, 6_291_456)
-    assert (row.role_arn, row.proof, row.advance, row.rate) == (
-        "arn:aws:iam::111122223333:role/redrive", "accepted", "accepted", 10,
-    )  # fmt: skip
-    assert str(row) == f"ship{qualified}"
-
-
-def test_a_function_s_latest_version_is_the_function(ask: Ask) -> None:
-    ask("add_target", function("ship") + ":$LATEST", "--confirm")
-    assert Target.objects.get().arn == function("ship")
+    assert (row.role_arn, row.proof, row.advance, row.rate) == (role, "accepted", "accepted", 10)
+    assert str(row) == f"ship{kept}"
 
 
 def test_what_was_added_changes_only_by_what_is_said(ask: Ask, ask_json: AskJson) -> None:
@@ -139,48 +124,27 @@ def test_a_name_that_means_two_targets_asks_for_the_arn(ask: Ask) -> None:
 
 
 def test_a_host_that_is_not_listed_is_refused_with_the_line_to_set() -> None:
-    out = StringIO()
-    with pytest.raises(CommandError, match="nothing was saved"):
-        call_command("add_target", "http://127.0.0.1:8199/hook", "--json", stdout=out)
-    (found,) = [one for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
-    assert found["what"] == "Messages may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS."
+    url = "http://127.0.0.1:8199/hook"
+    why = "Messages may not be sent there: 127.0.0.1:8199 is not listed in REDRIVE_OUTBOUND_HOSTS."
     line = "REDRIVE_OUTBOUND_HOSTS=shop.example.com,127.0.0.1:8199"
-    assert found["cure"] == f"Set {line} for the workers and for this process, and restart them."
-
-
-def test_a_url_that_cannot_be_read_is_not_told_to_be_listed() -> None:
-    out = StringIO()
-    with pytest.raises(CommandError, match="nothing was saved"):
-        call_command("add_target", "https://u:p@shop.example.com/", "--json", stdout=out)
-    assert [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"] == [
-        "Correct the URL: https://HOST/PATH."
-    ]
+    cure = f"Set {line} for the workers and for this process, and restart them."
+    assert (refused(url), refused(url, part="cure")) == ([why], [cure])
 
 
 @pytest.mark.parametrize(
-    ("url", "plain"),
+    ("url", "cure"),
     [
-        ("https://SHOP.example.com/hook", "https://shop.example.com/hook"),
-        ("https://shop.example.com:443/hook", "https://shop.example.com/hook"),
-        ("https://shop.example.com", "https://shop.example.com/"),
+        ("https://SHOP.example.com/hook", "Write https://shop.example.com/hook"),
+        ("https://shop.example.com:443/hook", "Write https://shop.example.com/hook"),
+        ("https://shop.example.com", "Write https://shop.example.com/"),
+        ("https://u:p@shop.example.com/", "Correct the URL: https://HOST/PATH."),
     ],
 )
-def test_one_endpoint_is_one_target_however_it_is_written(url: str, plain: str) -> None:
-    out = StringIO()
-    with pytest.raises(CommandError, match="nothing was saved"):
-        call_command("add_target", url, "--confirm", "--json", stdout=out)
-    cures = [one["cure"] for one in json.loads(out.getvalue())["findings"] if one["severity"] == "refuse"]
-    assert (cures, Target.objects.exists()) == ([f"Write {plain}"], False)
-
-
-def test_a_region_that_is_not_the_arn_s_is_refused() -> None:
-    assert refused(function("ship"), "--region", "eu-west-3") == [
-        f"{function('ship')} is in us-east-1, not in eu-west-3."
-    ]
-
-
-def test_a_url_that_hides_its_host_is_refused() -> None:
-    assert "carries credentials" in refused("https://shop.example.com@evil.example.net/")[0]
+def test_one_endpoint_is_one_target_however_it_is_written_and_one_that_cannot_be_read_is_none(
+    url: str, cure: str
+) -> None:
+    assert refused(url, part="cure") == [cure]
+    assert not Target.objects.exists()
 
 
 PLAIN = "Messages go there in plain text, and nothing proves who answers"
@@ -188,7 +152,7 @@ PLAIN = "Messages go there in plain text, and nothing proves who answers"
 
 def test_an_endpoint_without_tls_is_warned_of(ask_json: AskJson) -> None:
     found = ask_json("add_target", "http://shop.example.com/hook")
-    [what] = of_kind(found, "warn")
+    [what] = findings(found, "warn")
     assert what == (
         f"{PLAIN}: REDRIVE_OUTBOUND_HOSTS lists the name shop.example.com; none goes unless the address that it stands "
         "for lies in a listed network, too."
@@ -202,16 +166,15 @@ def test_an_endpoint_without_tls_that_is_listed_is_said_to_be_allowed_and_by_wha
     settings.REDRIVE = {**settings.REDRIVE, "OUTBOUND_HOSTS": ["192.0.2.1:8080", entry]}
     port = ":8080" if entry.endswith(":8080") else ""
     found = ask_json("add_target", f"http://10.1.2.3{port}/hook")
-    assert of_kind(found, "warn") == [f"{PLAIN}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}."]
+    assert findings(found, "warn") == [f"{PLAIN}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}."]
 
 
 def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
-    out = StringIO()
-    with pytest.raises(CommandError, match="nothing was saved"):
-        call_command("add_target", URL, "--secret", "mails", stdout=out)
-    assert 'No secret is named "mails". There are: shop.' in out.getvalue()
-    assert "Put mails=whsec_… into REDRIVE_SECRETS" in out.getvalue()
-    assert SECRET not in out.getvalue()
+    asked = (URL, "--secret", "mails")
+    (why,), (cure,) = refused(*asked), refused(*asked, part="cure")
+    assert why == 'No secret is named "mails". There are: shop.'
+    assert "Put mails=whsec_… into REDRIVE_SECRETS" in cure
+    assert SECRET not in why + cure
 
 
 @pytest.mark.parametrize(
@@ -224,11 +187,13 @@ def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
         (function("ship"), ("--secret", "shop"), "--secret means nothing for functions: it is for endpoints."),
         (function("ship"), ("--answers", "4xx=retry"), "--answers means nothing for functions"),
         (function("ship"), ("--outcome", "absence"), "The outcome absence cannot be seen here"),
+        (function("ship"), ("--region", "eu-west-3"), f"{function('ship')} is in us-east-1, not in eu-west-3."),
     ],
 )
 def test_what_means_nothing_there_is_refused(what: str, option: tuple[str, str], sentence: str) -> None:
     [said] = refused(what, *option)
     assert said.startswith(sentence)
+    assert "carries credentials" in refused("https://shop.example.com@evil.example.net/")[0]
 
 
 @pytest.mark.parametrize(
@@ -278,6 +243,6 @@ def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
     ask_json: AskJson, listeners: Listeners
 ) -> None:
     found = ask_json("add_target", "arn:aws:sns:us-east-1:123456789012:gone", "--refire", "4")
-    first, second = of_kind(found, "warn")
+    first, second = findings(found, "warn")
     assert first == "Each message goes to 4 subscribers again that had it already."
     assert second.startswith("Whether there are no more than that is not known: ")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.core.management.base import CommandError
 from pytest_django import Settings
 
-from reprocessing.models import AuditEntry, DeadLetterQueue, HealthCheck, Rule, Target
+from reprocessing.models import AuditEntry, DeadLetterQueue, HealthCheck, Target
 from tests.contract.queues import Queue
 from tests.reprocessing.commands.conftest import AddRow, Ask, AskJson
+from tests.reprocessing.commands.refusals import refusal
 from tests.reprocessing.commands.stock import add_source
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 from tests.reprocessing.web_servers import Server, answering, serving, status
@@ -75,10 +75,9 @@ def test_depth_is_looked_at_and_says_that_nothing_is_sent(ask: Ask, dlq: DeadLet
 
 
 @pytest.mark.parametrize("option", ["--max-depth", "--max-age"])
-def test_what_is_no_queue_holds_no_messages(ask: Ask, add_row: AddRow, option: str) -> None:
+def test_what_is_no_queue_holds_no_messages(add_row: AddRow, option: str) -> None:
     add_source(add_row("orders"), "https://shop.example.com/hook", kind="http", proof="accepted", watched_by=None)
-    with pytest.raises(CommandError, match="is not a queue, so it has no messages"):
-        ask("check_health", "orders", option, "1", *WHY)
+    assert "is not a queue, so it has no messages" in refusal("check_health", "orders", option, "1", *WHY)
     assert kept() == []
 
 
@@ -128,19 +127,13 @@ def test_a_program_reads_the_same(ask_json: AskJson, dlq: DeadLetterQueue) -> No
 
 def test_of_several_targets_one_is_named(ask: Ask, dlq: DeadLetterQueue, make_queue: MakeQueue) -> None:
     add_source(dlq, "mails", url=make_queue().url)
-    with pytest.raises(CommandError, match=r"There are several targets. Add --target with one of: mails, shop\."):
-        ask("check_health", "orders", "--max-depth", "1")
-    ask("check_health", "orders", "--max-depth", "1", "--target", "mails", *WHY)
-    ask("check_health", "orders", "--max-depth", "1", "--target", "arn:aws:sqs:us-east-1:000000000000:shop", *WHY)
+    said = refusal("check_health", "orders", "--max-depth", "1")
+    assert said == "There are several targets. Add --target with one of: mails, shop."
+    for named in ("mails", "arn:aws:sqs:us-east-1:000000000000:shop"):
+        ask("check_health", "orders", "--max-depth", "1", "--target", named, *WHY)
     assert [str(one.target) for one in HealthCheck.objects.order_by("id")] == ["mails", "shop"]
     assert ask("check_health", "orders").count("healthy, so messages are sent there") == 2
     assert ask("check_health", "orders", "--target", "shop").count("healthy, so messages are sent there") == 1
-
-
-def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQueue, add_row: AddRow) -> None:
-    other = add_source(add_row("others"), "elsewhere").target
-    Rule.objects.create(name="r", dlq=dlq, action="divert", target=other, created_by="ann")
-    assert "elsewhere: no health checks" in ask("check_health", "orders")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +142,7 @@ def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQue
         (("--http", "http://169.254.169.254/"), "169.254.169.254 is not listed in REDRIVE_OUTBOUND_HOSTS"),
         (("--http", "http://a@b/"), "it carries credentials"),
         (("--http", "http://127.0.0.1/", "--alarm", "x"), "not allowed with argument"),
+        (("--http", "http://10.1.2.3/", "--status", "302"), "302 is a redirect, and redirects are not followed"),
         (("--max-depth", "-1"), "not a whole number"),
         (("--max-age", "x"), "not a number"),
         (("--max-age", "1209601"), "not a number"),
@@ -156,44 +150,28 @@ def test_where_a_rule_sends_letters_is_a_target_too(ask: Ask, dlq: DeadLetterQue
         (("--alarm", "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:a"), "takes the name of the alarm, not its ARN"),
         (("--status", "204"), "--status needs --http URL"),
         (("--remove", "999999"), "no check has the id 999999"),
-        (("--target", "nobody"), r'orders has no target named "nobody". It has: shop\.'),
+        (("--target", "nobody"), 'orders has no target named "nobody". It has: shop.'),
         (("--max-depth", "1", "--confirm"), "a change needs a reason"),
         (("--max-depth", "1", "--confirm", "--reason", " "), "it is empty"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_sentence(
-    ask: Ask, dlq: DeadLetterQueue, asked: tuple[str, ...], said: str
+    dlq: DeadLetterQueue, settings: Settings, asked: tuple[str, ...], said: str
 ) -> None:
-    with pytest.raises(CommandError, match=said):
-        ask("check_health", "orders", *asked)
+    settings.REDRIVE = {"OUTBOUND_HOSTS": ["10.1.2.3"]}
+    assert said in refusal("check_health", "orders", *asked)
     assert (kept(), AuditEntry.objects.count()) == ([], 0)
-
-
-def test_a_redirect_is_never_what_is_expected(ask: Ask, dlq: DeadLetterQueue, server: Server) -> None:
-    with pytest.raises(CommandError, match="302 is a redirect, and redirects are not followed"):
-        ask("check_health", "orders", "--http", f"http://127.0.0.1:{server.port}/", "--status", "302")
 
 
 def test_a_check_of_another_dlqs_target_is_not_removed(ask: Ask, dlq: DeadLetterQueue, add_row: AddRow) -> None:
     add_source(add_row("others"), "elsewhere")
     ask("check_health", "orders", "--max-depth", "0", *WHY)
-    with pytest.raises(CommandError, match="no check has the id"):
-        ask("check_health", "others", "--remove", str(HealthCheck.objects.get().pk), *WHY)
+    check = str(HealthCheck.objects.get().pk)
+    assert "no check has the id" in refusal("check_health", "others", "--remove", check, *WHY)
     assert len(kept()) == 1
 
 
-def test_a_dlq_without_targets_says_what_to_do(ask: Ask, add_row: AddRow) -> None:
+def test_a_dlq_without_targets_says_what_to_do(add_row: AddRow) -> None:
     add_row("orders")
-    with pytest.raises(
-        CommandError,
-        match=r"orders has no target yet\. Add its source queue: manage\.py add_dlq orders --source URL --confirm",
-    ):
-        ask("check_health", "orders")
-
-
-def test_a_queue_that_cannot_be_asked_is_unknown_and_lets_nothing_go(ask: Ask, add_row: AddRow) -> None:
-    add_source(add_row("orders"), "shop")
-    said = ask("check_health", "orders", "--max-depth", "1", *WHY)
-    assert "NOTHING IS SENT THERE until all checks are healthy" in said
-    assert "unknown" in said
-    assert "GetQueueAttributes failed" in said
+    cure = "Add its source queue: manage.py add_dlq orders --source URL --confirm"
+    assert refusal("check_health", "orders") == f"orders has no target yet. {cure}"

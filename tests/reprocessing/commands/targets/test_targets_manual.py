@@ -13,11 +13,7 @@ from django.test import override_settings
 from reprocessing.models import DeadLetterQueue, Source, Target
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import Ask
-from tests.reprocessing.commands.listeners import (  # noqa: F401  a fixture
-    Listeners,
-    function,
-    listeners,
-)
+from tests.reprocessing.commands.listeners import Listeners, function
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +63,7 @@ def test_a_function(ask: Ask, make_queue: MakeQueue) -> None:
     assert (target.arn, target.timeout, target.rate) == (function("ship"), 120, 25)
 
 
-def test_a_subscriber(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811
+def test_a_subscriber(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     _, [subscription] = listeners.topic(("lambda", function("ship")))
     run(ask, "A subscriber of a topic", URL=make_queue().url, SUBSCRIPTION=subscription)
     assert ways("news") == {subscription: function("ship")}
@@ -98,7 +94,7 @@ def test_another_queue(ask: Ask, make_queue: MakeQueue) -> None:
     assert Target.objects.filter(arn=other.arn).exists()
 
 
-def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811
+def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     topic, [subscription, *_] = listeners.topic(*(("lambda", function(name)) for name in ("a", "b", "c")))
     section = "A topic or an event bus"
     said = run(ask, section, URL=make_queue().url, TOPIC=topic, SUBSCRIPTION=subscription)
@@ -107,7 +103,7 @@ def test_a_topic(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
 
 
 @pytest.mark.soak
-def test_other_accounts(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:  # noqa: F811  roles
+def test_other_accounts(ask: Ask, make_queue: MakeQueue, listeners: Listeners) -> None:
     run(ask, "Other accounts", URL=make_queue().url, FUNCTION=function("ship"))
     assert DeadLetterQueue.objects.get().role_arn == "arn:aws:iam::111122223333:role/redrive"
     assert Target.objects.get().role_arn == ""
