@@ -2,366 +2,154 @@
 
 from __future__ import annotations
 
-from typing import Final
+from tests.proof.planted.bug import quoted
 
-from tests.proof.planted.bug import Bug
+BUGS = quoted("""
+@reprocessing/domain/safety/give_up.py
+@tests/reprocessing/domain/safety/test_give_up.py
+a-message-that-hardly-failed-is-parked: test_a_message_is_not_parked_before_it_has_failed_as_often_as_the_dlq_allows
+-    if target.of_message < target.max_attempts:
++    if target.attempts < target.max_attempts:
 
-_SPARED: Final = "reprocessing/store/safety/outage_attempts.py"
-_USED: Final = "reprocessing/store/safety/used_up_attempts.py"
-_FAILING: Final = "reprocessing/store/safety/failing_targets.py"
-_LOOPS: Final = "reprocessing/store/safety/redrive_loops.py"
-_OF_SAFETY: Final = "tests/reprocessing/store/safety"
-_OF_SPARED: Final = f"{_OF_SAFETY}/test_outage_attempts.py"
-_OF_USED: Final = f"{_OF_SAFETY}/test_used_up_attempts.py"
-_OF_FAILING: Final = f"{_OF_SAFETY}/test_failing_targets.py"
-_OF_LOOPS: Final = f"{_OF_SAFETY}/test_redrive_loops.py"
+@reprocessing/store/safety/failing_targets.py
+@tests/reprocessing/store/safety/test_failing_targets.py
+a-run-pauses-though-others-go-well: test_a_target_is_tried_on_for
+-      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
++      WHERE false AND coalesce(
+a-run-pauses-before-its-lanes-were-looked-at: test_a_target_is_tried_on_for
+-n.run_id = y.run_id AND n.breaker_id IS NULL
++n.run_id = y.run_id AND false
+lanes-that-are-empty-keep-a-run-going: test_failing_and_idle_lanes_to_another_target_are_no_other_work
+-n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id = o.id
++n.run_id = y.run_id AND n.breaker_id = o.id
+one-dead-target-keeps-another-tried: test_failing_and_idle_lanes_to_another_target_are_no_other_work
+-      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
++      WHERE o.id <> y.breaker_id AND coalesce(
+the-only-message-pauses-its-run: test_the_only_message_of_the_run_is_parked
+-      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id
++      WHERE l.run_id = y.run_id
+a-manual-run-is-paused-by-the-service: test_a_target_is_tried_on_for
+- AND r.kind = 'standing' AND r.id IN
++ AND r.id IN
+what-failed-long-before-pauses: test_failures_before_the_last_success_do_not_count
+-WHERE s.failed AND s.ended >= p.since AND
++WHERE s.failed AND
+time-in-which-nothing-was-tried-gives-up: test_time_without_attempts_does_not_count
+-greatest(f.failing_since, x.at, r.changed_at) AS since
++greatest(f.failing_since, r.changed_at) AS since
+what-nobody-tries-is-given-up: test_a_target_that_was_not_tried_lately_is_not_given_up
+-    HAVING max(s.ended + s.slack) >= redrive_now()
++
+a-stopped-run-is-given-up: test_a_target_is_tried_on_for
+-r.id IN ({ACTIVE_RUNS})
++r.state = 'running'
+a-long-cooldown-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_explains_counts
+-make_interval(secs => 2 * b.cooldown_cap) AS slack
++interval '20 min' AS slack
+a-long-backoff-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_explains_counts
+- AND s.pause > s.slack + make_interval(secs => backoff.rest)
++
+what-awaits-its-outcome-elsewhere-is-not-seen: test_a_target_is_tried_on_for
+-WHERE a.target_id = o.target_id AND a.closed_at IS NULL
++WHERE false AND a.closed_at IS NULL
+messages-to-elsewhere-are-others: test_a_message_for_another_failing_target_is_no_other_message_to_try
+-AND l.run_id = y.run_id AND l.target_id = y.target_id
+-        AND l.rate_class_id
++AND l.run_id = y.run_id
++        AND l.rate_class_id
+a-finished-message-is-given-up: test_a_finished_message_is_not_given_up
+-     WHERE l.state IN {_UNFINISHED} AND l.run_id = y.run_id
++     WHERE l.run_id = y.run_id
+-ORDER BY m.attempts DESC, l.id LIMIT 1
++ORDER BY l.id DESC LIMIT 1
+given-up-while-a-copy-may-come-back: test_a_message_whose_copy_may_return_is_not_parked_yet
+-if put_off_letters([letter_id], owned=False):
++if False:
 
-BUGS: Final = (
-    Bug(
-        name="a-manual-run-s-attempts-are-spared",
-        breaks="At most N counted attempts: in a manual run, too, what failed before an opening is spared.",
-        file=_SPARED,
-        old="AND r.kind = 'standing' AND NOT",
-        new="AND NOT",
-        caught_by=f"{_OF_SPARED}::test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared",
-    ),
-    Bug(
-        name="a-person-s-word-spares-on",
-        breaks="Poison is tried for ever, though a person said that its target is well.",
-        file=_SPARED,
-        old="r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))",
-        new="r.kind = 'standing'))",
-        caught_by=f"{_OF_SPARED}::test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count",
-    ),
-    Bug(
-        name="a-resumed-run-spares-nothing",
-        breaks="An outage uses up no attempt: once a run was resumed, the first failure after it counts.",
-        file=_SPARED,
-        old="(l.spared >= d.max_attempts AND (",
-        new="((",
-        caught_by=f"{_OF_SPARED}::test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count",
-    ),
-    Bug(
-        name="a-pause-of-a-person-s-own-says-that-targets-are-well",
-        breaks="Who pauses a run and has it go on says nothing of its targets: outages use up attempts then.",
-        file=_SPARED,
-        old=" AND v.before ->> 'by' = 'the service'",
-        new="",
-        caught_by=f"{_OF_SPARED}::test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count",
-    ),
-    Bug(
-        name="a-success-after-the-outage-counts-for-before",
-        breaks="An outage uses up no attempt: what went well after it makes a late failure of before count.",
-        file=_SPARED,
-        old=" AND s.breaker_epoch = f.breaker_epoch\n",
-        new="\n",
-        caught_by=f"{_OF_SPARED}::test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures",
-    ),
-    Bug(
-        name="what-came-back-tells-of-a-target-that-is-well",
-        breaks="An outage uses up no attempt: what seemed to go well, and came back, makes others' failures count.",
-        file=_SPARED,
-        old="s.counts_as_failure IS FALSE AND s.returned_at IS NULL)",
-        new="s.counts_as_failure IS FALSE)",
-        caught_by=f"{_OF_SPARED}::test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends",
-    ),
-    Bug(
-        name="of-two-failures-one-is-spared",
-        breaks="An outage uses up no attempt: of a message that failed twice before an opening one failure counts.",
-        file=_SPARED,
-        old="count(*)::int AS n FROM marked",
-        new="1 AS n FROM marked",
-        caught_by=f"{_OF_SPARED}::test_both_failed_attempts_of_a_message_are_spared_once",
-    ),
-    Bug(
-        name="spared-whenever-it-is-asked",
-        breaks="At most N counted attempts: a failure that was spared is taken off once more with each look.",
-        file=_SPARED,
-        old="(NOT a.spared AND (a.counts_as_failure OR",
-        new="((a.counts_as_failure OR",
-        also=(("AND NOT a.spared AND coalesce(f.id", "AND coalesce(f.id"),),
-        caught_by=f"{_OF_SPARED}::test_both_failed_attempts_of_a_message_are_spared_once",
-    ),
-    Bug(
-        name="late-failures-are-always-spared",
-        breaks="At most N counted attempts: what comes back never counts, though its breaker was always closed.",
-        file=_SPARED,
-        old="(a.breaker_epoch <> b.epoch OR b.state = 'half_open')",
-        new="true",
-        caught_by=f"{_OF_SPARED}::test_a_late_failure_is_spared_if_the_breaker_has_opened_since",
-    ),
-    Bug(
-        name="a-canary-s-late-failure-counts",
-        breaks="An outage uses up no attempt: a canary that comes back counts.",
-        file=_SPARED,
-        old="(a.breaker_epoch <> b.epoch OR b.state = 'half_open')",
-        new="(a.breaker_epoch <> b.epoch)",
-        caught_by=f"{_OF_SPARED}::test_a_late_failure_is_spared_if_the_breaker_has_opened_since",
-    ),
-    Bug(
-        name="late-failures-count-once-it-is-closed",
-        breaks="An outage uses up no attempt: what comes back when the outage is over counts.",
-        file=_SPARED,
-        old="(a.breaker_epoch <> b.epoch OR b.state = 'half_open')",
-        new="(b.state = 'half_open')",
-        caught_by=f"{_OF_SPARED}::test_a_late_failure_is_spared_if_the_breaker_has_opened_since",
-    ),
-    Bug(
-        name="other-epochs-are-spared",
-        breaks="At most N counted attempts: an opening spares what failed at any other time.",
-        file=_SPARED,
-        old=" AND newest.breaker_epoch = e.epoch) a\n",
-        new=") a\n",
-        caught_by=f"{_OF_SPARED}::test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared",
-    ),
-    Bug(
-        name="spared-attempts-are-used-up",
-        breaks="Poison is told from outage: successes beside failures that were spared make a message at fault.",
-        file=_USED,
-        old="AND NOT t.spared AND t.outcome",
-        new="AND t.outcome",
-        caught_by=f"{_OF_USED}::test_outage_attempts_are_not_used_up",
-    ),
-    Bug(
-        name="all-attempts-are-used-up",
-        breaks="Poison is told from outage: successes beside attempts of long ago make a message at fault.",
-        file=_USED,
-        old="LIMIT l.max_attempts) a",
-        new="LIMIT 1000) a",
-        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
-    ),
-    Bug(
-        name="what-was-not-sent-is-used-up",
-        breaks="Poison is told from outage: an attempt that never went is one of those that failed last.",
-        file=_USED,
-        old="AND NOT t.spared AND t.outcome <> 'not_sent'",
-        new="AND NOT t.spared",
-        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
-    ),
-    Bug(
-        name="an-open-attempt-went-well",
-        breaks="Poison is told from outage: another message that is only on its way makes this one at fault.",
-        file=_USED,
-        old="AND a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET",
-        new="AND a.returned_at IS NULL OFFSET",
-        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
-    ),
-    Bug(
-        name="what-came-back-went-well",
-        breaks="Poison is told from outage: another message that came back makes this one at fault.",
-        file=_USED,
-        old="a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET",
-        new="a.counts_as_failure IS FALSE OFFSET",
-        caught_by=f"{_OF_USED}::test_successes_of_other_messages_count_from_when_this_one_failed",
-    ),
-    Bug(
-        name="a-success-elsewhere-tells-of-this-target",
-        breaks="Poison is told from outage: what went well at another breaker makes a message at fault.",
-        file=_USED,
-        old=('({NEWEST_SENDS.format(breaker="l.breaker_id")}) a\n         WHERE a.breaker_id = l.breaker_id AND a.id'),
-        new="(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a\n         WHERE a.id",
-        caught_by=f"{_OF_USED}::test_a_success_at_another_breaker_of_the_target_does_not_count",
-    ),
-    Bug(
-        name="what-is-parked-by-hand-waits-for-others",
-        breaks="At most N counted attempts: in a manual run a message without attempts left waits for others.",
-        file=_USED,
-        old=" AND r.kind = 'standing'\n",
-        new="\n",
-        caught_by=f"{_OF_USED}::test_messages_of_a_manual_run_are_left_out",
-    ),
-    Bug(
-        name="a-run-pauses-though-others-go-well",
-        breaks="A person is called when one is needed: a run pauses though it delivers to another target.",
-        file=_FAILING,
-        old="      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(\n",
-        new="      WHERE false AND coalesce(\n",
-        caught_by=f"{_OF_FAILING}::test_a_target_is_tried_on_for",
-    ),
-    Bug(
-        name="a-run-pauses-before-its-lanes-were-looked-at",
-        breaks="A person is called when one is needed: a run pauses before its other lanes were looked at.",
-        file=_FAILING,
-        old="n.run_id = y.run_id AND n.breaker_id IS NULL\n",
-        new="n.run_id = y.run_id AND false\n",
-        caught_by=f"{_OF_FAILING}::test_a_target_is_tried_on_for",
-    ),
-    Bug(
-        name="lanes-that-are-empty-keep-a-run-going",
-        breaks="A person is called when one is needed: an empty lane to elsewhere keeps a dead target tried for ever.",
-        file=_FAILING,
-        old="n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id = o.id\n",
-        new="n.run_id = y.run_id AND n.breaker_id = o.id\n",
-        caught_by=f"{_OF_FAILING}::test_failing_and_idle_lanes_to_another_target_are_no_other_work",
-    ),
-    Bug(
-        name="one-dead-target-keeps-another-tried",
-        breaks="A person is called when one is needed: of two dead targets each keeps the other tried for ever.",
-        file=_FAILING,
-        old="      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(\n",
-        new="      WHERE o.id <> y.breaker_id AND coalesce(\n",
-        caught_by=f"{_OF_FAILING}::test_failing_and_idle_lanes_to_another_target_are_no_other_work",
-    ),
-    Bug(
-        name="the-only-message-pauses-its-run",
-        breaks="Recovery without a person: one message that nobody can process ends automatic redrive.",
-        file=_FAILING,
-        old="      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id",
-        new="      WHERE l.run_id = y.run_id",
-        caught_by=f"{_OF_FAILING}::test_the_only_message_of_the_run_is_parked",
-    ),
-    Bug(
-        name="a-manual-run-is-paused-by-the-service",
-        breaks="A manual run is its person's: the service pauses it when its target fails.",
-        file=_FAILING,
-        old=" AND r.kind = 'standing' AND r.id IN",
-        new=" AND r.id IN",
-        caught_by=f"{_OF_FAILING}::test_a_target_is_tried_on_for",
-    ),
-    Bug(
-        name="what-failed-long-before-pauses",
-        breaks="A person is called when one is needed: failures of before pause a run that has tried nothing since.",
-        file=_FAILING,
-        old="WHERE s.failed AND s.ended >= p.since AND",
-        new="WHERE s.failed AND",
-        caught_by=f"{_OF_FAILING}::test_failures_before_the_last_success_do_not_count",
-    ),
-    Bug(
-        name="time-in-which-nothing-was-tried-gives-up",
-        breaks="Recovery without a person: a target that failed for a minute, before a quiet day, pauses the run.",
-        file=_FAILING,
-        old="greatest(f.failing_since, x.at, r.changed_at) AS since",
-        new="greatest(f.failing_since, r.changed_at) AS since",
-        caught_by=f"{_OF_FAILING}::test_time_without_attempts_does_not_count",
-    ),
-    Bug(
-        name="what-nobody-tries-is-given-up",
-        breaks="Recovery without a person: the first sweep after a day without workers pauses the run.",
-        file=_FAILING,
-        old="    HAVING max(s.ended + s.slack) >= redrive_now()\n",
-        new="",
-        caught_by=f"{_OF_FAILING}::test_a_target_that_was_not_tried_lately_is_not_given_up",
-    ),
-    Bug(
-        name="a-stopped-run-is-given-up",
-        breaks="A person decides: the service pauses a run while somebody has stopped its DLQ.",
-        file=_FAILING,
-        old="r.id IN ({ACTIVE_RUNS})",
-        new="r.state = 'running'",
-        caught_by=f"{_OF_FAILING}::test_a_target_is_tried_on_for",
-    ),
-    Bug(
-        name="a-long-cooldown-begins-the-time-again",
-        breaks="A person is called when one is needed: a target with a long cooldown is tried for ever, in silence.",
-        file=_FAILING,
-        old="make_interval(secs => 2 * b.cooldown_cap) AS slack",
-        new="interval '20 min' AS slack",
-        caught_by=f"{_OF_FAILING}::test_a_pause_that_cooldown_or_backoff_explains_counts",
-    ),
-    Bug(
-        name="a-long-backoff-begins-the-time-again",
-        breaks="A person is called when one is needed: few messages with a long backoff are tried for ever.",
-        file=_FAILING,
-        old=" AND s.pause > s.slack + make_interval(secs => backoff.rest)\n",
-        new="\n",
-        caught_by=f"{_OF_FAILING}::test_a_pause_that_cooldown_or_backoff_explains_counts",
-    ),
-    Bug(
-        name="a-message-that-hardly-failed-is-parked",
-        breaks="A message has as many attempts as its DLQ allows: one is parked for the failures of others.",
-        file="reprocessing/domain/safety/give_up.py",
-        old="    if target.of_message < target.max_attempts:\n",
-        new="    if target.attempts < target.max_attempts:\n",
-        caught_by="tests/reprocessing/domain/safety/test_give_up.py"
-        "::test_a_message_is_not_parked_before_it_has_failed_as_often_as_the_dlq_allows",
-    ),
-    Bug(
-        name="what-awaits-its-outcome-elsewhere-is-not-seen",
-        breaks="A person is called when one is needed: a run pauses while its other target's messages await outcomes.",
-        file=_FAILING,
-        old="WHERE a.target_id = o.target_id AND a.closed_at IS NULL",
-        new="WHERE false AND a.closed_at IS NULL",
-        caught_by=f"{_OF_FAILING}::test_a_target_is_tried_on_for",
-    ),
-    Bug(
-        name="messages-to-elsewhere-are-others",
-        breaks="Recovery without a person: the only message to a dead target pauses the run for those of another one.",
-        file=_FAILING,
-        old="AND l.run_id = y.run_id AND l.target_id = y.target_id\n        AND l.rate_class_id",
-        new="AND l.run_id = y.run_id\n        AND l.rate_class_id",
-        caught_by=f"{_OF_FAILING}::test_a_message_for_another_failing_target_is_no_other_message_to_try",
-    ),
-    Bug(
-        name="a-finished-message-is-given-up",
-        breaks="Recovery without a person: the only message that is left pauses the run, since a finished one failed.",
-        file=_FAILING,
-        old="     WHERE l.state IN {_UNFINISHED} AND l.run_id = y.run_id",
-        new="     WHERE l.run_id = y.run_id",
-        also=(("ORDER BY m.attempts DESC, l.id LIMIT 1", "ORDER BY l.id DESC LIMIT 1"),),
-        caught_by=f"{_OF_FAILING}::test_a_finished_message_is_not_given_up",
-    ),
-    Bug(
-        name="given-up-while-a-copy-may-come-back",
-        breaks="No loss: the only message is parked, and its key free, while a copy of it may come back.",
-        file=_FAILING,
-        old="if put_off_letters([letter_id], owned=False):",
-        new="if False:",
-        caught_by=f"{_OF_FAILING}::test_a_message_whose_copy_may_return_is_not_parked_yet",
-    ),
-    Bug(
-        name="equal-messages-that-were-never-sent-are-a-loop",
-        breaks="A flood of equal messages is no loop: what was never delivered counts as gone round.",
-        file=_LOOPS,
-        old=" AND n.state = 'delivered'\n",
-        new="\n",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
-    ),
-    Bug(
-        name="a-loop-in-a-dlq-that-hardly-drains",
-        breaks="A DLQ refills as fast as it drains, or it is no loop: what little went out is not asked for.",
-        file=_LOOPS,
-        old="FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b",
-        new="FILTER (WHERE f.what = 'delivered'), 0) >= 0 * %(least)b",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
-    ),
-    Bug(
-        name="a-loop-in-a-dlq-that-hardly-fills",
-        breaks="A DLQ refills as fast as it drains, or it is no loop: what little came in is not asked for.",
-        file=_LOOPS,
-        old="FILTER (WHERE f.what = 'captured'), 0) >= %(least)b",
-        new="FILTER (WHERE f.what = 'captured'), 0) >= 0 * %(least)b",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
-    ),
-    Bug(
-        name="a-loop-of-long-ago",
-        breaks="A run that a person resumed pauses again for what went round long before.",
-        file=_LOOPS,
-        old="make_interval(secs => %(within)b::float8)",
-        new="make_interval(secs => 100 * %(within)b::float8)",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
-    ),
-    Bug(
-        name="a-manual-run-loops",
-        breaks="A manual run is its person's: the service pauses it for a loop.",
-        file=_LOOPS,
-        old="WHERE r.kind = 'standing' AND r.state = 'running'",
-        new="WHERE r.state = 'running'",
-        caught_by=f"{_OF_LOOPS}::test_a_dlq_is_no_loop_if_its_run",
-    ),
-    Bug(
-        name="the-last-round-counts-as-one-before",
-        breaks="A loop takes rounds: the first of equal messages counts those after it.",
-        file=_LOOPS,
-        old=" AND n.id < s.id",
-        new="",
-        caught_by=f"{_OF_LOOPS}::test_messages_whose_equals_were_delivered_only_later_are_no_repeats",
-    ),
-    Bug(
-        name="another-dlq-s-loop",
-        breaks="A DLQ that drains and fills, and loops in nothing, pauses for another one's loop.",
-        file=_LOOPS,
-        old=" AND r.dlq_id = l.dlq_id\n",
-        new="\n",
-        caught_by=f"{_OF_LOOPS}::test_a_loop_of_another_dlq_pauses_no_run_of_this_one",
-    ),
-)
+@reprocessing/store/safety/outage_attempts.py
+@tests/reprocessing/store/safety/test_outage_attempts.py
+a-manual-run-s-attempts-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
+-AND r.kind = 'standing' AND NOT
++AND NOT
+a-person-s-word-spares-on: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
+-r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
++r.kind = 'standing'))
+a-resumed-run-spares-nothing: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
+-(l.spared >= d.max_attempts AND (
++((
+a-pause-of-a-person-s-own-says-that-targets-are-well:
+    test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
+- AND v.before ->> 'by' = 'the service'
++
+a-success-after-the-outage-counts-for-before:
+    test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures
+- AND s.breaker_epoch = f.breaker_epoch
++
+what-came-back-tells-of-a-target-that-is-well: test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends
+-s.counts_as_failure IS FALSE AND s.returned_at IS NULL)
++s.counts_as_failure IS FALSE)
+of-two-failures-one-is-spared: test_both_failed_attempts_of_a_message_are_spared_once
+-count(*)::int AS n FROM marked
++1 AS n FROM marked
+spared-whenever-it-is-asked: test_both_failed_attempts_of_a_message_are_spared_once
+-(NOT a.spared AND (a.counts_as_failure OR
++((a.counts_as_failure OR
+-AND NOT a.spared AND coalesce(f.id
++AND coalesce(f.id
+late-failures-are-always-spared: test_a_late_failure_is_spared_if_the_breaker_has_opened_since
+-(a.breaker_epoch <> b.epoch OR b.state = 'half_open')
++true
+other-epochs-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
+- AND newest.breaker_epoch = e.epoch) a
++) a
+
+@reprocessing/store/safety/redrive_loops.py
+@tests/reprocessing/store/safety/test_redrive_loops.py
+equal-messages-that-were-never-sent-are-a-loop: test_a_dlq_is_no_loop_if_its_run
+- AND n.state = 'delivered'
++
+a-loop-in-a-dlq-that-hardly-drains: test_a_dlq_is_no_loop_if_its_run
+-FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b
++FILTER (WHERE f.what = 'delivered'), 0) >= 0 * %(least)b
+a-loop-in-a-dlq-that-hardly-fills: test_a_dlq_is_no_loop_if_its_run
+-FILTER (WHERE f.what = 'captured'), 0) >= %(least)b
++FILTER (WHERE f.what = 'captured'), 0) >= 0 * %(least)b
+a-loop-of-long-ago: test_a_dlq_is_no_loop_if_its_run
+-make_interval(secs => %(within)b::float8)
++make_interval(secs => 100 * %(within)b::float8)
+a-manual-run-loops: test_a_dlq_is_no_loop_if_its_run
+-WHERE r.kind = 'standing' AND r.state = 'running'
++WHERE r.state = 'running'
+the-last-round-counts-as-one-before: test_messages_whose_equals_were_delivered_only_later_are_no_repeats
+- AND n.id < s.id
++
+another-dlq-s-loop: test_a_loop_of_another_dlq_pauses_no_run_of_this_one
+- AND r.dlq_id = l.dlq_id
++
+
+@reprocessing/store/safety/used_up_attempts.py
+@tests/reprocessing/store/safety/test_used_up_attempts.py
+spared-attempts-are-used-up: test_outage_attempts_are_not_used_up
+-AND NOT t.spared AND t.outcome
++AND t.outcome
+all-attempts-are-used-up: test_successes_of_other_messages_count_from_when_this_one_failed
+-LIMIT l.max_attempts) a
++LIMIT 1000) a
+what-was-not-sent-is-used-up: test_successes_of_other_messages_count_from_when_this_one_failed
+-AND NOT t.spared AND t.outcome <> 'not_sent'
++AND NOT t.spared
+an-open-attempt-went-well: test_successes_of_other_messages_count_from_when_this_one_failed
+-AND a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET
++AND a.returned_at IS NULL OFFSET
+what-came-back-went-well: test_successes_of_other_messages_count_from_when_this_one_failed
+-a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET
++a.counts_as_failure IS FALSE OFFSET
+a-success-elsewhere-tells-of-this-target: test_a_success_at_another_breaker_of_the_target_does_not_count
+-({NEWEST_SENDS.format(breaker="l.breaker_id")}) a
+-         WHERE a.breaker_id = l.breaker_id AND a.id
++(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a
++         WHERE a.id
+what-is-parked-by-hand-waits-for-others: test_messages_of_a_manual_run_are_left_out
+- AND r.kind = 'standing'
++
+""")
