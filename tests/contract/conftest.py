@@ -55,8 +55,6 @@ def advance(endpoint: Endpoint) -> Callable[[float], float]:
 
 
 class MakeQueue(Protocol):
-    """Creates a queue with a name of its own."""
-
     def __call__(self, *, fifo: bool = False, **attributes: str) -> Queue: ...
 
 
@@ -78,7 +76,6 @@ def fresh_name(*, fifo: bool = False) -> str:
 
 @pytest.fixture
 def queue(make_queue: MakeQueue) -> Queue:
-    """A standard queue with AWS's defaults."""
     return make_queue()
 
 
@@ -90,13 +87,10 @@ def fifo(make_queue: MakeQueue) -> Queue:
 
 @pytest.fixture
 def by_content(make_queue: MakeQueue) -> Queue:
-    """A FIFO queue that takes the body's hash where no deduplication id is given."""
     return make_queue(fifo=True, ContentBasedDeduplication="true")
 
 
 class MakePair(Protocol):
-    """Creates a source queue and the dlq its messages die into."""
-
     def __call__(self, *, fifo: bool = False, max_receive_count: int = 1, **dlq: str) -> tuple[Queue, Queue]: ...
 
 
@@ -110,8 +104,6 @@ def make_pair(make_queue: MakeQueue) -> MakePair:
 
 
 class Background(Protocol):
-    """Starts a call in a thread and hands back its future."""
-
     def __call__(self, call: Callable[..., T], *arguments: Boto, **rest: Boto) -> Future[T]: ...
 
 
@@ -144,7 +136,6 @@ def until(endpoint: Endpoint) -> Callable[[Callable[[], object]], None]:
 
 @pytest.fixture
 def sandbox(endpoint: Endpoint) -> Iterator[Sandbox]:
-    """The control interface with no fault planned before and after."""
     control_interface = Sandbox(endpoint.url)
     control_interface.release()
     yield control_interface

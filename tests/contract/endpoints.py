@@ -145,8 +145,6 @@ def control(url: str, method: str, path: str, payload: object = None) -> Answer:
 
 
 class Sandbox:
-    """The control interface of the endpoint."""
-
     def __init__(self, url: str) -> None:
         self.url = url
 

@@ -20,7 +20,6 @@ FIVE_MINUTES = 300
 
 @pytest.fixture
 def by_group(make_queue: MakeQueue) -> Queue:
-    """A FIFO queue that deduplicates within each group only."""
     return make_queue(fifo=True, DeduplicationScope="messageGroup")
 
 

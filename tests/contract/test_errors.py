@@ -28,7 +28,6 @@ def shown(call: Callable[..., object], **parameters: Boto) -> tuple[str, str, st
 
 
 def of_sender(name: str, code: str = "") -> tuple[str, str, str | None, int, str]:
-    """A modelled error, whose code is its name unless it has another one."""
     return name, code or name, name, 400, "Sender"
 
 

@@ -105,7 +105,6 @@ def _await_arrivals(bench: Workbench, n: int) -> None:
 
 
 def _beats(n: int) -> bool:
-    """Whether so many ticks have passed since Redis's word was taken over."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ticks FROM redrive_tick_count")
         (ticks,) = cursor.fetchone() or (0,)
@@ -136,7 +135,6 @@ def _told() -> Any:  # noqa: ANN401  the report's own shape
 
 
 def _postgres(program: str, *arguments: str) -> None:
-    """One of PostgreSQL's own programs, on the test's database."""
     there = postgres_programs()
     where = urlsplit(environment()["DATABASE_URL"])
     to = {"PGHOST": where.hostname, "PGPORT": str(where.port), "PGUSER": where.username}

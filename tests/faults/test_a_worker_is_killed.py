@@ -66,7 +66,6 @@ def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tm
 
 
 def _bury(bench: Workbench, letters: int = LETTERS) -> None:
-    """Fill the dlq, and only then have beat redrive it."""
     for first in range(0, letters, 10):
         bench.sqs.send_message_batch(
             QueueUrl=bench.dlq_url,

@@ -20,8 +20,6 @@ POLICY = {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceN
 
 
 class Doomed:
-    """Turns that die before they can say what they sent."""
-
     def __init__(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.doomed"], cwd=ROOT, env=environment(), text=True,
@@ -29,7 +27,6 @@ class Doomed:
         )  # fmt: skip
 
     def turn(self) -> int:
-        """The exit status of one."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write("\n")

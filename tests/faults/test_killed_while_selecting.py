@@ -48,7 +48,6 @@ plans.select_letters({run}, by="ann", reason="a test")
 
 @pytest.fixture
 def stock() -> Stock:
-    """A dlq with a hundred thousand captured letters."""
     stock = Stock()
     with connection.cursor() as cursor:
         cursor.execute(_CAPTURE, [stock.dlq.pk, stock.source.pk, stock.target.pk, LANES, LANES, LETTERS])
@@ -57,7 +56,6 @@ def stock() -> Stock:
 
 
 def _selecting() -> bool:
-    """Whether the other process's statement is at work on the letters."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' "

@@ -46,7 +46,6 @@ class Redis:
             client.flushall()
 
     def rest(self, seconds: float) -> None:
-        """Gone for so long, and started again."""
         self._stop()
         gone = time.time_ns() / 1e9
         _pass_until(gone + seconds)

@@ -14,7 +14,6 @@ _FAILURES_SHOWN = 20
 
 
 def told(entries: Iterable[Entry]) -> list[str]:
-    """The report's lines."""
     by_layer: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_layer[entry.layer].append(entry)

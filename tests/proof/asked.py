@@ -72,7 +72,6 @@ def _quick(environment: Mapping[str, str], layer: str, ledger: Ledger) -> Iterat
 
 
 def _is_one(layer: str) -> bool:
-    """Whether it is a layer, or is inside of one."""
     first, *more = layer.split("/")
     return first in LAYERS and ".." not in more and (HERE / layer).exists()
 
@@ -85,7 +84,6 @@ def _is_endless(minutes: str) -> bool:
 
 
 def main() -> None:
-    """Refuse what cannot be done."""
     why = refused(os.environ, sys.argv[1] if len(sys.argv) > 1 else "")
     if not why and any(name in os.environ for name in _NAMES):
         environment = dict(os.environ)

@@ -42,7 +42,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """A test of the long form that tried nothing has proved nothing."""
     ledger: Ledger | None = getattr(item, "funcargs", {}).get("ledger")
     before = ledger.noted if ledger else 0
     yield

@@ -66,14 +66,12 @@ class Ledger:
         list(self.entries())
 
     def note(self, layer: str, name: str, *, passed: bool, why: str = "", **figures: float) -> None:
-        """Add an entry, in one write."""
         self.noted += 1
         at = datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251  a diary
         told = {"layer": layer, "name": name, "passed": passed, "why": why, "figures": figures, "at": at}
         self._append(json.dumps(told).encode() + b"\n")
 
     def entries(self, layer: str | None = None) -> Iterator[Entry]:
-        """All entries, or those of one layer, oldest first."""
         with _told(self._file, "read"):
             try:
                 lines = self._file.read_bytes().splitlines()
@@ -85,14 +83,12 @@ class Ledger:
                 yield entry
 
     def tried(self, layer: str) -> dict[str, int]:
-        """How often each case of a layer passed."""
         found: dict[str, int] = {}
         for entry in self.entries(layer):
             found[entry.name] = found.get(entry.name, 0) + entry.passed
         return found
 
     def failing(self, layer: str) -> list[str]:
-        """Those cases of a layer that did not pass when they were tried last."""
         latest = {entry.name: entry.passed for entry in self.entries(layer)}
         return [name for name, passed in latest.items() if not passed]
 
@@ -119,7 +115,6 @@ class Ledger:
 
 @contextmanager
 def _told(file: Path, done: str) -> Iterator[None]:
-    """What the system refuses, in a sentence for whoever can mend it."""
     try:
         yield
     except OSError as error:
@@ -147,7 +142,6 @@ def _is_of_another(path: Path) -> bool:
 
 
 def _entry(line: bytes) -> Entry | None:
-    """What the line says, if it is an entry."""
     try:
         entry = Entry(**json.loads(line))
     except (ValueError, TypeError, RecursionError):

@@ -51,7 +51,6 @@ def begun(asked: str, some: Iterable[str]) -> list[str]:
 
 
 def is_number(name: str) -> bool:
-    """Whether a case of a layer whose cases are numbers can have this name."""
     return name.isdecimal() and len(name) <= _FIGURES
 
 
@@ -87,7 +86,6 @@ def names(layer: str) -> list[str]:
 
 
 def main() -> None:
-    """Tell them, one a line."""
     asked = sys.argv[1:]
     if len(asked) != 1 or asked[0] not in LAYERS:
         misused(f"Usage: .venv/bin/python -m tests.proof.names LAYER; there are: {', '.join(LAYERS)}.")

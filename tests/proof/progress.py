@@ -15,7 +15,6 @@ TELLS_EVERY: Final = 10.0
 
 
 def say(text: str) -> None:
-    """To whoever waits, from a process of pytest-xdist's too."""
     print(text, file=sys.__stderr__, flush=True)
 
 

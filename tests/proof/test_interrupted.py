@@ -19,7 +19,6 @@ from tests.proof.ledger import Ledger
 
 @pytest.fixture
 def _ctrl_c() -> Iterator[None]:
-    """Heard, also where whoever runs the tests has it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -247,7 +247,6 @@ def _kept(folder: Path) -> Ledger:
 
 
 def _long(layer: Path) -> int:
-    """How many tests its long form has, without those that play one case again."""
     modules = [import_module(f"tests.proof.{layer.name}.{file.stem}") for file in layer.glob("test_*.py")]
     tests = [(module, test) for module in modules for name, test in vars(module).items() if name.startswith("test_")]
     marked = [{one.name: one.args for one in [*_marks(module), *_marks(test)]} for module, test in tests]

@@ -55,7 +55,6 @@ class Story:
         self.call("ReceiveMessage", "orders-dlq", received=received, answered=answered)
 
     def die(self, message_id: str, words: str, **more: Told) -> None:
-        """Published, dead and captured."""
         self.publish(message_id, words, **more)
         self.bury(message_id)
         self.capture(message_id)
@@ -73,7 +72,6 @@ class Story:
         self.call("DeleteMessageBatch", queue, deleted=gone)
 
     def settle(self, *message_ids: str) -> None:
-        """The service deletes what it is done with from the dlq."""
         self.delete(*message_ids, queue="orders-dlq")
 
     def consume(self, message_id: str, outcome: str = "ok", *, lasts: float = 0.5, after: float = 0.0) -> None:

@@ -94,8 +94,6 @@ def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A sandbox that several tests look at and none changes."""
-
     folder: Path
     launcher: int
     environment: Environment

@@ -53,7 +53,6 @@ class Ran:
 
     @property
     def noticed(self) -> bool:
-        """Whether the tests themselves found something broken."""
         return bool(self.failed) and not self.trouble
 
     def __add__(self, other: Ran) -> Ran:
@@ -163,7 +162,6 @@ class Stage:
 
 
 def _told(cases: Collection[ET.Element], what: str) -> dict[str, str]:
-    """The tests that came to this, each with the first line of why."""
     found = {case.get("name", ""): case.find(what) for case in cases}
     return {name: it.get("message", "").partition("\n")[0] for name, it in found.items() if it is not None}
 

@@ -56,16 +56,13 @@ class Station:
 
     @property
     def fifo(self) -> bool:
-        """Whether its queues are FIFO."""
         return KINDS[self.kind].fifo
 
     def kind_in(self, world: World) -> Kind:
-        """Its target, not made yet."""
         return KINDS[self.kind](world)
 
 
 def expected(station: Station, bench: Workbench, payload: Payload, letter: Letter, group: str | None) -> Form:
-    """What is to arrive of a payload."""
     body = station.form(payload.body)
     if not station.exact:
         return (body,)
@@ -152,7 +149,6 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _detail(body: str) -> str:
-    """An event's detail, whose spaces do not count."""
     try:
         return json.dumps(json.loads(body)["detail"], sort_keys=True)
     except (ValueError, KeyError, TypeError, RecursionError):

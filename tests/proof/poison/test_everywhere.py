@@ -43,7 +43,6 @@ class Case:
 
     @property
     def name(self) -> str:
-        """By which the ledger knows it."""
         return f"{self.station.name}/{self.place}/{self.payload.name}"
 
 

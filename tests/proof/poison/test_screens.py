@@ -46,7 +46,6 @@ _RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202
 
 @pytest.fixture
 def everybody() -> list[Client]:
-    """One who may see payloads, one who may not."""
     return [person("ben", *LOOKS, "view_payload", "edit_parkedletter"), person("ann", *LOOKS)]
 
 
@@ -145,7 +144,6 @@ def _lists(bench: Workbench, client: Client, many: int) -> Iterator[str]:
 
 
 def _of_letter(letter: Letter, one: Odd, everybody: list[Client]) -> Iterator[str]:
-    """What is wrong with the pages of a letter, and with what a command says of it."""
     told = [_command("redrive_status", "--letter", letter.message_id, *more) for more in ((), ("--json",))]
     if words := quoted([told[0], *values_of(told[1])], one):
         yield f"redrive_status --letter quotes it: {words!r}"
@@ -183,7 +181,6 @@ def _edited(letter: Letter, client: Client) -> Iterator[str]:
 
 
 def _sent(client: Client, address: str, **values: str) -> HttpResponse:
-    """The answer to a form of a page."""
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")} | values
     answer = client.post(address, given)
     assert isinstance(answer, HttpResponse)

@@ -56,20 +56,16 @@ class World:
         self.cast = Cast(stage, near, Buckets(stage), self.plot, self.history.dlq.pk, "", "")
 
     def failed(self, *times: tuple[float, float], **fields: Any) -> None:  # noqa: ANN401  as `tried` takes them
-        """Attempts of the letter, each sent and back at these moments."""
         for sent, back in times:
             self.history.tried("r", self.letter, opened_at=at(sent), closed_at=at(back), returned_at=at(back), **fields)
 
     def went_well(self, sent: float, known: float, **fields: Any) -> None:  # noqa: ANN401  as `tried` takes them
-        """An attempt of another letter."""
         self.history.tried("v", opened_at=at(sent), closed_at=at(known), **fields)
 
     def paused(self, when: float, reason: str, *, by: str = THE_SERVICE) -> None:
-        """The run was paused."""
         AuditEntry.objects.create(act="paused", run=self.history.run, by=by, reason=reason, at=at(when))
 
     def taken(self, often: int) -> None:
-        """The target took the letter so often, in a call each."""
         near, public = self.cast.near, str(self.letter.public_id)
         url = near.create_queue(QueueName="source")["QueueUrl"]
         for no in range(often):
@@ -78,12 +74,10 @@ class World:
             near.send_message(QueueUrl=url, MessageBody="body of e0", MessageAttributes=typed)
 
     def is_spent(self, when: float = 0.0, detail: str = "") -> None:
-        """The letter is parked for its attempts."""
         parked = {"state": "parked", "reason": "attempts_spent", "detail": detail, "finished_at": at(when)}
         Letter.objects.filter(pk=self.letter.pk).update(**parked)
 
     def said(self, about: str) -> list[str]:
-        """What is broken, in sentences that have this."""
         return [sentence for sentence in judged(self.cast, _ask).broken if about in sentence]
 
 

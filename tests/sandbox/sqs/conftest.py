@@ -28,7 +28,6 @@ def one_server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(one_server: Server) -> Iterator[Server]:
-    """A running server with nothing in it."""
     with one_server.connect() as client:
         client.control("POST", "reset")
     yield one_server

@@ -8,7 +8,6 @@ from tests.sandbox.sqs.world import World, arn
 
 
 def bury(world: World, url: str, *bodies: str) -> None:
-    """Sends letters and lets them die."""
     for body in bodies:
         world.send(url, body)
     world.receive(url)
