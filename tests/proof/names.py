@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import Final
@@ -69,6 +70,7 @@ def main() -> None:
     parser = ArgumentParser(prog=".venv/bin/python -m tests.proof.names", description=__doc__)
     parser.add_argument("layer", choices=LAYERS)
     layer = parser.parse_args().layer
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `head` reads only the first names
     os.environ.pop("REDRIVE_MODE", None)
     os.environ.update(_NOWHERE)
     django.setup()

@@ -1,4 +1,4 @@
-"""The bugs, a module for each kind of promise that they break."""
+"""The planted bugs, by the part of the product that they break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People are told, once, and of no secret."""
+"""Notifications: whom they tell, when, and of what."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ apprise-posts-unsigned: test_what_cannot_be_used_is_refused_without_a_word_of_it
 -    if schema not in SCHEMAS:
 +    if schema == "":
 
+@reprocessing/domain/notifications/dlq_growth.py
+@tests/reprocessing/domain/notifications/test_dlq_growth.py
+growth-is-compared-with-now: test_whether_one_still_grows_is_not_known_without_a_note_of_halfway
+-halfway.seconds_ago < within * _HALFWAY
++halfway.seconds_ago < 0
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+growth-is-over-because-nobody-took-notes: test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any
+-        return GrowthUnknown()
+-    first
++        return NotGrowing()
++    first
+
 @reprocessing/domain/notifications/event.py
 @tests/reprocessing/domain/notifications/test_event.py
 facts-of-anything: test_a_fact_that_no_text_knows_is_refused
@@ -20,6 +32,25 @@ facts-of-anything: test_a_fact_that_no_text_knows_is_refused
 a-run-that-stops-again-is-told-to-nobody: test_a_condition_that_cannot_flap_and_recurs_is_a_new_incident
 -self not in _MOMENTS | _ENDED_BY_A_PERSON
 +self not in _MOMENTS
+
+@reprocessing/domain/notifications/heartbeat.py
+@tests/reprocessing/domain/notifications/test_heartbeat.py
+who-has-only-begun-to-watch-cries: test_who_has_only_begun_to_watch_knows_nothing_however_old_the_signs_are
+-        return True if watched >= silent_for else None
++        return True
+a-suspended-machine-cries: test_a_machine_that_was_suspended_has_watched_nothing_meanwhile
+-    step = min(elapsed, longest)
++    step = elapsed
+
+@reprocessing/domain/notifications/hysteresis.py
+@tests/reprocessing/domain/notifications/test_hysteresis.py
+a-condition-flaps: test_a_condition_opens_above_its_threshold_and_closes_below_three_quarters_of_it
+-value >= threshold * BACK if is_open else value > threshold
++value > threshold
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+as-many-as-the-threshold-are-more: test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own
+-else value > threshold
++else value >= threshold
 
 @reprocessing/domain/notifications/limits.py
 @tests/reprocessing/pipeline/notifications/test_deliver.py
@@ -36,11 +67,40 @@ a-command-with-a-placeholder: test_the_text_of_a_breaker_that_opened
 -return wording.person if _names(wording.person) <= facts.keys() else wording.person_without
 +return wording.person_without or wording.person
 
+@reprocessing/pipeline/notifications/checkup.py
+@tests/reprocessing/pipeline/notifications/test_checkup.py
+an-error-of-an-old-name-stays-for-ever: test_an_error_of_a_part_that_there_is_no_more_is_over
+-        if of_dlq in checked and subject not in looked:
++        if subject is None:
+what-the-doctor-cannot-see-is-well: test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone
+-        elif FindingSeverity.UNKNOWN not in grades:
++        else:
+
+@reprocessing/pipeline/notifications/conditions.py
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+an-outage-of-all-workers-stalls-every-run: test_a_run_does_not_stand_still_because_all_workers_were_away
+-    if back_for < min(long, _BACK_FOR):
++    if back_for < 0:
+a-stalled-run-is-over-because-nobody-looked:
+    test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over
+-(NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)
++_all_of((EventKind.RUN_STALLED,), [], is_open)
+a-capture-that-began-ends-an-expiry: test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
+- if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
++)
+
 @reprocessing/pipeline/notifications/send.py
 @tests/reprocessing/pipeline/notifications/test_deliver.py
 library-tells-its-url: test_what_a_library_says_when_it_fails_is_not_told
 -return Failed(f"sending failed: {type(error).__name__}")
 +return Failed(f"sending failed: {error}")
+
+@reprocessing/pipeline/notifications/silence.py
+@tests/reprocessing/test_watchdog.py
+workers-of-an-old-queue-name-are-silent-for-ever:
+    test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_of_the_old_name
+-        over |= open_incidents((EventKind.WORKERS_SILENT,))
++        pass
 
 @reprocessing/store/notifications/group_events.py
 @tests/reprocessing/store/notifications/test_group_events.py
@@ -104,4 +164,10 @@ a-pager-waits-for-a-minute: test_an_urgent_event_goes_ten_seconds_after_a_text_a
 nothing-can-wait: test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute
 -if kind.is_urgent],
 +if kind],
+
+@reprocessing/store/notifications/stalled_runs.py
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+a-run-behind-an-open-breaker-stalls: test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still
+-     WHERE h.obstacle IN ('', '{_UNHEALTHY}')
++
 """)

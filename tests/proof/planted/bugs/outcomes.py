@@ -1,65 +1,77 @@
-"""What is believed of what was sent: settlement, evidence, backoff."""
+"""What is believed of a sent message."""
 
 from __future__ import annotations
 
 from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
-@reprocessing/domain/replay/backoff.py
-@tests/reprocessing/domain/replay/test_backoff.py
-rests-without-a-cap: test_without_jitter_it_doubles_up_to_the_cap
--        whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0
--        return min(self.cap, self.base * whole) *
-+        whole = 2.0 ** min(failures, 20) if self.base else 0.0
-+        return self.base * whole *
-@tests/reprocessing/pipeline/replay/test_settle.py
-rests-of-one-length: test_each_failure_doubles_the_backoff
--2.0 ** min(failures, _DOUBLINGS)
-+1.0 ** min(failures, _DOUBLINGS)
+@reprocessing/domain/outcomes/failed_answers.py
+@tests/reprocessing/commands/runs/test_why_attempts_fail.py
+a-refusal-is-quoted-on-the-screen:
+    test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_written_beside_it
+-        return _coded(said) if _CODE.fullmatch(said) else "
++        return _coded(said) if said else "
 
 @reprocessing/pipeline/outcomes/resolve_outcomes.py
+@tests/reprocessing/pipeline/outcomes/test_empty_target.py
+delayed-messages-are-not-there: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+-            empty = found.visible == 0 and found.delayed == 0
++            empty = found.visible == 0
+messages-in-flight-are-not-there: test_a_message_in_flight_for_longer_than_the_window_is_awaited
+-quiet=empty and found.in_flight == 0))
++quiet=empty))
 @tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py
+copies-of-promoted-letters-deleted-before-their-commit: test_a_promotion_that_is_rolled_back_deletes_nothing
+-        deletable = close([attempt.attempt_id for attempt in found])
++        deletable = close([attempt.attempt_id for attempt in found])
++        delete_copies.delete_from_dlqs(deletable)
 a-target-that-holds-letters-is-consumed: test_a_target_with_messages_is_no_evidence
 -            empty = found.visible == 0 and found.delayed == 0
 +            empty = found.delayed == 0
-
-@reprocessing/pipeline/replay/settle.py
 @tests/reprocessing/pipeline/replay/test_last_attempts.py
-a-refusal-makes-the-unknown-known: test_a_known_failure_after_an_unknown_one_does_not_free_the_lane
--    known = isinstance(failure, Refused) and not attempt.unsure
-+    known = isinstance(failure, Refused)
-what-is-to-end-leaves-its-copy-behind: test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back
--        later = put_off_letters([closing.letter_id for closing in ours.values()])
-+        later = set[int]()
-@tests/reprocessing/pipeline/replay/test_replay_slice.py
-settled-is-accepted: test_a_lane_sends_one_letter_at_a_time
--frees_lane=target.advance == Advance.ACCEPTED,
-+frees_lane=True,
-@tests/reprocessing/pipeline/replay/test_settle.py
-what-was-not-sent-counts: test_an_attempt_that_was_not_sent_does_not_count
--due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,
-+due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why,
-nothing-reported-is-taken: test_a_failed_attempt_counts_and_the_letter_waits
--    unknown = Unknown("no outcome was recorded")
-+    unknown = Taken(None)
-
-@reprocessing/pipeline/routing/route.py
-@tests/reprocessing/pipeline/replay/test_an_earlier_attempt_of_unknown_end.py
-a-key-is-free-where-a-copy-may-lie: test_a_divert_waits_while_a_copy_may_come_back
--        return self.closing is not None or self.leaves
-+        return self.closing is not None
-@tests/reprocessing/pipeline/replay/test_last_attempts.py
-a-rule-ends-what-may-come-back: test_a_letter_that_is_to_end_keeps_lane_and_key_while_a_copy_may_come_back
--    return put_off_letters(ending, owned=lot.owned) if ending else set()
-+    return set()
-
-@reprocessing/pipeline/runs/feed_run.py
-@tests/reprocessing/pipeline/capture/test_another_reader.py
-another-reader-hides-nothing: test_no_absence_while_another_reader_hides_a_return
--in_flight <= capture_lease.count_invisible(
-+in_flight >= 0 * capture_lease.count_invisible(
+a-lane-waits-for-ever-for-a-last-attempt: test_the_next_letter_waits_while_the_copy_may_come_back
+-        *evidence.outlasted_attempts(count_lag=lag, limit=_GROUP),
+-        *acknowledgements.outlasted_unwatched_attempts(limit=_GROUP),
++        *acknowledgements.outlasted_unwatched_attempts(limit=0),
 
 @reprocessing/store/outcomes/evidence.py
+@tests/reprocessing/pipeline/outcomes/test_empty_target.py
+one-look-is-enough: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+-PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
++PAUSE: Final[LiteralString] = "make_interval(secs => 0 * %(count_lag)b::float8)"
+the-pause-begins-with-the-first-question: test_the_pause_begins_when_the_first_look_was_answered
+-               AND {FROM} + {PAUSE} <= again.seen_at
++               AND s.seen_at + {PAUSE} <= again.seen_at
+empty-before-sqs-counts: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+-a.taken_at + make_interval(secs => %(count_lag)b::float8) <= quiet.seen_at
++a.taken_at <= quiet.seen_at
+a-capture-before-the-second-look-is-enough: test_the_capture_begins_after_the_second_look_was_answered
+-AND s.seen_at <= d.drained_through AND {TOLD} <= d.drained_through
++AND d.drained_through IS NOT NULL
+looks-in-between-do-not-matter: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+- WHERE q.empty OR latest.empty
++ WHERE q.empty
+every-look-that-finds-messages-is-kept: test_only_the_first_look_that_finds_messages_is_noted
+- WHERE q.empty OR latest.empty
++ WHERE true
+empty-in-front-of-a-dlq-that-is-observed: test_an_empty_target_of_an_observed_dlq_proves_nothing
+-ON d.id = t.watched_by_id AND d.mode <> 'observe'
++ON d.id = t.watched_by_id
+an-empty-target-acknowledges: test_a_consumer_has_its_window_to_acknowledge
+-   AND (t.proof <> 'acknowledged' OR a.deadline <= quiet.drained_through)
++
+a-look-of-before-messages-were-found: test_a_look_before_messages_were_found_does_not_count
+-s.idle_since >= again.idle_since
++s.idle_since IS NOT NULL
+a-later-look-takes-a-proof-back: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+-s.target_id = t.id AND s.idle_since + {PAUSE} <= s.seen_at
++s.target_id = t.id
+a-first-look-that-finds-messages: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+-s.empty AND s.seen_at <= again.seen_at
++s.seen_at <= again.seen_at
+a-second-look-that-finds-messages: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence
+-s.empty AND s.seen_at <= d.drained_through
++s.seen_at <= d.drained_through
 @tests/reprocessing/pipeline/outcomes/test_resolve_outcomes.py
 promoted-without-a-drained-dlq: test_a_letter_is_not_presumed_delivered_before_its_deadline
 -AND a.deadline <= seen.drained_through
@@ -90,20 +102,10 @@ promoted-before-sqs-counts: test_the_evidence_of_absence
 promoted-by-a-dlq-that-is-observed: test_an_observed_dlq_proves_nothing
 -     WHERE d.mode <> 'observe'
 +     WHERE d.mode <> ''
-
-@reprocessing/store/replay/settlement.py
-@tests/race/test_outcomes.py
-settled-twice: test_a_letter_that_returns_before_its_send_is_settled_is_settled_once
--      FROM fate f WHERE a.id = f.attempt_id AND num_nonnulls(a.closed_at, a.taken_at) = 0
-+      FROM fate f WHERE a.id = f.attempt_id
-promoted-over-a-return: test_a_promotion_that_waited_for_a_return_promotes_nothing
--     WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
-+     WHERE a.id = ANY(%(attempts)b::bigint[]) AND a.taken_at IS NOT NULL
-@tests/reprocessing/store/replay/test_settlement.py
-finished-letters-are-closed-again: test_a_letter_in_another_state_is_not_closed
--      FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])
-+      FROM fate f WHERE l.id = f.letter_id AND num_nulls(%(from)b::text[]) = 0
-a-failure-frees-nothing: test_the_key_of_a_closed_letter_is_free_or_discarded
--              CASE l.state WHEN 'discarded' THEN 'discarded' WHEN 'parked' THEN 'free' END AS claim,
-+              NULL AS claim,
+@tests/reprocessing/store/test_hot_path.py
+every-look-is-read-to-forget-the-old-ones (alone): test_the_reads_of_a_statement_do_not_grow_with_the_run
+-             WHERE s.target_id = t.id
+-               AND
++             WHERE s.target_id + 0 = t.id
++               AND
 """)
