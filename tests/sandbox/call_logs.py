@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import pytest
+
 from redrive_service.sandbox.judge import Experiment, Judgement, Offence, ServiceRecords, judge
 
 Told: TypeAlias = Any
@@ -31,8 +33,9 @@ class Story:
             match verb:
                 case "die" | "publish":
                     getattr(self, verb)(name, " ".join(words))
-                case "redrive":
-                    self.redrive(name, " ".join(words[:3]), words[3])
+                case "redrive":  # several of one request have a + between them
+                    entries = [entry.split() for entry in " ".join([name, *words]).split(" + ")]
+                    self.redrive_batch(*((one[0], " ".join(one[1:4]), one[4]) for one in entries))
                 case _:
                     getattr(self, verb)(name, *words)
 
@@ -124,3 +127,34 @@ def offences(story: Story, experiment: Experiment = SHOP, **books: Collection[ob
 
 def dead_lane(story: Story) -> None:
     story.tell("die m2 e2 anna 2; die m10 e10 anna 10; die m1 e1 berta 1")
+
+
+EXPERIMENTS = {"shop": SHOP, "accepted": ACCEPTED, "fifo": replace(ACCEPTED, fifo=True)}
+
+
+def tales(text: str) -> pytest.MarkDecorator:
+    """Parametrize a test with `tale`: its name, and indented below it the steps and what the judge says of them.
+
+    A line `shop parked=m1,m2 -> m1 lost, LOST e1` says of which experiment, and with which records of the service, the
+    judge finds which fates and which offences, all of them. No fate there: they are not looked at.
+    """
+    found = [part.split("\n  ") for part in text.strip("\n").split("\n\n")]
+    return pytest.mark.parametrize("tale", [pytest.param(lines, id=name) for name, *lines in found])
+
+
+def follow(tale: list[str]) -> None:
+    """Tell the tale, and compare what the judge says at each of its arrows."""
+    story = Story()
+    for line in tale:
+        head, arrow, said = line.partition(" -> ")
+        if not arrow:
+            story.tell(line)
+            continue
+        name, *given = head.split()
+        books = {book: ids.split(",") for book, _, ids in (one.partition("=") for one in given)}
+        words = [one.split() for one in said.split(", ") if one != "nothing"]
+        judgement = judged(story, EXPERIMENTS[name], **books)
+        found = [[one.offence.name, one.event] for one in judgement.findings]
+        fates = {one[0]: one[1] for one in words if not one[0].isupper()}
+        offences = [one for one in words if one[0].isupper()]
+        assert (line, found, judgement.fates) == (line, offences, fates or judgement.fates)
