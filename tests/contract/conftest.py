@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 import pytest
@@ -13,10 +14,8 @@ from tests.contract.endpoints import Endpoint, Sandbox, local_endpoint, moto_end
 from tests.contract.moto_lies import LIES
 from tests.contract.queues import Boto, Queue, redrive_policy
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 T = TypeVar("T")
+Advance: TypeAlias = Callable[[float], float]
 
 PATIENCE = 8.0  # seconds of real time that a condition may take; all of them take milliseconds
 
@@ -49,7 +48,7 @@ def endpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-def advance(endpoint: Endpoint) -> Callable[[float], float]:
+def advance(endpoint: Endpoint) -> Advance:
     """Moves the endpoint's clock by seconds and answers with its time."""
     return endpoint.advance
 

@@ -52,10 +52,7 @@ def sqs_client(url: str, *, read_timeout: float = 10.0) -> Iterator[SQSClient]:
         aws_access_key_id="sandbox",
         aws_secret_access_key="sandbox",
         config=Config(
-            retries={"total_max_attempts": 1},
-            connect_timeout=2,
-            read_timeout=read_timeout,
-            max_pool_connections=20,
+            retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=read_timeout, max_pool_connections=20
         ),
     )
     try:

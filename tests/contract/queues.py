@@ -12,11 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import (
-        MessageTypeDef,
-        SendMessageBatchResultTypeDef,
-        SendMessageResultTypeDef,
-    )
+    from mypy_boto3_sqs.type_defs import MessageTypeDef, SendMessageBatchResultTypeDef, SendMessageResultTypeDef
 
 Boto: TypeAlias = Any
 """A parameter that goes to boto3 as it stands: tests send wrong ones on purpose, so no type can hold them."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.contract.conftest import MakeQueue
 from tests.contract.queues import MIB, Boto, Queue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import MakeQueue
 
 SERVICE = "AWS.SimpleQueueService"
 

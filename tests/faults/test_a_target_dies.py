@@ -64,9 +64,7 @@ def _fleet(folder: Path, *, workers: int = WORKERS, **more: str) -> Iterator[lis
 
 
 @pytest.mark.parametrize(
-    ("fault", "letters"),
-    [(outage.REFUSES, LETTERS), (outage.DROPS, FEWER)],
-    ids=["refuses", "drops"],
+    ("fault", "letters"), [(outage.REFUSES, LETTERS), (outage.DROPS, FEWER)], ids=["refuses", "drops"]
 )
 def test_to_a_target_that_takes_nothing_goes_one_canary_a_cooldown_until_it_takes_letters_again(
     tmp_path: Path, fault: dict[str, Any], letters: int

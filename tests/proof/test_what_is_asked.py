@@ -34,11 +34,7 @@ if [ "$2" = pytest ]; then echo BEGUN; else exec {python} "$@"; fi
             for minutes in ("x", "", "0", "-1", "nan", "inf")
         ),
         *(
-            (
-                "",
-                {f"PROVE_{name}": asked},
-                f"PROVE_{name} is {asked!r}: it is a whole number" if bad else "",
-            )
+            ("", {f"PROVE_{name}": asked}, f"PROVE_{name} is {asked!r}: it is a whole number" if bad else "")
             for name in ("SEED", "SEEDS", "REPETITION", "BOOTHS")
             for asked, bad in (("abc", True), ("-1", True), ("3", False))
         ),

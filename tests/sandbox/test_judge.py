@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive_service.sandbox.judge import (
-    LogIsIncomplete,
-    MarkIsUnreadable,
-    Offence,
-    SequenceIsNoNumber,
-    judge,
-)
+from redrive_service.sandbox.judge import LogIsIncomplete, MarkIsUnreadable, Offence, SequenceIsNoNumber, judge
 from tests.sandbox.call_logs import ACCEPTED, SHOP, Story, dead_lane, follow, judged, offences, tales
 
 

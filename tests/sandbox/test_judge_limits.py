@@ -6,12 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from redrive_service.sandbox.judge import (
-    BreakerOpening,
-    Offence,
-    ServiceRecords,
-    judge,
-)
+from redrive_service.sandbox.judge import BreakerOpening, Offence, ServiceRecords, judge
 from tests.sandbox.call_logs import SHOP, Story, judged, offences
 
 

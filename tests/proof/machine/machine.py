@@ -6,15 +6,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    consumes,
-    initialize,
-    invariant,
-    multiple,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import Bundle, consumes, initialize, invariant, multiple, precondition, rule
 
 from reprocessing.models import DeadLetterQueue, Letter, Rule, Run
 from reprocessing.models.run import RunKind, RunState

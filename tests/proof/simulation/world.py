@@ -155,13 +155,7 @@ class Theatre:
         policy = f'{{"deadLetterTargetArn": "{self._arn(dlq_url)}", "maxReceiveCount": {plot.receives}}}'
         settings = {**made, "RedrivePolicy": policy, "VisibilityTimeout": str(VISIBILITY)}
         source_url = self.near.create_queue(QueueName=f"source{end}", Attributes=settings)["QueueUrl"]
-        dlq = DeadLetterQueue.objects.create(
-            name="dlq",
-            url=dlq_url,
-            arn=self._arn(dlq_url),
-            region=REGION,
-            **plot.dlq,
-        )
+        dlq = DeadLetterQueue.objects.create(name="dlq", url=dlq_url, arn=self._arn(dlq_url), region=REGION, **plot.dlq)
         proved = {"watched_by": dlq} if plot.target["proof"] == "absence" else {}
         target = Target.objects.create(
             arn=self._arn(source_url), url=source_url, region=REGION, **{**plot.target, **proved}

@@ -113,10 +113,7 @@ def test_a_message_nobody_lost_fails_the_default_move(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "code"),
-    [
-        ({"SourceArn": arn("dlq"), "DestinationArn": arn("dlq")}, "InvalidParameterValue"),
-        ({}, "MissingParameter"),
-    ],
+    [({"SourceArn": arn("dlq"), "DestinationArn": arn("dlq")}, "InvalidParameterValue"), ({}, "MissingParameter")],
 )
 def test_a_move_that_cannot_work_is_refused(world: World, parameters: dict[str, object], code: str) -> None:
     world.dead_letter_pair("q", "dlq")
