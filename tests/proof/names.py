@@ -14,9 +14,7 @@ LAYERS: Final = ("simulation", "machine", "failpoints", "dependencies", "planted
 SCREENS: Final = "screens/"  #: how the names of those cases of `poison` begin that are looked at on screens
 PLACES: Final = ("first", "middle", "last")
 IN_TURN: Final = "all in turn for ten minutes"
-KILLED: Final = "kill to leased again"
 RESTARTED: Final = "rate after a restart"
-MEASURED: Final = (KILLED, RESTARTED)
 #: As far as settings want any; nothing of this is ever connected to.
 _NOWHERE: Final = {
     "DJANGO_SETTINGS_MODULE": "redrive_service.settings",
@@ -51,7 +49,7 @@ def names(layer: str) -> list[str]:
         from tests.proof.dependencies.outages import OUTAGES  # noqa: PLC0415
         from tests.proof.dependencies.refusals import REFUSALS  # noqa: PLC0415
 
-        return [*OUTAGES, *REFUSALS, IN_TURN, *MEASURED]
+        return [*OUTAGES, *REFUSALS, IN_TURN, RESTARTED]
     if layer == "planted":
         from tests.proof.planted.bugs import BUGS  # noqa: PLC0415
 
