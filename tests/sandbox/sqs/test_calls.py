@@ -215,19 +215,6 @@ def test_a_consumer_that_gave_a_message_back_made_the_next_delivery_itself(clien
     assert [call["received"][0]["extra"] for call in calls] == [False, False]
 
 
-def test_a_file_gets_every_call(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    with running("--call-log", str(path)) as server, server.connect() as client:
-        client.call("CreateQueue", QueueName="q")
-        client.call("SendMessage", QueueUrl=url_of("q"), MessageBody="x")
-        client.control("DELETE", "calls")
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert [(line["n"], line["action"], len(line["sent"])) for line in lines] == [
-            (0, "CreateQueue", 0),
-            (1, "SendMessage", 1),
-        ]
-
-
 def test_a_file_is_written_on_behind_what_it_holds_and_read_from_there(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     path.write_text('{"of": "an earlier server"}\n')

@@ -150,15 +150,6 @@ def test_a_partial_failure_may_strike_every_entry(client: Client, url: str) -> N
     assert client.call("ReceiveMessage", QueueUrl=url) == {}
 
 
-def test_twelve_in_a_row_fail_and_the_thirteenth_works(client: Client, url: str) -> None:
-    plan(client, kind="error", status=503, code="ServiceUnavailable", times=12)
-    statuses = []
-    for _ in range(13):
-        client.post("SendMessage", QueueUrl=url, MessageBody="x")
-        statuses.append(client.read()[0])
-    assert statuses == [503] * 12 + [200]
-
-
 def test_an_unusable_plan_is_a_400_with_the_cure(client: Client) -> None:
     client.write(b"PUT /_sandbox/faults HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
     assert client.read() == (400, {"error": "A fault plan is a list of faults."})
