@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from tests.sandbox.sqs.world import Client, Server, url_of
+from tests.sandbox.sqs.world import Client, Server
 
 
 def plan(client: Client, **fault: object) -> None:
@@ -14,12 +12,6 @@ def plan(client: Client, **fault: object) -> None:
 def calls(client: Client) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = client.control("GET", "calls?queue=q")["calls"]
     return found[1:]  # without CreateQueue
-
-
-@pytest.fixture
-def url(client: Client) -> str:
-    client.call("CreateQueue", QueueName="q")
-    return url_of("q")
 
 
 def test_an_error_is_answered_as_told_and_nothing_is_done(client: Client, url: str) -> None:
