@@ -25,16 +25,11 @@ from reprocessing.models import DeadLetterQueue, Letter, Target
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
+from tests.faults import LONG
 from tests.faults.fleet import Beat, Worker, environment
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(900),
-]
+pytestmark = [*LONG, pytest.mark.timeout(900)]
 
 LETTERS, KEYS, RATE = 240, 24, 20.0
 SAID = ("--reason", "the drill", "--by", "ann")

@@ -22,20 +22,14 @@ from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.models import Attempt, Breaker, Letter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
-from tests.faults import outage
+from tests.faults import LONG, outage
 from tests.faults.fleet import Beat, Worker
 from tests.faults.outage import Sent, Unsettled
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(300),
-]
+pytestmark = [*LONG, pytest.mark.timeout(300)]
 
 LETTERS, FEWER, KEYS, LATE = 10_000, 1_000, 1_000, 40
 UNSETTLED = 10_000

@@ -17,16 +17,11 @@ from reprocessing.pipeline.runs import plan
 from reprocessing.store.runs import plans, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.conditions import eventually
+from tests.faults import LONG
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.store.stock import Stock
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(600),
-]
+pytestmark = [*LONG, pytest.mark.timeout(600)]
 
 LETTERS, LANES = 100_000, 5_000
 A_REQUEST = 5.0  # seconds, on a busy machine

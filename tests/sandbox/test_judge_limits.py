@@ -45,30 +45,25 @@ def test_the_attempts_of_an_events_letters_are_counted_apart(story: Story) -> No
     assert offences(story, replace(SHOP, max_attempts=1)) == []
 
 
-@pytest.mark.parametrize(("until", "found"), [(99.0, []), (1.0, [(Offence.OVER_ATTEMPTS, "e1")])])
-def test_what_fails_in_an_outage_of_the_consumer_uses_up_no_attempt(
-    story: Story, until: float, found: list[tuple[Offence, str]]
-) -> None:
-    story.die("m1", "e1 anna 1")
-    for attempt in (1, 2):
-        story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
-        story.consume(f"r{attempt}", "failed")
-        story.come_back(f"r{attempt}")
-    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, until),))) == found
-
-
 @pytest.mark.parametrize(
-    ("shut", "found"), [((BreakerOpening(opened=0.0),), []), ((), [(Offence.OVER_ATTEMPTS, "e1")])]
+    ("outage_until", "shut", "found"),
+    [
+        (99.0, (), []),
+        (1.0, (), [(Offence.OVER_ATTEMPTS, "e1")]),
+        (0.0, (BreakerOpening(opened=0.0),), []),
+        (0.0, (), [(Offence.OVER_ATTEMPTS, "e1")]),
+    ],
+    ids=["in an outage of the consumer", "after an outage", "as a canary", "without either"],
 )
-def test_a_canary_that_fails_uses_up_no_attempt(
-    story: Story, shut: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
+def test_a_failure_in_an_outage_or_of_a_canary_uses_up_no_attempt(
+    story: Story, outage_until: float, shut: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
 ) -> None:
     story.die("m1", "e1 anna 1")
     for attempt in (1, 2):
         story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
         story.consume(f"r{attempt}", "failed")
         story.come_back(f"r{attempt}")
-    assert offences(story, replace(SHOP, max_attempts=1), shut=shut) == found
+    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, outage_until),)), shut=shut) == found
 
 
 def test_one_attempt_number_used_twice_is_two_sends(story: Story) -> None:
