@@ -29,7 +29,6 @@ from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
 from tests.proof.poison.test_everywhere import LAYER
-from tests.proof.progress import telling
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, person, token
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
@@ -65,7 +64,7 @@ def test_every_payload_is_looked_at_on_every_screen(
     for lot in _lots(ledger):
         if not is_time():
             break
-        with telling(f"screens: {len(lot)} payloads after {done}"), caplog.at_level(logging.INFO):
+        with caplog.at_level(logging.INFO):
             caplog.clear()
             found = _screens(lot, everybody)
             for one in lot:
