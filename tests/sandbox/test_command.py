@@ -69,13 +69,13 @@ def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
     "text",
     [
         json.dumps({"ports": {**PORTS, "sqs": "9324"}, "secrets": SECRETS}),
-        pytest.param(json.dumps({"ports": {**PORTS, "sqs": 70_000}, "secrets": SECRETS}), marks=pytest.mark.soak),
-        pytest.param(json.dumps({"ports": {**PORTS, "sqs": True}, "secrets": SECRETS}), marks=pytest.mark.soak),
+        json.dumps({"ports": {**PORTS, "sqs": 70_000}, "secrets": SECRETS}),
+        json.dumps({"ports": {**PORTS, "sqs": True}, "secrets": SECRETS}),
         json.dumps({"ports": {**PORTS, "ftp": 0}, "secrets": SECRETS}),
-        pytest.param(json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": None}}), marks=pytest.mark.soak),
+        json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": None}}),
         json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": 'with "quotes" and\nlines'}}),
         json.dumps({"ports": PORTS, "secrets": "none"}),
-        pytest.param(json.dumps(["ports"]), marks=pytest.mark.soak),
+        json.dumps(["ports"]),
         "[" * 100_000,
         "",
     ],
@@ -143,7 +143,7 @@ def test_a_closed_standard_output_is_none(tmp_path: Path) -> None:
     assert (status, told[-1]) == (0, "Everything is stopped.")
 
 
-@pytest.mark.parametrize("target", ["2> /dev/full", ">&- 2>&- <&-", pytest.param("2>&-", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("target", ["2> /dev/full", ">&- 2>&- <&-", "2>&-"])
 def test_nobody_who_listens_to_its_words_is_no_reason_to_fail(tmp_path: Path, target: str) -> None:
     assert through_a_shell(target, tmp_path) == (0, [])
 
@@ -153,8 +153,8 @@ def test_nobody_who_listens_to_its_words_is_no_reason_to_fail(tmp_path: Path, ta
     [
         ("127.0.0.2", "127.0.0.2"),
         ("::", "[::1]"),
-        pytest.param("127.0.0.1", "127.0.0.1", marks=pytest.mark.soak),
-        pytest.param("::1", "[::1]", marks=pytest.mark.soak),
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "[::1]"),
     ],
 )
 def test_the_endpoint_is_the_host_that_was_asked_for(tmp_path: Path, host: str, address: str) -> None:
@@ -177,7 +177,6 @@ def test_modules_of_the_folder_it_is_called_from_are_not_the_sandboxs(tmp_path: 
         assert "AWS_ENDPOINT_URL_SQS" in environment
 
 
-@pytest.mark.soak
 def test_any_folder_can_be_named(tmp_path: Path) -> None:
     folder = tmp_path / 'we"ird \\ \n $HOME ü'
     with sandbox(folder) as (_, first):

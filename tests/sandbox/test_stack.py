@@ -68,7 +68,6 @@ def test_a_killed_launcher_leaves_no_server(tmp_path: Path) -> None:
         eventually(lambda: nobody_listens(first) and not processes_of(folder), within=10 * PROMISED)
 
 
-@pytest.mark.soak
 def test_a_second_start_right_after_a_kill_waits_for_the_folder_and_finds_the_data(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (launcher, first):
@@ -80,7 +79,6 @@ def test_a_second_start_right_after_a_kill_waits_for_the_folder_and_finds_the_da
             assert second == first
 
 
-@pytest.mark.soak
 def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (_, first):
@@ -143,7 +141,7 @@ def test_only_sqs_starts_nothing_else(tmp_path: Path) -> None:
     [
         (signal.SIGTERM, ()),
         (signal.SIGINT, ("--only", "sqs")),
-        pytest.param(signal.SIGHUP, ("--only", "sqs"), marks=pytest.mark.soak),
+        (signal.SIGHUP, ("--only", "sqs")),
     ],
 )
 def test_it_stops_in_order_when_asked_also_twice(
@@ -169,7 +167,6 @@ def test_asked_to_stop_while_it_starts_it_leaves_nothing_running(tmp_path: Path)
     assert processes_of(folder) == []
 
 
-@pytest.mark.soak
 def test_a_dead_servers_word_that_it_is_running_is_not_believed(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (_, first):

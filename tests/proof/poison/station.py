@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -213,5 +212,3 @@ STATIONS: Final = {
         Station("bus", "bus", _event, parks=_REFUSED, fields=_KEYLESS, form=_detail),
     )
 }  # fmt: skip
-
-Heard = Counter[Form]
