@@ -129,7 +129,14 @@ def dead_lane(story: Story) -> None:
     story.tell("die m2 e2 anna 2; die m10 e10 anna 10; die m1 e1 berta 1")
 
 
-EXPERIMENTS = {"shop": SHOP, "accepted": ACCEPTED, "fifo": replace(ACCEPTED, fifo=True)}
+EXPERIMENTS = {
+    "shop": SHOP,
+    "accepted": ACCEPTED,
+    "fifo": replace(ACCEPTED, fifo=True),
+    "once": replace(SHOP, max_attempts=1),
+    "wave_of_1": replace(SHOP, first_wave=1),
+    "wave_of_2": replace(SHOP, first_wave=2),
+}
 
 
 def tales(text: str) -> pytest.MarkDecorator:
