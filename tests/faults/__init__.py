@@ -4,5 +4,5 @@ from typing import Final
 
 import pytest
 
-#: Of tests that take a minute and the whole machine.
-LONG: Final = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.alone, pytest.mark.long]
+#: Of tests that take a minute. Those that also want the machine to themselves add pytest.mark.alone.
+LONG: Final = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.long]

@@ -29,7 +29,7 @@ from tests.faults import LONG
 from tests.faults.fleet import Beat, Worker, environment
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
-pytestmark = [*LONG, pytest.mark.timeout(900)]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(900)]
 
 LETTERS, KEYS, RATE = 240, 24, 20.0
 SAID = ("--reason", "the drill", "--by", "ann")

@@ -19,7 +19,7 @@ from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness
 
-pytestmark = [*LONG, pytest.mark.timeout(300)]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(300)]
 
 LETTERS, KEYS, RATE = 3_000, 500, 200.0
 WORKERS, SLICES = 4, 2  # eight processes

@@ -29,7 +29,7 @@ from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness
 
-pytestmark = [*LONG, pytest.mark.timeout(300)]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(300)]
 
 LETTERS, FEWER, KEYS, LATE = 10_000, 1_000, 1_000, 40
 UNSETTLED = 10_000

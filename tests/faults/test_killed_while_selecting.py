@@ -21,7 +21,7 @@ from tests.faults import LONG
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.store.stock import Stock
 
-pytestmark = [*LONG, pytest.mark.timeout(600)]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(600)]
 
 LETTERS, LANES = 100_000, 5_000
 A_REQUEST = 5.0  # seconds, on a busy machine

@@ -20,7 +20,7 @@ from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness, lettered, published
 
-pytestmark = [*LONG, pytest.mark.timeout(300)]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(300)]
 
 RATE, BURST, SECONDS, WORKERS = 200, 200, 20, 4
 LETTERS = 8_000
