@@ -9,7 +9,6 @@ server.
 from __future__ import annotations
 
 import logging
-import socket
 import statistics
 import sys
 import time
@@ -22,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from celery import Celery, signals  # noqa: E402 - the project's folder first
 
+from redrive_service.sandbox.servers.process import free_port  # noqa: E402
 from reprocessing.reasons import celery as hook  # noqa: E402
 
 HIGHEST_COST: Final = 500.0  # microseconds per failed task
@@ -42,7 +42,7 @@ def main() -> int:
     bare = {frames: _cost(task, _error(frames)) for frames in FRAMES}
     worst = 0.0
     for name, capacity in (("with room", ROUNDS * CALLS * len(FRAMES) + CALLS), ("full", 0)):
-        reporter = hook.install(app, url=f"http://127.0.0.1:{_nobodys_port()}/reports", token="t", capacity=capacity)
+        reporter = hook.install(app, url=f"http://127.0.0.1:{free_port()}/reports", token="t", capacity=capacity)
         for frames in FRAMES:
             cost = _cost(task, _error(frames)) - bare[frames]
             worst = max(worst, cost)
@@ -102,12 +102,6 @@ def _error(frames: int) -> Exception:
     except ValueError as error:
         return error
     raise AssertionError("nothing was raised")
-
-
-def _nobodys_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 if __name__ == "__main__":

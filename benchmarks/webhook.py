@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import itertools
 
 from benchmarks.stand import Beat, employ, furnish  # found through the line above
-from redrive_service.sandbox.servers.process import RunningServer, Server
+from redrive_service.sandbox.servers.process import RunningServer, Server, free_port
 from redrive_service.sandbox.stack import Stack
 
 BAR: Final = 1_000
@@ -117,11 +116,10 @@ def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
             sys.exit(f"Two letters of {key} were open at once.")
     others = [line for some in whole.values() for line in some]
     first, last = min(line[2] for line in others), max(line[3] for line in others)
-    open_at_most = _most_open(others)
     return {
         "letters_per_second": round(len(others) / (last - first)),
         "seconds": round(last - first, 2),
-        "open_at_most": open_at_most,
+        "open_at_most": _most_open(others),
         "hung": sum(1 for key, *_ in record if plan.hang and key == HANGING),
         "cores": os.cpu_count(),
     }
@@ -138,8 +136,7 @@ def _most_open(lines: list[list[Any]]) -> int:
 
 def run(plan: Plan) -> dict[str, Any]:
     """Run one drain and return its figures."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="redrive-webhook-") as folder, Stack(Path(folder)) as stack:
         furnish(stack, {"LONG_POLL": 1, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"]})
         command = [sys.executable, str(Path(__file__).with_name("endpoint.py")), str(port), str(plan.pause)]

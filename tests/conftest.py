@@ -90,8 +90,7 @@ def _emptier() -> psycopg.Connection[Any]:
 def _leave_no_dead_rows(tables: list[str]) -> None:
     """A test with thousands of letters must not make the next one read their dead rows, or plan for them."""
     found = _emptier().execute(
-        "SELECT relname FROM pg_class WHERE oid = ANY (%s::regclass[]) AND pg_relation_size(oid) > %s",
-        [tables, _LARGE],
+        "SELECT relname FROM pg_class WHERE oid = ANY (%s::regclass[]) AND pg_relation_size(oid) > %s", [tables, _LARGE]
     )
     if large := [table for (table,) in found]:
         listed = SQL(", ").join(map(Identifier, large))

@@ -21,8 +21,6 @@ SECRET = "a-payload-that-nobody-is-shown"  #: stands in every call's payload, an
 
 
 class Does(StrEnum):
-    """What the target does with one call."""
-
     TAKES = "takes"
     TAKES_LATE = "takes late"  #: after `LATE`
     FAILS = "fails"
@@ -33,8 +31,6 @@ class Does(StrEnum):
 
 
 class Road(ABC):
-    """A kind of target with a stand-in of it, and what carries letters there."""
-
     @abstractmethod
     def carrier(self, *, limit: int) -> AsyncSender[Any]:
         """A new carrier, closed with the test."""
@@ -61,7 +57,6 @@ def never() -> bool:
 
 
 def all_ended(carrier: AsyncSender[Any], *, within: float = 30.0) -> list[tuple[int, Outcome]]:
-    """What became of everything that is open, in the order it ended."""
     told: list[tuple[int, Outcome]] = []
     until = time.monotonic() + within
     while carrier.open:
@@ -71,8 +66,6 @@ def all_ended(carrier: AsyncSender[Any], *, within: float = 30.0) -> list[tuple[
 
 
 class CarrierContract:
-    """What every carrier promises."""
-
     @pytest.mark.parametrize(
         ("does", "kind"),
         [

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import signal
-import subprocess
+import os
 import sys
-import threading
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import boto3
 import pytest
 from botocore.config import Config
+
+from redrive_service.sandbox.servers.process import PROJECT, RunningServer, Server, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 REGION = "us-east-1"
 Answer: TypeAlias = Any
 """Decoded JSON of the control interface; each test knows the shape of what it asked for."""
-
-START_SECONDS = 20.0
-STOP_SECONDS = 5.0
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +47,7 @@ def sqs_client(url: str, *, read_timeout: float = 10.0) -> Iterator[SQSClient]:
         aws_access_key_id="sandbox",
         aws_secret_access_key="sandbox",
         config=Config(
-            retries={"total_max_attempts": 1},
-            connect_timeout=2,
-            read_timeout=read_timeout,
-            max_pool_connections=20,
+            retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=read_timeout, max_pool_connections=20
         ),
     )
     try:
@@ -98,40 +90,24 @@ def moto_endpoint() -> Iterator[Endpoint]:
 
 @contextmanager
 def local_endpoint(folder: Path) -> Iterator[Endpoint]:
-    """Our own server as a process of ours, in memory; what it says on stderr goes to a file in `folder`."""
-    with local_server(folder) as url, sqs_client(url) as client:
+    """Our own server as a process of ours, in memory; what it says goes to a file in `folder`."""
+    port = free_port()
+    command = [sys.executable, "-m", "redrive_service.sandbox.sqs", "--port", str(port)]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    server = RunningServer(
+        Server(name="The local SQS", command=command, log=folder / "sqs.log", environment=environment)
+    )
+    server.await_ready(lambda: "ready " in server.log_since_start())
+    url = f"http://127.0.0.1:{port}"
 
-        def advance(seconds: float) -> float:
-            return float(control(url, "POST", "clock", {"advance": seconds})["now"])
+    def advance(seconds: float) -> float:
+        return float(control(url, "POST", "clock", {"advance": seconds})["now"])
 
-        yield Endpoint(name="local", url=url, client=client, advance=advance)
-
-
-@contextmanager
-def local_server(folder: Path, *arguments: str) -> Iterator[str]:
-    """The URL of a fresh local SQS; stopped with SIGTERM at the end, which must end it cleanly."""
-    complaints = folder / "sqs.stderr"
-    command = [sys.executable, "-m", "redrive_service.sandbox.sqs", "--port", "0", *arguments]
-    with (
-        complaints.open("ab") as stderr,
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            preexec_fn=_die_with_the_tests if sys.platform == "linux" else None,  # noqa: PLW1509  started from the main thread, before any other
-        ) as server,
-    ):
-        try:
-            yield _ready_url(server, complaints)
-        finally:
-            server.terminate()
-            try:
-                ended = server.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                raise
-        assert ended == 0, f"the local SQS ended with {ended}: {complaints.read_text()}"
+    try:
+        with sqs_client(url) as client:
+            yield Endpoint(name="local", url=url, client=client, advance=advance)
+    finally:
+        server.stop()
 
 
 def control(url: str, method: str, path: str, payload: object = None) -> Answer:
@@ -145,8 +121,6 @@ def control(url: str, method: str, path: str, payload: object = None) -> Answer:
 
 
 class Sandbox:
-    """The control interface of the endpoint."""
-
     def __init__(self, url: str) -> None:
         self.url = url
 
@@ -163,26 +137,3 @@ class Sandbox:
         query = "&".join(f"{name}={value}" for name, value in filters.items())
         calls: list[Answer] = control(self.url, "GET", f"calls?{query}")["calls"]
         return calls
-
-
-def _ready_url(server: subprocess.Popen[str], complaints: Path) -> str:
-    lines: list[str] = []
-    stdout = server.stdout
-    assert stdout is not None
-    reader = threading.Thread(target=lambda: lines.append(stdout.readline()), daemon=True)
-    reader.start()
-    reader.join(START_SECONDS)
-    words = lines[0].split() if lines else []
-    if len(words) != 2 or words[0] != "ready":
-        server.kill()
-        pytest.fail(f"the local SQS did not say where it listens: {lines} {complaints.read_text()}")
-    return words[1]
-
-
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-
-
-def _die_with_the_tests() -> None:
-    """Runs in the child before exec: a killed test run must not leave a server behind."""
-    if _libc is not None:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

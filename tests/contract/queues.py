@@ -12,11 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import (
-        MessageTypeDef,
-        SendMessageBatchResultTypeDef,
-        SendMessageResultTypeDef,
-    )
+    from mypy_boto3_sqs.type_defs import MessageTypeDef, SendMessageBatchResultTypeDef, SendMessageResultTypeDef
 
 Boto: TypeAlias = Any
 """A parameter that goes to boto3 as it stands: tests send wrong ones on purpose, so no type can hold them."""
@@ -25,8 +21,6 @@ MIB = 1024 * 1024
 
 
 class Counts(NamedTuple):
-    """The three approximate numbers of a queue's messages."""
-
     visible: int
     in_flight: int
     delayed: int
@@ -63,7 +57,6 @@ class Queue:
         return [message["Body"] for message in self.receive(most, **rest)]
 
     def receive_one(self, **rest: Boto) -> MessageTypeDef:
-        """The only message there is to receive."""
         messages = self.receive(**rest)
         assert len(messages) == 1
         return messages[0]
@@ -90,7 +83,6 @@ class Queue:
 
 
 def system(message: MessageTypeDef) -> dict[str, str]:
-    """The system attributes of a received message."""
     return {str(name): value for name, value in message.get("Attributes", {}).items()}
 
 

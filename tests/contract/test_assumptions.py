@@ -6,16 +6,10 @@ from whoever delivers them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.contract.conftest import Advance, MakePair, MakeQueue
 from tests.contract.queues import Counts, Queue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import MakePair, MakeQueue
 
 both_types = pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 
@@ -27,11 +21,7 @@ def send(queue: Queue, *, fifo: bool) -> str:
 
 
 @both_types
-def test_the_message_id_is_kept_when_a_message_dies(
-    make_pair: MakePair,
-    advance: Callable[[float], float],
-    fifo: bool,
-) -> None:
+def test_the_message_id_is_kept_when_a_message_dies(make_pair: MakePair, advance: Advance, fifo: bool) -> None:
     source, dlq = make_pair(fifo=fifo)
     message_id = send(source, fifo=fifo)
     source.receive_one()
@@ -41,11 +31,7 @@ def test_the_message_id_is_kept_when_a_message_dies(
 
 
 @both_types
-def test_dying_waits_for_the_next_receive_on_the_source(
-    make_pair: MakePair,
-    advance: Callable[[float], float],
-    fifo: bool,
-) -> None:
+def test_dying_waits_for_the_next_receive_on_the_source(make_pair: MakePair, advance: Advance, fifo: bool) -> None:
     source, dlq = make_pair(fifo=fifo)
     send(source, fifo=fifo)
     source.receive_one()
@@ -57,8 +43,7 @@ def test_dying_waits_for_the_next_receive_on_the_source(
 
 
 def test_an_older_handle_can_take_a_message_away_from_its_consumer_on_a_standard_queue(
-    make_queue: MakeQueue,
-    advance: Callable[[float], float],
+    make_queue: MakeQueue, advance: Advance
 ) -> None:
     queue = make_queue()
     queue.send("m")

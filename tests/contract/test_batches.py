@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.contract.conftest import Advance
 from tests.contract.digests import attributes_digest, body_digest
 from tests.contract.queues import Boto, Counts, Queue, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SERVICE = "AWS.SimpleQueueService"
 ACTIONS = ["send_message_batch", "delete_message_batch", "change_message_visibility_batch"]
@@ -34,8 +30,7 @@ def entries(action: str, queue: Queue, ids: list[str]) -> list[dict[str, Boto]]:
 def test_each_entry_is_answered_with_its_id_and_digests(queue: Queue) -> None:
     attribute = {"a": {"DataType": "String", "StringValue": "v"}}
     answer = queue.send_batch(
-        {"Id": "first", "MessageBody": "one", "MessageAttributes": attribute},
-        {"Id": "second", "MessageBody": "two"},
+        {"Id": "first", "MessageBody": "one", "MessageAttributes": attribute}, {"Id": "second", "MessageBody": "two"}
     )
     one, two = answer["Successful"]
     assert (one["Id"], one["MD5OfMessageBody"]) == ("first", body_digest("one"))
@@ -61,8 +56,7 @@ def test_a_forbidden_character_fails_its_own_entry(queue: Queue) -> None:
 
 def test_a_delay_beyond_its_range_fails_its_own_entry(queue: Queue) -> None:
     answer = queue.send_batch(
-        {"Id": "a", "MessageBody": "good"},
-        {"Id": "b", "MessageBody": "late", "DelaySeconds": 901},
+        {"Id": "a", "MessageBody": "good"}, {"Id": "b", "MessageBody": "late", "DelaySeconds": 901}
     )
     assert [entry["Id"] for entry in answer["Successful"]] == ["a"]
     assert [(entry["Id"], entry["Code"], entry["SenderFault"]) for entry in answer["Failed"]] == [
@@ -132,7 +126,7 @@ def test_a_batch_deletes_what_one_receive_returned(queue: Queue) -> None:
     assert queue.counts() == Counts(0, 0, 0)
 
 
-def test_each_entry_has_a_visibility_of_its_own(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_each_entry_has_a_visibility_of_its_own(queue: Queue, advance: Advance) -> None:
     for body in ("short", "long"):
         queue.send(body)
     seconds = {"short": 100, "long": 1000}

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.contract.conftest import Advance
 from tests.contract.digests import attributes_digest, body_digest
 from tests.contract.queues import Boto, Queue, refused, system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TEXTS = {
     "one-character": "x",
@@ -94,9 +90,7 @@ def test_system_attributes_arrive_only_when_asked_for(queue: Queue) -> None:
     assert by_the_old_name["Attributes"] == {"ApproximateReceiveCount": "3"}
 
 
-def test_times_are_milliseconds_and_the_first_receive_is_remembered(
-    queue: Queue, advance: Callable[[float], float]
-) -> None:
+def test_times_are_milliseconds_and_the_first_receive_is_remembered(queue: Queue, advance: Advance) -> None:
     before = advance(0) * 1000
     queue.send("m")
     advance(100)

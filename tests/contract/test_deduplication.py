@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.conftest import PATIENCE
+from tests.contract.conftest import PATIENCE, Advance, Background, MakePair, MakeQueue
 from tests.contract.queues import Counts, Queue, bury, redrive_policy, system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import Background, MakePair, MakeQueue
 
 FIVE_MINUTES = 300
 
 
 @pytest.fixture
 def by_group(make_queue: MakeQueue) -> Queue:
-    """A FIFO queue that deduplicates within each group only."""
     return make_queue(fifo=True, DeduplicationScope="messageGroup")
 
 
@@ -36,7 +29,7 @@ def test_a_duplicate_is_answered_with_the_first_message_id(fifo: Queue) -> None:
     assert second["MessageId"] == first["MessageId"]
 
 
-def test_deduplication_outlives_the_deletion_for_five_minutes(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_deduplication_outlives_the_deletion_for_five_minutes(fifo: Queue, advance: Advance) -> None:
     fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
     fifo.delete(fifo.receive_one())
     advance(FIVE_MINUTES - 20)
@@ -44,7 +37,7 @@ def test_deduplication_outlives_the_deletion_for_five_minutes(fifo: Queue, advan
     assert fifo.counts() == Counts(0, 0, 0)
 
 
-def test_deduplication_ends_after_five_minutes(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_deduplication_ends_after_five_minutes(fifo: Queue, advance: Advance) -> None:
     first = fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
     fifo.delete(fifo.receive_one())
     advance(FIVE_MINUTES + 1)
@@ -54,7 +47,7 @@ def test_deduplication_ends_after_five_minutes(fifo: Queue, advance: Callable[[f
 
 
 def test_deduplication_ends_after_five_minutes_also_while_the_first_message_waits(
-    fifo: Queue, advance: Callable[[float], float]
+    fifo: Queue, advance: Advance
 ) -> None:
     fifo.send("first", MessageGroupId="g", MessageDeduplicationId="d")
     advance(FIVE_MINUTES - 20)

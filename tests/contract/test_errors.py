@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.contract.conftest import MakeQueue
 from tests.contract.queues import MIB, Boto, Queue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import MakeQueue
 
 SERVICE = "AWS.SimpleQueueService"
 
@@ -28,7 +24,6 @@ def shown(call: Callable[..., object], **parameters: Boto) -> tuple[str, str, st
 
 
 def of_sender(name: str, code: str = "") -> tuple[str, str, str | None, int, str]:
-    """A modelled error, whose code is its name unless it has another one."""
     return name, code or name, name, 400, "Sender"
 
 

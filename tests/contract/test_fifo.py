@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.conftest import Advance
 from tests.contract.queues import Counts, Queue, refused, system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 FIVE_MINUTES = 300
 EVERY_ALLOWED_CHARACTER = string.ascii_letters + string.digits + string.punctuation
@@ -83,9 +79,7 @@ def test_only_what_was_received_counts_as_in_flight(fifo: Queue) -> None:
     assert fifo.counts() == Counts(visible=3, in_flight=1, delayed=0)
 
 
-def test_a_group_comes_again_in_order_when_its_timeout_has_passed(
-    fifo: Queue, advance: Callable[[float], float]
-) -> None:
+def test_a_group_comes_again_in_order_when_its_timeout_has_passed(fifo: Queue, advance: Advance) -> None:
     bodies = ["m0", "m1", "m2", "m3"]
     fifo.send_group("g", *bodies)
     first = fifo.bodies()
@@ -93,7 +87,7 @@ def test_a_group_comes_again_in_order_when_its_timeout_has_passed(
     assert (first, fifo.bodies()) == (bodies, bodies)
 
 
-def test_what_expired_comes_before_its_successors(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_what_expired_comes_before_its_successors(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m0", "m1", "m2", "m3")
     fifo.receive(2)
     advance(31)
@@ -107,9 +101,7 @@ def test_what_was_given_back_in_any_order_comes_in_its_own(fifo: Queue) -> None:
     assert fifo.bodies() == ["m0", "m1", "m2"]
 
 
-def test_no_successor_overtakes_a_head_whose_timeout_was_extended(
-    fifo: Queue, advance: Callable[[float], float]
-) -> None:
+def test_no_successor_overtakes_a_head_whose_timeout_was_extended(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m0", "m1", "m2")
     head, _, _ = fifo.receive()
     fifo.hide(head, 1000)
@@ -127,7 +119,7 @@ def test_a_head_that_was_given_back_comes_again_before_its_successor_in_flight(f
     assert fifo.bodies() == ["m0"]
 
 
-def test_what_failed_after_its_head_was_done_comes_again_first(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_what_failed_after_its_head_was_done_comes_again_first(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m0", "m1", "m2")
     head, _ = fifo.receive(2)
     fifo.delete(head)
@@ -194,7 +186,7 @@ def test_another_attempt_id_does_not_see_what_is_in_flight(fifo: Queue) -> None:
     assert fifo.bodies(ReceiveRequestAttemptId="another") == []
 
 
-def test_a_repeated_receive_resets_the_timeout(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_a_repeated_receive_resets_the_timeout(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m")
     fifo.receive(ReceiveRequestAttemptId="attempt", VisibilityTimeout=100)
     advance(80)
@@ -205,7 +197,7 @@ def test_a_repeated_receive_resets_the_timeout(fifo: Queue, advance: Callable[[f
     assert (hidden, fifo.bodies()) == ([], ["m"])
 
 
-def test_a_receive_can_be_repeated_for_five_minutes_only(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_a_receive_can_be_repeated_for_five_minutes_only(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m")
     fifo.receive(ReceiveRequestAttemptId="attempt", VisibilityTimeout=1000)
     advance(FIVE_MINUTES + 1)

@@ -14,4 +14,4 @@ from tests.contract.moto_lies import LIES
 def test_every_lie_names_a_test(module: str) -> None:
     tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text())
     tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert {name.partition("[")[0] for name in LIES[module]} - tests == set()
+    assert {name.partition("[")[0] for name in LIES[module]} - tests <= {"*"}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.conftest import Advance
 from tests.contract.queues import Boto, Counts, Queue, bury, redrive_policy, refused, system
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def test_a_task_may_have_a_destination(make_pair: MakePair, queue: Queue, ended:
 
 
 def test_a_moved_message_is_new_and_carries_what_it_carried(
-    make_pair: MakePair, ended: Callable[[Queue], str], advance: Callable[[float], float]
+    make_pair: MakePair, ended: Callable[[Queue], str], advance: Advance
 ) -> None:
     source, dlq = make_pair()
     attributes = {"raw": {"DataType": "Binary.label", "BinaryValue": bytes(range(256))}}
@@ -106,7 +107,7 @@ def test_a_fifo_task_keeps_the_order_of_a_group(make_pair: MakePair, ended: Call
 
 
 def test_a_task_keeps_to_its_rate(
-    held: tuple[Queue, Queue, str], ended: Callable[[Queue], str], advance: Callable[[float], float]
+    held: tuple[Queue, Queue, str], ended: Callable[[Queue], str], advance: Advance
 ) -> None:
     source, dlq, _ = held
     started = advance(0)
@@ -120,18 +121,13 @@ def test_a_running_task_is_listed_with_its_handle(held: tuple[Queue, Queue, str]
     _, dlq, handle = held
     (task,) = tasks(dlq)
     named = {name: task.get(name) for name in ("TaskHandle", "Status", "SourceArn", "MaxNumberOfMessagesPerSecond")}
-    assert named == {
-        "TaskHandle": handle,
-        "Status": "RUNNING",
-        "SourceArn": dlq.arn,
-        "MaxNumberOfMessagesPerSecond": 1,
-    }
+    assert named == {"TaskHandle": handle, "Status": "RUNNING", "SourceArn": dlq.arn, "MaxNumberOfMessagesPerSecond": 1}
     assert task["ApproximateNumberOfMessagesToMove"] == 10
     assert "DestinationArn" not in task
 
 
 def test_an_ended_task_is_listed_without_its_handle(
-    make_pair: MakePair, queue: Queue, ended: Callable[[Queue], str], advance: Callable[[float], float]
+    make_pair: MakePair, queue: Queue, ended: Callable[[Queue], str], advance: Advance
 ) -> None:
     source, dlq = make_pair()
     dead_letters(source, "a", "b")
@@ -147,7 +143,7 @@ def test_an_ended_task_is_listed_without_its_handle(
 
 
 def test_a_cancelled_task_moves_no_more(
-    held: tuple[Queue, Queue, str], ended: Callable[[Queue], str], advance: Callable[[float], float]
+    held: tuple[Queue, Queue, str], ended: Callable[[Queue], str], advance: Advance
 ) -> None:
     source, dlq, handle = held
     advance(3)

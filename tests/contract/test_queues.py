@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.contract.conftest import fresh_name
+from tests.contract.conftest import Advance, MakeQueue, fresh_name
+from tests.contract.endpoints import Endpoint
 from tests.contract.queues import Boto, Counts, Queue, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import MakeQueue
-    from tests.contract.endpoints import Endpoint
 
 NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 
@@ -68,9 +61,7 @@ def test_setting_one_attribute_leaves_the_others(make_queue: MakeQueue) -> None:
     assert queue.attributes("VisibilityTimeout", "DelaySeconds") == {"VisibilityTimeout": "77", "DelaySeconds": "9"}
 
 
-def test_a_change_moves_the_modified_timestamp_and_not_the_created_one(
-    queue: Queue, advance: Callable[[float], float]
-) -> None:
+def test_a_change_moves_the_modified_timestamp_and_not_the_created_one(queue: Queue, advance: Advance) -> None:
     before = queue.attributes("CreatedTimestamp", "LastModifiedTimestamp")
     advance(1000)
     queue.set(VisibilityTimeout="31")
@@ -175,7 +166,7 @@ def test_creating_a_queue_again_with_another_value_is_refused(make_queue: MakeQu
     assert queue.attributes("VisibilityTimeout") == {"VisibilityTimeout": "77"}
 
 
-def test_a_deleted_name_is_free_after_sixty_seconds(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_a_deleted_name_is_free_after_sixty_seconds(queue: Queue, advance: Advance) -> None:
     queue.client.delete_queue(QueueUrl=queue.url)
     advance(50)
     too_soon = refused(queue.client.create_queue, QueueName=queue.name)
@@ -184,7 +175,7 @@ def test_a_deleted_name_is_free_after_sixty_seconds(queue: Queue, advance: Calla
     assert too_soon == "AWS.SimpleQueueService.QueueDeletedRecently"
 
 
-def test_messages_do_not_survive_their_queue(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_messages_do_not_survive_their_queue(queue: Queue, advance: Advance) -> None:
     queue.send("m")
     queue.client.delete_queue(QueueUrl=queue.url)
     advance(61)
@@ -208,7 +199,7 @@ def test_a_queue_that_does_not_exist_is_named_so(endpoint: Endpoint, queue: Queu
     assert refused(getattr(endpoint.client, action), QueueUrl=nowhere) == NO_QUEUE
 
 
-def test_a_deleted_queue_takes_nothing(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_a_deleted_queue_takes_nothing(queue: Queue, advance: Advance) -> None:
     queue.client.delete_queue(QueueUrl=queue.url)
     advance(61)
     assert refused(queue.send, "m") == NO_QUEUE
@@ -248,9 +239,7 @@ def test_tags_are_kept_overwritten_and_removed(endpoint: Endpoint) -> None:
     assert client.list_queue_tags(QueueUrl=url)["Tags"] == {"team": "blue", "Team": "capital", "empty": ""}
 
 
-def test_a_purge_removes_visible_in_flight_and_delayed_messages(
-    queue: Queue, advance: Callable[[float], float]
-) -> None:
+def test_a_purge_removes_visible_in_flight_and_delayed_messages(queue: Queue, advance: Advance) -> None:
     queue.send("in flight")
     queue.receive_one()
     queue.send("visible")
@@ -260,7 +249,7 @@ def test_a_purge_removes_visible_in_flight_and_delayed_messages(
     assert (queue.counts(), queue.bodies()) == (Counts(0, 0, 0), [])
 
 
-def test_a_second_purge_within_sixty_seconds_is_refused(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_a_second_purge_within_sixty_seconds_is_refused(queue: Queue, advance: Advance) -> None:
     queue.client.purge_queue(QueueUrl=queue.url)
     advance(50)
     code = refused(queue.client.purge_queue, QueueUrl=queue.url)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 import pytest
 
-from tests.contract.conftest import PATIENCE
+from tests.contract.conftest import PATIENCE, Advance, Background, MakeQueue
+from tests.contract.endpoints import Endpoint
 from tests.contract.queues import Boto, Counts, Queue, refused, system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-
-    from tests.contract.conftest import Background, MakeQueue
-    from tests.contract.endpoints import Endpoint
-
 
 local_only = pytest.mark.parametrize("endpoint", ["local"], indirect=True)
 """For what moto does rightly most of the time: it hands a message to two threads now and then, about one run in six."""
@@ -73,7 +67,7 @@ def test_an_empty_answer_has_no_list(queue: Queue) -> None:
     assert "Messages" not in queue.client.receive_message(QueueUrl=queue.url)
 
 
-def test_a_long_poll_answers_at_once_when_there_is_something(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_a_long_poll_answers_at_once_when_there_is_something(queue: Queue, advance: Advance) -> None:
     queue.send("m")
     started = advance(0)
     assert queue.bodies(WaitTimeSeconds=20) == ["m"]

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.conftest import Advance, MakePair, MakeQueue
 from tests.contract.queues import Counts, Queue, bury, redrive_policy, refused, system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import MakePair, MakeQueue
 
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793"
 
@@ -27,7 +22,7 @@ def test_a_message_dies_when_its_receives_exceed_the_maximum(make_pair: MakePair
     assert (source.counts(), dlq.bodies()) == (Counts(0, 0, 0), ["m"])
 
 
-def test_a_standard_message_keeps_what_it_carried(make_pair: MakePair, advance: Callable[[float], float]) -> None:
+def test_a_standard_message_keeps_what_it_carried(make_pair: MakePair, advance: Advance) -> None:
     source, dlq = make_pair()
     attributes = {
         "text": {"DataType": "String.label", "StringValue": "é"},
@@ -84,7 +79,7 @@ def test_the_source_can_be_asked_for_by_name(make_pair: MakePair) -> None:
     assert system(dead) == {"DeadLetterQueueSourceArn": source.arn}
 
 
-def test_a_group_keeps_its_order_in_the_dlq(make_pair: MakePair, advance: Callable[[float], float]) -> None:
+def test_a_group_keeps_its_order_in_the_dlq(make_pair: MakePair, advance: Advance) -> None:
     source, dlq = make_pair(fifo=True)
     bodies = ["m0", "m1", "m2", "m3"]
     source.send_group("g", *bodies)
@@ -96,7 +91,7 @@ def test_a_group_keeps_its_order_in_the_dlq(make_pair: MakePair, advance: Callab
     assert [system(message)["MessageGroupId"] for message in dead] == ["g"] * 4
 
 
-def test_a_group_goes_on_without_its_dead_head(make_pair: MakePair, advance: Callable[[float], float]) -> None:
+def test_a_group_goes_on_without_its_dead_head(make_pair: MakePair, advance: Advance) -> None:
     source, dlq = make_pair(fifo=True)
     source.send_group("g", "poison", "m1", "m2")
     source.receive(1)
@@ -113,9 +108,7 @@ def test_a_fifo_dlq_takes_the_message_id_as_deduplication_id(make_pair: MakePair
     assert system(dlq.receive_one())["MessageDeduplicationId"] == sent["MessageId"]
 
 
-def test_two_messages_with_the_same_deduplication_id_both_reach_the_dlq(
-    make_pair: MakePair, advance: Callable[[float], float]
-) -> None:
+def test_two_messages_with_the_same_deduplication_id_both_reach_the_dlq(make_pair: MakePair, advance: Advance) -> None:
     source, dlq = make_pair(fifo=True)
     source.send("first", MessageGroupId="g", MessageDeduplicationId="d")
     advance(301)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.contract.conftest import MakeQueue
 from tests.contract.queues import MIB, Queue, refused
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import MakeQueue
 
 LIMIT = 1024
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.contract.conftest import Advance, MakeQueue
 from tests.contract.queues import Counts, Queue, refused, system
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.contract.conftest import MakeQueue
 
 TWELVE_HOURS = 43_200
 
@@ -22,7 +16,7 @@ def slow(make_queue: MakeQueue) -> Queue:
     return make_queue(VisibilityTimeout="1000")
 
 
-def test_a_received_message_is_hidden_until_its_timeout(slow: Queue, advance: Callable[[float], float]) -> None:
+def test_a_received_message_is_hidden_until_its_timeout(slow: Queue, advance: Advance) -> None:
     sent = slow.send("m")
     slow.receive_one()
     advance(980)
@@ -35,7 +29,7 @@ def test_a_received_message_is_hidden_until_its_timeout(slow: Queue, advance: Ca
     assert (again["MessageId"], system(again)["ApproximateReceiveCount"]) == (sent["MessageId"], "2")
 
 
-def test_a_receive_may_set_a_timeout_of_its_own(slow: Queue, advance: Callable[[float], float]) -> None:
+def test_a_receive_may_set_a_timeout_of_its_own(slow: Queue, advance: Advance) -> None:
     slow.send("m")
     slow.receive_one(VisibilityTimeout=5)
     advance(6)
@@ -53,7 +47,7 @@ def test_a_receive_refuses_a_timeout_beyond_the_range(queue: Queue, seconds: int
     assert refused(queue.receive, VisibilityTimeout=seconds) == "InvalidParameterValue"
 
 
-def test_a_changed_timeout_counts_from_the_change(slow: Queue, advance: Callable[[float], float]) -> None:
+def test_a_changed_timeout_counts_from_the_change(slow: Queue, advance: Advance) -> None:
     slow.send("m")
     message = slow.receive_one()
     advance(900)
@@ -64,7 +58,7 @@ def test_a_changed_timeout_counts_from_the_change(slow: Queue, advance: Callable
     assert (hidden, slow.bodies()) == ([], ["m"])
 
 
-def test_a_timeout_can_be_shortened(slow: Queue, advance: Callable[[float], float]) -> None:
+def test_a_timeout_can_be_shortened(slow: Queue, advance: Advance) -> None:
     slow.send("m")
     slow.hide(slow.receive_one(), 10)
     advance(11)
@@ -77,7 +71,7 @@ def test_a_timeout_changed_to_zero_frees_the_message_at_once(slow: Queue) -> Non
     assert (slow.counts(), slow.bodies()) == (Counts(visible=1, in_flight=0, delayed=0), ["m"])
 
 
-def test_a_changed_timeout_is_forgotten_by_the_next_receive(slow: Queue, advance: Callable[[float], float]) -> None:
+def test_a_changed_timeout_is_forgotten_by_the_next_receive(slow: Queue, advance: Advance) -> None:
     slow.send("m")
     slow.hide(slow.receive_one(), 5)
     advance(6)
@@ -86,7 +80,7 @@ def test_a_changed_timeout_is_forgotten_by_the_next_receive(slow: Queue, advance
     assert slow.bodies() == []
 
 
-def test_hiding_ends_twelve_hours_after_the_receive(slow: Queue, advance: Callable[[float], float]) -> None:
+def test_hiding_ends_twelve_hours_after_the_receive(slow: Queue, advance: Advance) -> None:
     slow.send("m")
     advance(7200)
     message = slow.receive_one()
@@ -117,7 +111,7 @@ def test_every_receive_has_a_handle_of_its_own(queue: Queue) -> None:
     assert len(handles) == 3
 
 
-def test_deleting_twice_is_no_error(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_deleting_twice_is_no_error(queue: Queue, advance: Advance) -> None:
     queue.send("m")
     message = queue.receive_one()
     queue.delete(message)
@@ -126,7 +120,7 @@ def test_deleting_twice_is_no_error(queue: Queue, advance: Callable[[float], flo
     assert (queue.counts(), queue.bodies()) == (Counts(0, 0, 0), [])
 
 
-def test_an_expired_handle_still_deletes_from_a_standard_queue(queue: Queue, advance: Callable[[float], float]) -> None:
+def test_an_expired_handle_still_deletes_from_a_standard_queue(queue: Queue, advance: Advance) -> None:
     queue.send("m")
     message = queue.receive_one()
     advance(31)
@@ -134,9 +128,7 @@ def test_an_expired_handle_still_deletes_from_a_standard_queue(queue: Queue, adv
     assert queue.counts() == Counts(0, 0, 0)
 
 
-def test_an_old_handle_is_no_error_on_a_standard_queue_and_the_newest_deletes(
-    queue: Queue, advance: Callable[[float], float]
-) -> None:
+def test_an_old_handle_is_no_error_on_a_standard_queue_and_the_newest_deletes(queue: Queue, advance: Advance) -> None:
     queue.send("m")
     old = queue.receive_one(VisibilityTimeout=0)
     newest = queue.receive_one()
@@ -146,7 +138,7 @@ def test_an_old_handle_is_no_error_on_a_standard_queue_and_the_newest_deletes(
     assert (queue.counts(), queue.bodies()) == (Counts(0, 0, 0), [])
 
 
-def test_an_expired_handle_cannot_delete_from_a_fifo_queue(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_an_expired_handle_cannot_delete_from_a_fifo_queue(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m")
     message = fifo.receive_one()
     advance(31)
@@ -154,9 +146,7 @@ def test_an_expired_handle_cannot_delete_from_a_fifo_queue(fifo: Queue, advance:
     assert fifo.bodies() == ["m"]
 
 
-def test_an_old_handle_cannot_delete_what_another_consumer_of_a_fifo_queue_holds(
-    fifo: Queue, advance: Callable[[float], float]
-) -> None:
+def test_an_old_handle_cannot_delete_what_another_consumer_of_a_fifo_queue_holds(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m")
     old = fifo.receive_one()
     advance(31)
@@ -167,7 +157,7 @@ def test_an_old_handle_cannot_delete_what_another_consumer_of_a_fifo_queue_holds
     assert fifo.counts() == Counts(0, 0, 0)
 
 
-def test_an_expired_handle_fails_in_a_batch_of_a_fifo_queue(fifo: Queue, advance: Callable[[float], float]) -> None:
+def test_an_expired_handle_fails_in_a_batch_of_a_fifo_queue(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m0")
     expired = fifo.receive_one()
     advance(31)
@@ -184,9 +174,7 @@ def test_an_expired_handle_fails_in_a_batch_of_a_fifo_queue(fifo: Queue, advance
     assert [(entry["Id"], entry["SenderFault"]) for entry in answer["Failed"]] == [("expired", True)]
 
 
-def test_an_extended_handle_deletes_from_a_fifo_queue_after_the_first_timeout(
-    fifo: Queue, advance: Callable[[float], float]
-) -> None:
+def test_an_extended_handle_deletes_from_a_fifo_queue_after_the_first_timeout(fifo: Queue, advance: Advance) -> None:
     fifo.send_group("g", "m")
     message = fifo.receive_one()
     fifo.hide(message, 1000)

@@ -21,7 +21,6 @@ QUEUES = "redrive-control,redrive-capture,redrive-replay"
 
 
 def environment() -> dict[str, str]:
-    """What a worker needs to work on the database of this test."""
     parts = urlsplit(os.environ["DATABASE_URL"])
     database = parts._replace(path=f"/{connection.settings_dict['NAME']}")
     return {**os.environ, "DATABASE_URL": urlunsplit(database), "PYTHONPATH": str(ROOT)}
@@ -67,7 +66,6 @@ class Worker:
         self.close()
 
     def close(self) -> None:
-        """See that it is gone."""
         if self.process.poll() is None:
             self.kill()
         if self._minder.poll() is None:

@@ -37,7 +37,6 @@ class Orphans(Beside):
 
 
 def _is_dead(pid: int) -> bool:
-    """Whether a process has ended, also one that nobody has buried."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -88,7 +88,6 @@ def sends(bench: Workbench, witness: Witness) -> list[Sent]:
 
 
 def marks(bench: Workbench, **which: object) -> dict[str, Attempt]:
-    """The attempts of this bench's letters, by the marks that their letters carry."""
     found = Attempt.objects.filter(letter__dlq=bench.dlq, **which).select_related("letter").order_by("id")
     return {f"{one.letter.public_id}:{one.no}": one for one in found}
 
@@ -111,7 +110,6 @@ def breaker(bench: Workbench) -> Breaker:
 
 
 def await_state(bench: Workbench, *states: str, within: float) -> Breaker:
-    """The breaker, as soon as it is in one of these states."""
     found = Breaker.objects.filter(target=bench.target, state__in=states)
     return eventually(lambda: list(found.all()), within=within, every=0.01)[0]
 

@@ -25,16 +25,11 @@ from reprocessing.models import DeadLetterQueue, Letter, Target
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
+from tests.faults import LONG
 from tests.faults.fleet import Beat, Worker, environment
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(900),
-]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(900)]
 
 LETTERS, KEYS, RATE = 240, 24, 20.0
 SAID = ("--reason", "the drill", "--by", "ann")
@@ -105,7 +100,6 @@ def _await_arrivals(bench: Workbench, n: int) -> None:
 
 
 def _beats(n: int) -> bool:
-    """Whether so many ticks have passed since Redis's word was taken over."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT ticks FROM redrive_tick_count")
         (ticks,) = cursor.fetchone() or (0,)
@@ -136,7 +130,6 @@ def _told() -> Any:  # noqa: ANN401  the report's own shape
 
 
 def _postgres(program: str, *arguments: str) -> None:
-    """One of PostgreSQL's own programs, on the test's database."""
     there = postgres_programs()
     where = urlsplit(environment()["DATABASE_URL"])
     to = {"PGHOST": where.hostname, "PGPORT": str(where.port), "PGUSER": where.username}

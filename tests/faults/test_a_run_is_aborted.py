@@ -14,18 +14,12 @@ from django.core.management import call_command
 from reprocessing.models import Attempt, Letter, Run
 from reprocessing.pipeline.runs import drain
 from tests.conditions import eventually
-from tests.faults import outage
+from tests.faults import LONG, outage
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(300),
-]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(300)]
 
 LETTERS, KEYS, RATE = 3_000, 500, 200.0
 WORKERS, SLICES = 4, 2  # eight processes

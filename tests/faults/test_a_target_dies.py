@@ -22,20 +22,14 @@ from redrive_service.sandbox.servers.valkey import Valkey
 from reprocessing.models import Attempt, Breaker, Letter
 from reprocessing.store.ordering import lanes
 from tests.conditions import eventually
-from tests.faults import outage
+from tests.faults import LONG, outage
 from tests.faults.fleet import Beat, Worker
 from tests.faults.outage import Sent, Unsettled
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.consumer import Consumer
 from tests.stories.scene import Witness
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(300),
-]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(300)]
 
 LETTERS, FEWER, KEYS, LATE = 10_000, 1_000, 1_000, 40
 UNSETTLED = 10_000
@@ -64,9 +58,7 @@ def _fleet(folder: Path, *, workers: int = WORKERS, **more: str) -> Iterator[lis
 
 
 @pytest.mark.parametrize(
-    ("fault", "letters"),
-    [(outage.REFUSES, LETTERS), (outage.DROPS, FEWER)],
-    ids=["refuses", "drops"],
+    ("fault", "letters"), [(outage.REFUSES, LETTERS), (outage.DROPS, FEWER)], ids=["refuses", "drops"]
 )
 def test_to_a_target_that_takes_nothing_goes_one_canary_a_cooldown_until_it_takes_letters_again(
     tmp_path: Path, fault: dict[str, Any], letters: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter
-from reprocessing.store.ordering import lanes
+from reprocessing.models import Attempt, DeadLetterQueue
 from tests.conditions import eventually
+from tests.faults import outage
 from tests.faults.fleet import Beat, Worker
 from tests.faults.orphans import Orphans
 from tests.reprocessing.pipeline.bench import Workbench
@@ -37,9 +37,9 @@ def test_ten_workers_killed_one_after_another_in_one_drain_lose_and_reorder_noth
             with closing(Worker(tmp_path, f"worker-{number}", concurrency=SLICES)) as worker:
                 _await_attempts(bench, moment)
                 worker.kill()
-        assert not _finished(bench, LETTERS)
+        assert outage.delivered(bench) < LETTERS
         with Worker(tmp_path, "the-last", concurrency=SLICES):
-            _await_the_end(bench, LETTERS, within=180)
+            outage.await_delivered(bench, LETTERS, within=180)
     _judge(bench, LETTERS, kills=KILLS)
 
 
@@ -56,7 +56,7 @@ def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tm
                 _await_attempts(bench, dice.randrange(100, FEWER - 600))
                 worker.kill()
                 orphans.note(worker.process.pid)
-                _await_the_end(bench, FEWER, within=120)
+                outage.await_delivered(bench, FEWER, within=120)
             _judge(bench, FEWER, kills=1)
             longest, orphaned = max(longest, *orphans.times, 0.0), orphaned + orphans.count
     assert orphaned > 0
@@ -66,22 +66,7 @@ def test_the_lanes_of_a_killed_worker_are_leased_again_within_fifteen_seconds(tm
 
 
 def _bury(bench: Workbench, letters: int = LETTERS) -> None:
-    """Fill the dlq, and only then have beat redrive it."""
-    for first in range(0, letters, 10):
-        bench.sqs.send_message_batch(
-            QueueUrl=bench.dlq_url,
-            Entries=[
-                {
-                    "Id": str(number), "MessageBody": f"{number}",
-                    "MessageAttributes": {
-                        "key": {"DataType": "String", "StringValue": f"account-{number % KEYS}"},
-                        "n": {"DataType": "Number", "StringValue": str(number // KEYS)},
-                        "event": {"DataType": "String", "StringValue": f"{number}"},
-                    },
-                }
-                for number in range(first, first + 10)
-            ],
-        )  # fmt: skip
+    outage.bury(bench, range(letters), keys=KEYS)
     DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(
         mode="automatic", next_poll_at=None, max_attempts=KILLS + 1  # as often as a letter may be on its way
     )  # fmt: skip
@@ -89,25 +74,6 @@ def _bury(bench: Workbench, letters: int = LETTERS) -> None:
 
 def _await_attempts(bench: Workbench, moment: float) -> None:
     eventually(lambda: Attempt.objects.filter(target=bench.target).count() >= moment, within=180, every=0.001)
-
-
-def _await_the_end(bench: Workbench, letters: int, *, within: float) -> None:
-    try:
-        eventually(lambda: _finished(bench, letters), within=within)
-    except AssertionError as error:
-        states = Counter(Letter.objects.filter(dlq=bench.dlq).values_list("state", "reason"))
-        now = lanes.database_now()
-        phases = [
-            (phase, due and round((due - now).total_seconds()), hint and round((hint - now).total_seconds()), why)
-            for phase, due, hint, why in Lane.objects.filter(dlq=bench.dlq)
-            .exclude(phase="idle")
-            .values_list("phase", "due_at", "hinted_until", "why")[:20]
-        ]
-        raise AssertionError(f"{states} {phases}") from error
-
-
-def _finished(bench: Workbench, letters: int) -> bool:
-    return Letter.objects.filter(dlq=bench.dlq, state="delivered").count() == letters
 
 
 def _judge(bench: Workbench, letters: int, *, kills: int) -> None:

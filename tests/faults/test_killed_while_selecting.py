@@ -17,16 +17,11 @@ from reprocessing.pipeline.runs import plan
 from reprocessing.store.runs import plans, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from tests.conditions import eventually
+from tests.faults import LONG
 from tests.faults.fleet import ROOT, environment
 from tests.reprocessing.store.stock import Stock
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(600),
-]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(600)]
 
 LETTERS, LANES = 100_000, 5_000
 A_REQUEST = 5.0  # seconds, on a busy machine
@@ -48,7 +43,6 @@ plans.select_letters({run}, by="ann", reason="a test")
 
 @pytest.fixture
 def stock() -> Stock:
-    """A dlq with a hundred thousand captured letters."""
     stock = Stock()
     with connection.cursor() as cursor:
         cursor.execute(_CAPTURE, [stock.dlq.pk, stock.source.pk, stock.target.pk, LANES, LANES, LETTERS])
@@ -57,7 +51,6 @@ def stock() -> Stock:
 
 
 def _selecting() -> bool:
-    """Whether the other process's statement is at work on the letters."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' "

@@ -15,17 +15,12 @@ import redis
 from redrive_service.sandbox.servers.process import RunningServer, free_port
 from redrive_service.sandbox.servers.valkey import Valkey
 from tests.conditions import eventually
+from tests.faults import LONG
 from tests.faults.fleet import Beat, Worker
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.stories.scene import Witness, lettered, published
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.soak,
-    pytest.mark.alone,
-    pytest.mark.long,
-    pytest.mark.timeout(300),
-]
+pytestmark = [*LONG, pytest.mark.alone, pytest.mark.timeout(300)]
 
 RATE, BURST, SECONDS, WORKERS = 200, 200, 20, 4
 LETTERS = 8_000
@@ -46,7 +41,6 @@ class Redis:
             client.flushall()
 
     def rest(self, seconds: float) -> None:
-        """Gone for so long, and started again."""
         self._stop()
         gone = time.time_ns() / 1e9
         _pass_until(gone + seconds)

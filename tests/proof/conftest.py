@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from tests.proof.asked import misnamed, refused
+from tests.proof.asked import refused
 from tests.proof.ledger import Ledger
 from tests.proof.progress import quiet_console
 from tests.reprocessing.pipeline.bench import clock
@@ -18,7 +18,6 @@ from tests.reprocessing.pipeline.bench import clock
 __all__ = ["clock"]
 
 _LONG = re.compile(r"(?<!not )\bprove\b")
-_KEPT = "What was proved until now is kept: .venv/bin/python -m tests.proof tells it, and make prove goes on."
 
 
 def _is_long(config: pytest.Config) -> bool:
@@ -26,23 +25,13 @@ def _is_long(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Nothing of the long form begins whose end is not known, whose case there is not, or that nobody can write down.
-
-    `make prove` asks the same before there are servers.
-    """
-    if _is_long(config) and (why := refused(os.environ) or misnamed(os.environ)):
+    """Refuse a long form that cannot be done. `make prove` asks the same before there are servers."""
+    if _is_long(config) and (why := refused(os.environ)):
         raise pytest.UsageError(why)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
-    """Ctrl-C ends `make prove` before its report."""
-    if _is_long(config) and exitstatus == pytest.ExitCode.INTERRUPTED:
-        terminalreporter.write_line(_KEPT)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """A test of the long form that tried nothing has proved nothing."""
     ledger: Ledger | None = getattr(item, "funcargs", {}).get("ledger")
     before = ledger.noted if ledger else 0
     yield

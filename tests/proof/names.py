@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable
-from typing import Final, NoReturn
+from typing import Final
 
 import django
 
 LAYERS: Final = ("simulation", "machine", "failpoints", "dependencies", "planted", "poison")
 SCREENS: Final = "screens/"  #: how the names of those cases of `poison` begin that are looked at on screens
-NUMBERED: Final = frozenset({"simulation", "machine"})  #: layers whose cases are numbers
-_FIGURES: Final = 18
-A_NUMBER: Final = f"a whole number of at most {_FIGURES} figures"
 PLACES: Final = ("first", "middle", "last")
 IN_TURN: Final = "all in turn for ten minutes"
-KILLED: Final = "kill to leased again"
 RESTARTED: Final = "rate after a restart"
-MEASURED: Final = (KILLED, RESTARTED)
 #: As far as settings want any; nothing of this is ever connected to.
 _NOWHERE: Final = {
     "DJANGO_SETTINGS_MODULE": "redrive_service.settings",
@@ -34,13 +29,6 @@ _NOWHERE: Final = {
 }
 
 
-def without_servers() -> None:
-    """Have the models importable in this process, which connects to nothing from then on."""
-    os.environ.pop("REDRIVE_MODE", None)
-    os.environ.update(_NOWHERE)
-    django.setup()
-
-
 def begun(asked: str, some: Iterable[str]) -> list[str]:
     """Of these names of `poison` the one that is asked for, or else those that begin so.
 
@@ -48,17 +36,6 @@ def begun(asked: str, some: Iterable[str]) -> list[str]:
     """
     found = [name for name in some if name.startswith(asked) and asked.startswith(SCREENS) == name.startswith(SCREENS)]
     return [asked] if asked in found else found
-
-
-def is_number(name: str) -> bool:
-    """Whether a case of a layer whose cases are numbers can have this name."""
-    return name.isdecimal() and len(name) <= _FIGURES
-
-
-def misused(sentence: str) -> NoReturn:
-    """End as a program does that was asked for what it does not do: a sentence, and 2."""
-    print(sentence, file=sys.stderr)  # noqa: T201  it was asked
-    sys.exit(2)
 
 
 def names(layer: str) -> list[str]:
@@ -72,7 +49,7 @@ def names(layer: str) -> list[str]:
         from tests.proof.dependencies.outages import OUTAGES  # noqa: PLC0415
         from tests.proof.dependencies.refusals import REFUSALS  # noqa: PLC0415
 
-        return [*OUTAGES, *REFUSALS, IN_TURN, *MEASURED]
+        return [*OUTAGES, *REFUSALS, IN_TURN, RESTARTED]
     if layer == "planted":
         from tests.proof.planted.bugs import BUGS  # noqa: PLC0415
 
@@ -87,13 +64,15 @@ def names(layer: str) -> list[str]:
 
 
 def main() -> None:
-    """Tell them, one a line."""
-    asked = sys.argv[1:]
-    if len(asked) != 1 or asked[0] not in LAYERS:
-        misused(f"Usage: .venv/bin/python -m tests.proof.names LAYER; there are: {', '.join(LAYERS)}.")
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # who reads only the first of them has read enough
-    without_servers()
-    print("\n".join(names(asked[0]) or [f"The cases of {asked[0]} are whole numbers: 0, 1, 2 ..."]))  # noqa: T201
+    """Print the names of a layer's cases, one a line."""
+    parser = ArgumentParser(prog=".venv/bin/python -m tests.proof.names", description=__doc__)
+    parser.add_argument("layer", choices=LAYERS)
+    layer = parser.parse_args().layer
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `head` reads only the first names
+    os.environ.pop("REDRIVE_MODE", None)
+    os.environ.update(_NOWHERE)
+    django.setup()
+    print("\n".join(names(layer) or [f"The cases of {layer} are whole numbers: 0, 1, 2 ..."]))  # noqa: T201  it is asked
 
 
 if __name__ == "__main__":

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
-from time import monotonic
 from typing import Final
 
 #: Seconds.
@@ -15,26 +13,7 @@ TELLS_EVERY: Final = 10.0
 
 
 def say(text: str) -> None:
-    """To whoever waits, from a process of pytest-xdist's too."""
     print(text, file=sys.__stderr__, flush=True)
-
-
-@contextmanager
-def telling(what: str, how_far: Callable[[], str] = str, *, every: float = TELLS_EVERY) -> Iterator[None]:
-    """While the block goes on, say again and again what it does, how far it is, and since when it does it."""
-    over, began = Event(), monotonic()
-
-    def go_on() -> None:
-        while not over.wait(every):
-            say(f"{what}: {how_far()}{monotonic() - began:.0f} s")
-
-    teller = Thread(target=go_on, name="telling", daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        over.set()
-        teller.join()
 
 
 @contextmanager

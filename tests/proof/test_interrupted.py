@@ -1,4 +1,4 @@
-"""Ctrl-C: what was proved is kept, nothing else is begun, and what it broke off counts for nothing."""
+"""Ctrl-C: no other case is begun, and what it broke off counts for nothing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.proof import conftest
 from tests.proof.failpoints.test_every_cell import Run
 from tests.proof.ledger import Ledger
 
 
 @pytest.fixture
 def _ctrl_c() -> Iterator[None]:
-    """Heard, also where whoever runs the tests has it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -55,22 +52,3 @@ def test_ctrl_c_ends_the_trials_under_way_and_begins_no_other(
         Run(ledger, lambda: booth.tried < 5).through(some)
     assert (booth.ended.is_set(), booth.tried, [one.passed for one in ledger.entries()]) == (True, 2, [True])
     assert capsys.readouterr().out.split("\n")[-2] == "The trials under way are ended, and count for nothing."
-
-
-@pytest.mark.parametrize(
-    ("expression", "status", "lines"),
-    [
-        ("prove", pytest.ExitCode.INTERRUPTED, 1),
-        ("prove", pytest.ExitCode.TESTS_FAILED, 0),
-        ("not soak and not prove", pytest.ExitCode.INTERRUPTED, 0),
-    ],
-)
-def test_who_interrupts_the_long_form_is_told_what_is_kept(
-    expression: str, status: pytest.ExitCode, lines: int
-) -> None:
-    said: list[str] = []
-    reporter: Any = SimpleNamespace(write_line=said.append)
-    config: Any = SimpleNamespace(getoption={"markexpr": expression}.get)
-    conftest.pytest_terminal_summary(reporter, status, config)
-    kept = "What was proved until now is kept: .venv/bin/python -m tests.proof tells it, and make prove goes on."
-    assert said == [kept] * lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -59,11 +58,3 @@ def test_a_bug_that_is_planted_again_is_noted(noticed: bool, ledger: Ledger) -> 
     assert [(one.name, one.passed, one.figures) for one in ledger.entries("planted")] == [
         (BUGS[0].name, noticed, {"seconds": 1.2})
     ]
-
-
-def test_the_long_form_leaves_out_no_seed_and_no_chunk_before_one_that_a_person_has_played(ledger: Ledger) -> None:
-    for layer in ("simulation", "machine"):
-        for name in ("1", "1000000"):
-            ledger.note(layer, name, passed=True)
-    assert list(islice(simulation._seeds(ledger, 1), 3)) == [4, 7, 10]
-    assert list(islice(machine._chunks(ledger), 3)) == [0, 2, 3]

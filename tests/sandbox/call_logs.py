@@ -6,6 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import pytest
+
 from redrive_service.sandbox.judge import Experiment, Judgement, Offence, ServiceRecords, judge
 
 Told: TypeAlias = Any
@@ -31,8 +33,9 @@ class Story:
             match verb:
                 case "die" | "publish":
                     getattr(self, verb)(name, " ".join(words))
-                case "redrive":
-                    self.redrive(name, " ".join(words[:3]), words[3])
+                case "redrive":  # several of one request have a + between them
+                    entries = [entry.split() for entry in " ".join([name, *words]).split(" + ")]
+                    self.redrive_batch(*((one[0], " ".join(one[1:4]), one[4]) for one in entries))
                 case _:
                     getattr(self, verb)(name, *words)
 
@@ -55,7 +58,6 @@ class Story:
         self.call("ReceiveMessage", "orders-dlq", received=received, answered=answered)
 
     def die(self, message_id: str, words: str, **more: Told) -> None:
-        """Published, dead and captured."""
         self.publish(message_id, words, **more)
         self.bury(message_id)
         self.capture(message_id)
@@ -73,7 +75,6 @@ class Story:
         self.call("DeleteMessageBatch", queue, deleted=gone)
 
     def settle(self, *message_ids: str) -> None:
-        """The service deletes what it is done with from the dlq."""
         self.delete(*message_ids, queue="orders-dlq")
 
     def consume(self, message_id: str, outcome: str = "ok", *, lasts: float = 0.5, after: float = 0.0) -> None:
@@ -126,3 +127,41 @@ def offences(story: Story, experiment: Experiment = SHOP, **books: Collection[ob
 
 def dead_lane(story: Story) -> None:
     story.tell("die m2 e2 anna 2; die m10 e10 anna 10; die m1 e1 berta 1")
+
+
+EXPERIMENTS = {
+    "shop": SHOP,
+    "accepted": ACCEPTED,
+    "fifo": replace(ACCEPTED, fifo=True),
+    "once": replace(SHOP, max_attempts=1),
+    "wave_of_1": replace(SHOP, first_wave=1),
+    "wave_of_2": replace(SHOP, first_wave=2),
+}
+
+
+def tales(text: str) -> pytest.MarkDecorator:
+    """Parametrize a test with `tale`: its name, and indented below it the steps and what the judge says of them.
+
+    A line `shop parked=m1,m2 -> m1 lost, LOST e1` says of which experiment, and with which records of the service, the
+    judge finds which fates and which offences, all of them. No fate there: they are not looked at.
+    """
+    found = [part.split("\n  ") for part in text.strip("\n").split("\n\n")]
+    return pytest.mark.parametrize("tale", [pytest.param(lines, id=name) for name, *lines in found])
+
+
+def follow(tale: list[str]) -> None:
+    """Tell the tale, and compare what the judge says at each of its arrows."""
+    story = Story()
+    for line in tale:
+        head, arrow, said = line.partition(" -> ")
+        if not arrow:
+            story.tell(line)
+            continue
+        name, *given = head.split()
+        books = {book: ids.split(",") for book, _, ids in (one.partition("=") for one in given)}
+        words = [one.split() for one in said.split(", ") if one != "nothing"]
+        judgement = judged(story, EXPERIMENTS[name], **books)
+        found = [[one.offence.name, one.event] for one in judgement.findings]
+        fates = {one[0]: one[1] for one in words if not one[0].isupper()}
+        offences = [one for one in words if one[0].isupper()]
+        assert (line, found, judgement.fates) == (line, offences, fates or judgement.fates)

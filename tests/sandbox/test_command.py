@@ -38,7 +38,6 @@ def test_commands_are_shown_as_the_sandbox_was_invoked(monkeypatch: pytest.Monke
 def test_a_port_that_is_taken_is_refused_before_a_stranger_is_asked_anything(tmp_path: Path, server: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         taken = str(stranger.getsockname()[1])
-
         assert refused_here("--demo", "--folder", str(tmp_path), f"--{server}-port", taken) == (
             1,
             f"CommandError: Something listens on port {taken} already. Choose another --{server}-port.",
@@ -60,7 +59,6 @@ def test_an_option_that_would_be_ignored_is_refused(options: tuple[str, ...], se
 @pytest.mark.parametrize("text", ["70000", "-1", "http"])
 def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
     status, told = refused_here(f"--sqs-port={text}")
-
     assert (status, told.rpartition("argument ")[2]) == (
         2,
         f"--port/--sqs-port: '{text}' is no port: it takes a whole number up to 65535, 0 for any free port",
@@ -71,13 +69,13 @@ def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
     "text",
     [
         json.dumps({"ports": {**PORTS, "sqs": "9324"}, "secrets": SECRETS}),
-        pytest.param(json.dumps({"ports": {**PORTS, "sqs": 70_000}, "secrets": SECRETS}), marks=pytest.mark.soak),
-        pytest.param(json.dumps({"ports": {**PORTS, "sqs": True}, "secrets": SECRETS}), marks=pytest.mark.soak),
+        json.dumps({"ports": {**PORTS, "sqs": 70_000}, "secrets": SECRETS}),
+        json.dumps({"ports": {**PORTS, "sqs": True}, "secrets": SECRETS}),
         json.dumps({"ports": {**PORTS, "ftp": 0}, "secrets": SECRETS}),
-        pytest.param(json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": None}}), marks=pytest.mark.soak),
+        json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": None}}),
         json.dumps({"ports": PORTS, "secrets": {**SECRETS, "data": 'with "quotes" and\nlines'}}),
         json.dumps({"ports": PORTS, "secrets": "none"}),
-        pytest.param(json.dumps(["ports"]), marks=pytest.mark.soak),
+        json.dumps(["ports"]),
         "[" * 100_000,
         "",
     ],
@@ -85,7 +83,6 @@ def test_what_is_no_port_is_refused_with_what_is_one(text: str) -> None:
 )
 def test_settings_that_are_not_the_sandboxs_are_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "settings.json").write_text(text)
-
     assert refused_here("--only", "sqs", "--exit", "--folder", str(tmp_path)) == (
         1,
         f"CommandError: {tmp_path / 'settings.json'} cannot be read. Remove the folder, or name another --folder.",
@@ -95,7 +92,6 @@ def test_settings_that_are_not_the_sandboxs_are_refused_in_a_sentence(tmp_path: 
 @pytest.mark.parametrize("name", ["settings.json", "sqs.log"])
 def test_a_file_that_is_a_folder_is_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
-
     assert refused_here("--only", "sqs", "--folder", str(tmp_path)) == (
         1,
         f"CommandError: {tmp_path / name} cannot be used (Is a directory). Put it right, or name another --folder.",
@@ -104,9 +100,7 @@ def test_a_file_that_is_a_folder_is_refused_in_a_sentence(tmp_path: Path, name: 
 
 def test_an_environment_that_cannot_be_written_is_told_in_a_sentence_and_all_is_stopped(tmp_path: Path) -> None:
     (tmp_path / "environment").mkdir()
-
     status, told = refusal("--only", "sqs", "--folder", str(tmp_path))
-
     sentence = f"CommandError: {tmp_path / 'environment'} cannot be written (Is a directory). Remove it."
     assert (status, told.splitlines()[1:]) == (1, [sentence])
     assert processes_of(tmp_path) == []
@@ -115,9 +109,7 @@ def test_an_environment_that_cannot_be_written_is_told_in_a_sentence_and_all_is_
 def test_a_folder_that_is_a_link_to_itself_is_refused_in_a_sentence(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-
     status, told = refused_here("--only", "sqs", "--folder", str(loop))
-
     assert (status, told) == (
         1,
         f"CommandError: The folder {loop} cannot be used (File exists). Name another --folder.",
@@ -138,7 +130,6 @@ def through_a_shell(redirections: str, folder: Path) -> tuple[int, list[str]]:
 def test_standard_output_that_cannot_be_written_to_is_told_in_a_sentence(tmp_path: Path, target: str, why: str) -> None:
     if target.startswith(">") and not Path("/dev/full").exists():
         pytest.skip("only Linux has a full device")
-
     sentence = (
         f"CommandError: Standard output cannot be written to ({why}). The environment is in "
         f"{tmp_path / 'environment'} too: standard output may as well be /dev/null."
@@ -149,11 +140,10 @@ def test_standard_output_that_cannot_be_written_to_is_told_in_a_sentence(tmp_pat
 
 def test_a_closed_standard_output_is_none(tmp_path: Path) -> None:
     status, told = through_a_shell(">&-", tmp_path)
-
     assert (status, told[-1]) == (0, "Everything is stopped.")
 
 
-@pytest.mark.parametrize("target", ["2> /dev/full", ">&- 2>&- <&-", pytest.param("2>&-", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("target", ["2> /dev/full", ">&- 2>&- <&-", "2>&-"])
 def test_nobody_who_listens_to_its_words_is_no_reason_to_fail(tmp_path: Path, target: str) -> None:
     assert through_a_shell(target, tmp_path) == (0, [])
 
@@ -163,8 +153,8 @@ def test_nobody_who_listens_to_its_words_is_no_reason_to_fail(tmp_path: Path, ta
     [
         ("127.0.0.2", "127.0.0.2"),
         ("::", "[::1]"),
-        pytest.param("127.0.0.1", "127.0.0.1", marks=pytest.mark.soak),
-        pytest.param("::1", "[::1]", marks=pytest.mark.soak),
+        ("127.0.0.1", "127.0.0.1"),
+        ("::1", "[::1]"),
     ],
 )
 def test_the_endpoint_is_the_host_that_was_asked_for(tmp_path: Path, host: str, address: str) -> None:
@@ -183,12 +173,10 @@ def test_modules_of_the_folder_it_is_called_from_are_not_the_sandboxs(tmp_path: 
     stranger = tmp_path / "redrive_service"
     stranger.mkdir()
     (stranger / "__init__.py").write_text("raise SystemExit('a stranger')")
-
     with sandbox(tmp_path / "sandbox", "--only", "sqs") as (_, environment):
         assert "AWS_ENDPOINT_URL_SQS" in environment
 
 
-@pytest.mark.soak
 def test_any_folder_can_be_named(tmp_path: Path) -> None:
     folder = tmp_path / 'we"ird \\ \n $HOME ü'
     with sandbox(folder) as (_, first):
@@ -210,6 +198,5 @@ execute_from_command_line(["manage.py", "sandbox", "--folder", sys.argv[1]])
     environment: dict[str, Any] = {**os.environ, "DJANGO_SETTINGS_MODULE": "redrive_service.sandbox.settings"}
     command = [sys.executable, "-c", interrupted, str(tmp_path / "sandbox")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=MANAGE.parent)
-
     assert (done.returncode, done.stderr) == (0, "Everything is stopped.\n")
     assert not (tmp_path / "sandbox").exists()

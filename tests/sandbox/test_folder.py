@@ -37,9 +37,7 @@ def left_by_a_killed_launcher(folder: Path, program: str) -> RunningServer:
 
 def test_the_folder_of_a_killed_sandbox_is_taken_when_its_last_server_has_ended(tmp_path: Path) -> None:
     server = left_by_a_killed_launcher(tmp_path, GONE_AT_ONCE)
-
     os.close(lock_folder(tmp_path))
-
     server._guard.wait(10)  # the lock is let go of by its very end
     assert server.has_ended() is True
 
@@ -84,14 +82,12 @@ def test_a_remembered_port_that_a_stranger_has_taken_is_replaced() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         taken = stranger.getsockname()[1]
         settled = Ports().settled(Ports(postgres=taken))
-
     assert 0 not in {settled.postgres, settled.postgres - taken}
 
 
 def test_a_remembered_port_that_is_free_is_used_again(tmp_path: Path) -> None:
     port = free_port()
     SavedSettings.load(tmp_path, Ports(sqs=port))
-
     assert SavedSettings.load(tmp_path, Ports()).ports.sqs == port
 
 
@@ -100,7 +96,6 @@ def test_two_folders_have_nothing_secret_in_common(tmp_path: Path) -> None:
     one.mkdir()
     other.mkdir()
     first, second = SavedSettings.load(one, Ports()).secrets, SavedSettings.load(other, Ports()).secrets
-
     assert SavedSettings.load(one, Ports()).secrets == first
     names = ("data", "django", "admin", "token")
     assert [getattr(first, name) == getattr(second, name) for name in names] == [False] * 4

@@ -68,10 +68,8 @@ def test_a_stubborn_server_and_its_child_are_gone_two_seconds_after_their_parent
     pids = tmp_path / "pids"
     parent = subprocess.Popen([sys.executable, "-c", PARENT, STUBBORN, str(pids), str(tmp_path / "log")])
     both = eventually(lambda: pids_in(pids), within=30)
-
     parent.send_signal(number)
     assert parent.wait() == -number
-
     eventually(lambda: not any(is_alive(pid) for pid in both), within=10 * PROMISED)
 
 
@@ -97,9 +95,7 @@ def test_children_that_left_the_group_are_gone_two_seconds_after(tmp_path: Path,
     pids = tmp_path / "pids"
     parent = subprocess.Popen([sys.executable, "-c", PARENT, SCATTERED, str(pids), str(tmp_path / "log")])
     everyone = eventually(lambda: pids_in(pids), within=30)
-
     os.kill(parent.pid if killed == "parent" else everyone[0], signal.SIGKILL)
-
     eventually(lambda: not any(is_alive(pid) for pid in everyone), within=10 * PROMISED)
     parent.kill()
     parent.wait()
@@ -112,28 +108,22 @@ def test_a_killed_guard_takes_its_server_along(tmp_path: Path) -> None:
     quiet = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
     server = RunningServer(Server(name="quiet", command=[sys.executable, "-c", quiet, str(pids)], log=tmp_path / "log"))
     (pid,) = eventually(lambda: pids_in(pids), within=30)
-
     server._guard.kill()
     server._guard.wait()
-
     eventually(lambda: not is_alive(pid), within=10 * PROMISED)
 
 
 def test_a_server_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('the disk is full')"]
     server = RunningServer(Server(name="Brief", command=command, log=tmp_path / "brief.log"))
-
     with pytest.raises(Exception, match="Brief ended before it was ready") as caught:
         server.await_ready(lambda: False)
-
     assert str(caught.value).splitlines()[-1].strip() == "the disk is full"
 
 
 def test_a_server_that_is_never_ready_is_stopped_and_reported(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
     server = RunningServer(Server(name="Slow", command=command, log=tmp_path / "slow.log"))
-
     with pytest.raises(Exception, match=r"Slow was not ready within 0\.1 s"):
         server.await_ready(lambda: False, within=0.1)
-
     assert server.has_ended() is True

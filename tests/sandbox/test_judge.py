@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from redrive_service.sandbox.judge import (
-    LogIsIncomplete,
-    MarkIsUnreadable,
-    Offence,
-    SequenceIsNoNumber,
-    ServiceRecords,
-    judge,
-)
-from tests.sandbox.call_logs import ACCEPTED, SHOP, Story, dead_lane, judged, offences
+from redrive_service.sandbox.judge import LogIsIncomplete, MarkIsUnreadable, Offence, SequenceIsNoNumber, judge
+from tests.sandbox.call_logs import ACCEPTED, SHOP, Story, dead_lane, follow, judged, offences, tales
 
 
 @pytest.fixture
@@ -23,21 +15,54 @@ def story() -> Story:
     return Story()
 
 
-def test_a_letter_that_was_sent_back_and_processed_is_delivered(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; consume r1; settle m1")
-    assert judged(story).fates == {"m1": "delivered"}
-    assert offences(story) == []
+@tales("""
+a message sent back and processed is delivered
+  die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; consume r1; settle m1
+  shop -> m1 delivered
 
+a message deleted from its DLQ and never sent is lost, unless the service's records account for it
+  die m1 e1 anna 1; settle m1
+  shop -> m1 lost, LOST e1
+  shop parked=m1 -> m1 parked
+  shop discarded=m1 -> m1 discarded
+  shop open=m1 -> m1 waiting
+  shop released=m1 -> m1 lost, LOST e1
 
-def test_a_letter_deleted_from_its_dlq_and_never_sent_is_lost(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; settle m1")
-    assert judged(story).fates == {"m1": "lost"}
-    assert offences(story) == [(Offence.LOST, "e1")]
+a message called delivered that the consumer failed is lost
+  die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; come_back r1; settle m1 r1
+  shop -> LOST e1
 
+a dead message that nobody received counts too
+  publish m1 e1 anna 1; bury m1; publish m2 e2 anna 2
+  shop -> m1 waiting
 
-def test_a_letter_called_delivered_that_the_consumer_failed_is_lost(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; come_back r1; settle m1 r1")
-    assert offences(story) == [(Offence.LOST, "e1")]
+a duplicate of a delivered message is accounted for by the service's records, not by the delivery alone
+  die m1 e1 anna 1; die m2 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; consume r1; settle m1 m2
+  shop duplicates=m2 -> m1 delivered, m2 closed_as_duplicate
+  shop -> LOST e1
+
+a duplicate of a message that was not delivered is lost
+  die m1 e1 anna 1; die m2 e1 anna 1; settle m1 m2
+  shop parked=m1 duplicates=m2 -> m1 parked, m2 lost, LOST e1
+
+a delivery counts for the message that is no longer in its queue
+  die m1 e1 anna 1; die m2 e1 anna 1; redrive r1 e1 anna 1 letter-2:1; consume r1; settle m2
+  shop -> m1 waiting, m2 delivered
+
+a message sent again before it came back is one delivery too many
+  die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; redrive r2 e1 anna 1 letter-1:2
+  shop -> DUPLICATE e1
+
+a redrive without its mark delivers nothing
+  die m1 e1 anna 1; publish r1 e1 anna 1; consume r1; settle m1
+  shop -> LOST e1
+
+a send of a message that never died is found
+  redrive r1 e1 anna 1 letter-1:1
+  shop -> ALTERED e1, ASTRAY e1
+""")
+def test_what_is_lost_and_what_is_sent_too_often(tale: list[str]) -> None:
+    follow(tale)
 
 
 def test_a_letter_that_still_lies_in_a_queue_is_waiting(story: Story) -> None:
@@ -45,31 +70,6 @@ def test_a_letter_that_still_lies_in_a_queue_is_waiting(story: Story) -> None:
     story.delete("m1", queue="orders-dlq", took_effect=False)
     story.tell("die m2 e2 berta 1; redrive r2 e2 berta 1 letter-2:1; settle m2")
     assert judged(story).fates == {"m1": "waiting", "m2": "waiting"}
-
-
-def test_a_dead_letter_that_nobody_has_received_is_a_letter_too(story: Story) -> None:
-    story.tell("publish m1 e1 anna 1; bury m1; publish m2 e2 anna 2")
-    assert judged(story).fates == {"m1": "waiting"}
-
-
-@pytest.mark.parametrize(
-    ("book", "fate"), [("parked", "parked"), ("discarded", "discarded"), ("open", "waiting"), ("released", "lost")]
-)
-def test_the_services_books_account_for_what_no_queue_holds(story: Story, book: str, fate: str) -> None:
-    story.tell("die m1 e1 anna 1; settle m1")
-    told: dict[str, Any] = {book: frozenset({"m1"})}
-    assert judge(SHOP, story.calls, story.consumed, ServiceRecords(**told)).fates == {"m1": fate}
-
-
-def test_a_letter_closed_as_the_duplicate_of_a_delivered_one_is_accounted_for(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; die m2 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; consume r1; settle m1 m2")
-    assert judged(story, duplicates={"m2"}).fates == {"m1": "delivered", "m2": "closed_as_duplicate"}
-    assert offences(story) == [(Offence.LOST, "e1")]  # its twin's delivery alone does not speak for it
-
-
-def test_a_letter_closed_as_the_duplicate_of_one_that_was_not_delivered_is_lost(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; die m2 e1 anna 1; settle m1 m2")
-    assert judged(story, parked={"m1"}, duplicates={"m2"}).fates == {"m1": "parked", "m2": "lost"}
 
 
 def test_what_a_purge_took_is_lost(story: Story) -> None:
@@ -94,11 +94,6 @@ def test_letters_sent_straight_to_the_dlq_are_letters(story: Story) -> None:
     assert judged(story).fates == {"m1": "lost"}
 
 
-def test_a_delivery_speaks_for_the_letter_that_is_no_longer_in_its_queue(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; die m2 e1 anna 1; redrive r1 e1 anna 1 letter-2:1; consume r1; settle m2")
-    assert judged(story).fates == {"m1": "waiting", "m2": "delivered"}
-
-
 def test_one_redrive_id_speaks_for_one_letter_however_often_it_was_sent(story: Story) -> None:
     story.tell("die m1 e1 anna 1; die m2 e1 anna 1")
     for message_id in ("r1", "r2"):
@@ -114,11 +109,6 @@ def test_a_letter_that_came_back_may_be_sent_again(story: Story) -> None:
     )
     assert offences(story) == []
     assert (judged(story).sends, judged(story).returns) == (2, 1)
-
-
-def test_a_letter_sent_again_before_it_came_back_is_one_delivery_too_many(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; redrive r2 e1 anna 1 letter-1:2")
-    assert offences(story) == [(Offence.DUPLICATE, "e1")]
 
 
 def test_a_return_whose_receive_was_never_answered_has_not_come_back(story: Story) -> None:
@@ -184,11 +174,6 @@ def test_a_lost_attribute_is_found_and_an_added_one_is_fine(story: Story) -> Non
     assert offences(story) == [(Offence.ALTERED, "e1")]
 
 
-def test_a_send_of_a_letter_that_never_died_is_found(story: Story) -> None:
-    story.redrive("r1", "e1 anna 1", "letter-1:1")
-    assert (Offence.ALTERED, "e1") in offences(story)
-
-
 def test_a_letter_goes_back_to_the_queue_it_died_in(story: Story) -> None:
     two = replace(SHOP, sources=frozenset({"orders", "invoices"}))
     story.publish("m1", "e1 anna 1", queue="invoices")
@@ -217,11 +202,6 @@ def test_a_letter_without_a_number_says_nothing(story: Story) -> None:
     story.die("m1", "e1 anna first")
     with pytest.raises(SequenceIsNoNumber, match="e1, of lane anna, has the sequence 'first'"):
         judged(story)
-
-
-def test_a_redrive_without_its_mark_delivers_nothing(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; publish r1 e1 anna 1; consume r1; settle m1")
-    assert offences(story) == [(Offence.LOST, "e1")]
 
 
 def test_other_queues_are_nobodys_business(story: Story) -> None:

@@ -6,13 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from redrive_service.sandbox.judge import (
-    BreakerOpening,
-    Offence,
-    ServiceRecords,
-    judge,
-)
-from tests.sandbox.call_logs import SHOP, Story, judged, offences
+from redrive_service.sandbox.judge import BreakerOpening, Offence, ServiceRecords, judge
+from tests.sandbox.call_logs import SHOP, Story, follow, judged, offences, tales
 
 
 @pytest.fixture
@@ -42,79 +37,65 @@ def test_a_letter_is_not_sent_more_often_than_allowed(
     assert offences(story, replace(SHOP, max_attempts=most)) == found
 
 
-def test_the_attempts_of_an_events_letters_are_counted_apart(story: Story) -> None:
-    for number in (1, 2):
-        story.die(f"m{number}", "e1 anna 1")
-        story.redrive(f"r{number}", "e1 anna 1", f"letter-{number}:1")
-        story.come_back(f"r{number}")
-    assert offences(story, replace(SHOP, max_attempts=1)) == []
-
-
-@pytest.mark.parametrize(("until", "found"), [(99.0, []), (1.0, [(Offence.OVER_ATTEMPTS, "e1")])])
-def test_what_fails_in_an_outage_of_the_consumer_uses_up_no_attempt(
-    story: Story, until: float, found: list[tuple[Offence, str]]
-) -> None:
-    story.die("m1", "e1 anna 1")
-    for attempt in (1, 2):
-        story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
-        story.consume(f"r{attempt}", "failed")
-        story.come_back(f"r{attempt}")
-    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, until),))) == found
-
-
 @pytest.mark.parametrize(
-    ("shut", "found"), [((BreakerOpening(opened=0.0),), []), ((), [(Offence.OVER_ATTEMPTS, "e1")])]
+    ("outage_until", "shut", "found"),
+    [
+        (99.0, (), []),
+        (1.0, (), [(Offence.OVER_ATTEMPTS, "e1")]),
+        (0.0, (BreakerOpening(opened=0.0),), []),
+        (0.0, (), [(Offence.OVER_ATTEMPTS, "e1")]),
+    ],
+    ids=["in an outage of the consumer", "after an outage", "as a canary", "without either"],
 )
-def test_a_canary_that_fails_uses_up_no_attempt(
-    story: Story, shut: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
+def test_a_failure_in_an_outage_or_of_a_canary_uses_up_no_attempt(
+    story: Story, outage_until: float, shut: tuple[BreakerOpening, ...], found: list[tuple[Offence, str]]
 ) -> None:
     story.die("m1", "e1 anna 1")
     for attempt in (1, 2):
         story.redrive(f"r{attempt}", "e1 anna 1", f"letter-1:{attempt}")
         story.consume(f"r{attempt}", "failed")
         story.come_back(f"r{attempt}")
-    assert offences(story, replace(SHOP, max_attempts=1), shut=shut) == found
+    assert offences(story, replace(SHOP, max_attempts=1, outages=((0.0, outage_until),)), shut=shut) == found
 
 
-def test_one_attempt_number_used_twice_is_two_sends(story: Story) -> None:
-    story.tell("die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; come_back r1; redrive r2 e1 anna 1 letter-1:1")
-    assert offences(story, replace(SHOP, max_attempts=1)) == [(Offence.OVER_ATTEMPTS, "e1")]
+@tales("""
+the attempts of an event's messages are counted apart
+  die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; come_back r1
+  die m2 e1 anna 1; redrive r2 e1 anna 1 letter-2:1; come_back r2
+  once -> nothing
+
+one attempt number used twice is two sends
+  die m1 e1 anna 1; redrive r1 e1 anna 1 letter-1:1; come_back r1; redrive r2 e1 anna 1 letter-1:1
+  once -> OVER_ATTEMPTS e1
+
+a second message beside the first wave is found
+  die m1 e1 anna 1; die m2 e2 berta 1; redrive r1 e1 anna 1 letter-1:1; redrive r2 e2 berta 1 letter-2:1
+  consume r1; consume r2
+  wave_of_1 -> OVER_WAVE e2
+  wave_of_2 -> nothing
+  shop -> nothing
+
+the next wave may go when the first one's message was processed
+  die m1 e1 a 1; die m2 e2 b 1; die m3 e3 c 1; redrive r1 e1 a 1 letter-1:1; consume r1
+  redrive r2 e2 b 1 letter-2:1 + r3 e3 c 1 letter-3:1; consume r2; consume r3
+  wave_of_1 -> nothing
+
+the next wave may go when the first one's message failed and was sent again
+  die m1 e1 a 1; die m2 e2 b 1; die m3 e3 c 1; redrive r1 e1 a 1 letter-1:1; come_back r1
+  redrive r1b e1 a 1 letter-1:2; consume r1b
+  redrive r2 e2 b 1 letter-2:1 + r3 e3 c 1 letter-3:1; consume r2; consume r3
+  wave_of_1 -> nothing
+
+a retry of the first wave's message belongs to no wave, and the next need not wait for it
+  die m1 e1 anna 1; die m2 e2 berta 1; redrive r1 e1 anna 1 letter-1:1; come_back r1
+  redrive r1b e1 anna 1 letter-1:2; redrive r2 e2 berta 1 letter-2:1; consume r1b; consume r2
+  wave_of_1 -> nothing
+""")
+def test_attempts_and_waves(tale: list[str]) -> None:
+    follow(tale)
 
 
-WAVES = replace(SHOP, first_wave=1)
 COOLED = replace(SHOP, cooldown=3.0)
-
-
-def test_a_second_letter_beside_the_first_wave_is_found(story: Story) -> None:
-    story.tell(
-        "die m1 e1 anna 1; die m2 e2 berta 1; redrive r1 e1 anna 1 letter-1:1; redrive r2 e2 berta 1 letter-2:1",
-        "consume r1; consume r2",
-    )
-    assert offences(story, WAVES) == [(Offence.OVER_WAVE, "e2")]
-    assert offences(story, replace(SHOP, first_wave=2)) == []
-    assert offences(story, SHOP) == []
-
-
-@pytest.mark.parametrize("outcome", ["ok", "failed"])
-def test_when_the_outcome_of_the_first_wave_is_known_the_next_may_go(story: Story, outcome: str) -> None:
-    for number in (1, 2, 3):
-        story.die(f"m{number}", f"e{number} account-{number} 1")
-    story.redrive("r1", "e1 account-1 1", "letter-1:1")
-    if outcome == "ok":
-        story.consume("r1")
-    else:
-        story.tell("come_back r1; redrive r1b e1 account-1 1 letter-1:2; consume r1b")
-    story.redrive_batch(("r2", "e2 account-2 1", "letter-2:1"), ("r3", "e3 account-3 1", "letter-3:1"))
-    story.tell("consume r2; consume r3")
-    assert offences(story, WAVES) == []
-
-
-def test_a_retry_of_the_first_wave_s_letter_belongs_to_no_wave_and_the_next_need_not_wait_for_it(story: Story) -> None:
-    story.tell(
-        "die m1 e1 anna 1; die m2 e2 berta 1; redrive r1 e1 anna 1 letter-1:1; come_back r1",
-        "redrive r1b e1 anna 1 letter-1:2; redrive r2 e2 berta 1 letter-2:1; consume r1b; consume r2",
-    )
-    assert offences(story, WAVES) == []
 
 
 def sent_at(story: Story, *moments: float) -> None:

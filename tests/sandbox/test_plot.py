@@ -34,7 +34,6 @@ class Story:
         self.done.append("is mended")
 
     def look(self, **more: Any) -> list[str]:  # noqa: ANN401  # as `told` has it
-        """What is done now that the service says this."""
         before = len(self.done)
         self.plot.go_on(told(**more))
         return self.done[before:]

@@ -59,10 +59,8 @@ def test_an_initdb_ends_with_its_killed_launcher_and_nobody_has_the_folder_befor
     programs = programs_with(tmp_path, SLOW_INITDB.format(pids=pids))
     launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER, str(tmp_path), str(programs)])
     (initdb,) = eventually(lambda: pids_in(pids), within=30)
-
     launcher.kill()
     launcher.wait()
-
     os.close(lock_folder(tmp_path))
     assert is_alive(initdb) is False
 
@@ -71,10 +69,8 @@ def test_an_initdb_that_fails_is_reported_with_its_last_words(tmp_path: Path, mo
     programs = programs_with(tmp_path, "#!/bin/sh\necho the disk is full\nexit 1\n")
     monkeypatch.setattr(binaries, "postgres_programs", lambda: programs)
     postgres = Postgres(folder=tmp_path, port=1, password="secret", identity=privilege.Identity(), token="ours")
-
     with pytest.raises(ServerDidNotStart, match="initdb failed") as caught:
         postgres.start(tmp_path / "postgres.log")
-
     assert str(caught.value).splitlines()[-1].strip() == "the disk is full"
 
 
@@ -88,9 +84,7 @@ def test_what_a_killed_initdb_left_is_no_cluster(tmp_path: Path, monkeypatch: py
                 tmp_path / "postgres.log"
             )
     postgres = cluster(tmp_path)
-
     server = postgres.start(tmp_path / "postgres.log")
-
     server.stop()
     assert sorted(path.name for path in (tmp_path / "postgres").iterdir()) == ["data"]
 
@@ -98,10 +92,8 @@ def test_what_a_killed_initdb_left_is_no_cluster(tmp_path: Path, monkeypatch: py
 @pytest.mark.soak
 def test_a_cluster_with_another_password_is_refused_at_once_with_its_cure(tmp_path: Path) -> None:
     cluster(tmp_path).start(tmp_path / "postgres.log").stop()
-
     with pytest.raises(PasswordDiffers) as caught:
         cluster(tmp_path, "another").start(tmp_path / "postgres.log")
-
     assert str(caught.value) == (
         f"PostgreSQL's data in {tmp_path / 'postgres' / 'data'} have another password than the settings in {tmp_path}. "
         "Start with --fresh, which forgets the data, or name another --folder."
@@ -119,8 +111,6 @@ def test_a_busy_backend_does_not_outlive_a_killed_postmaster(tmp_path: Path) -> 
         assert postmaster is not None
         connection.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 1000000000000)")
         eventually(lambda: backend.cpu_times().user > 0.1, within=10)
-
         postmaster.kill()
-
         eventually(lambda: not is_alive(backend.pid), within=10 * PROMISED)
     server.stop()

@@ -30,7 +30,6 @@ AS_NOBODY = Identity(user=privilege.NOBODY)
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary folder of this test alone."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -96,7 +95,6 @@ def test_a_private_temporary_folder_is_refused_in_a_sentence_when_nobody_needs_i
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(temporary))
         status, told = refusal("--folder", str(home / "sandbox"))
-
     (folder,) = temporary.iterdir()
     assert status == 1
     assert told == (
@@ -112,7 +110,6 @@ def test_a_namespace_that_cannot_run_the_program_is_none(tmp_path: Path) -> None
     program.chmod(0o755)
     before = privilege.namespaces_work([str(program)])
     program.chmod(0o644)
-
     assert before is privilege.namespaces_work()
     assert privilege.namespaces_work([str(program)]) is False
 
@@ -125,7 +122,6 @@ def test_a_temporary_folder_that_is_none_is_refused_in_a_sentence(temporary: Pat
         squatted.touch()
     else:
         squatted.symlink_to(temporary / ("elsewhere" if squatter == "link" else "nowhere"))
-
     with pytest.raises(SandboxError, match=f"{squatted} is not ours"):
         privilege.open_to_all(squatted, AS_NOBODY)
 
@@ -135,7 +131,6 @@ def test_a_temporary_folder_of_somebody_else_is_refused_in_a_sentence(temporary:
     squatted = temporary / "squatted"
     squatted.mkdir()
     os.chown(squatted, SOMEBODY, SOMEBODY)
-
     with pytest.raises(SandboxError, match=f"{squatted} is not ours"):
         privilege.open_to_all(squatted, AS_NOBODY)
 
@@ -150,9 +145,7 @@ def test_make_clean_removes_what_lies_outside_the_sandboxs_folder(tmp_path: Path
     shutil.copy(Path(__file__).parents[2] / "Makefile", project)
     secrets = SavedSettings.load(project / ".sandbox", Ports()).secrets
     (temporary / f"redrive-sandbox-{secrets.token}" / "programs").mkdir(parents=True)
-
     subprocess.run([make, "-C", str(project), "clean"], check=True, env={**os.environ, "TMPDIR": str(temporary)})
-
     assert sorted(path.name for path in temporary.iterdir()) == ["redrive-sandbox-0", "strangers"]
     assert [path.name for path in project.iterdir()] == ["Makefile"]
 
@@ -163,5 +156,4 @@ def test_programs_that_a_namespace_cannot_run_make_postgres_run_as_nobody(
 ) -> None:
     (tmp_path / "postgres").touch()  # not to be run by anybody
     monkeypatch.setattr(binaries, "postgres_programs", lambda: tmp_path)
-
     assert Stack(tmp_path)._identity() == AS_NOBODY

@@ -68,25 +68,21 @@ def test_a_killed_launcher_leaves_no_server(tmp_path: Path) -> None:
         eventually(lambda: nobody_listens(first) and not processes_of(folder), within=10 * PROMISED)
 
 
-@pytest.mark.soak
 def test_a_second_start_right_after_a_kill_waits_for_the_folder_and_finds_the_data(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (launcher, first):
         write_everywhere(first)
         launcher.send_signal(signal.SIGKILL)
         launcher.wait()
-
         with sandbox(folder) as (_, second):
             assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
             assert second == first
 
 
-@pytest.mark.soak
 def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (_, first):
         write_everywhere(first)
-
     with sandbox(folder, "--fresh") as (_, second), psycopg.connect(second["DATABASE_URL"]) as connection:
         row = connection.execute("SELECT count(*) FROM pg_tables WHERE tablename = 'kept'").fetchone()
         assert row == (0,)
@@ -94,8 +90,6 @@ def test_a_fresh_start_forgets_the_data(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A sandbox that several tests look at and none changes."""
-
     folder: Path
     launcher: int
     environment: Environment
@@ -113,7 +107,6 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 
 def test_a_second_sandbox_in_the_same_folder_is_refused_in_a_sentence(standing: Standing) -> None:
     status, told = refusal("--folder", str(standing.folder))
-
     assert status == 1
     assert told == (
         f"CommandError: A sandbox runs in {standing.folder} already (process {standing.launcher}). "
@@ -148,7 +141,7 @@ def test_only_sqs_starts_nothing_else(tmp_path: Path) -> None:
     [
         (signal.SIGTERM, ()),
         (signal.SIGINT, ("--only", "sqs")),
-        pytest.param(signal.SIGHUP, ("--only", "sqs"), marks=pytest.mark.soak),
+        (signal.SIGHUP, ("--only", "sqs")),
     ],
 )
 def test_it_stops_in_order_when_asked_also_twice(
@@ -158,7 +151,6 @@ def test_it_stops_in_order_when_asked_also_twice(
         launcher.send_signal(number)
         launcher.send_signal(number)
         _, told = launcher.communicate(timeout=30)
-
     assert told.splitlines()[-2:] == ["Stopping …", "Everything is stopped."]
     assert launcher.returncode == 0
     assert nobody_listens(environment)
@@ -169,15 +161,12 @@ def test_asked_to_stop_while_it_starts_it_leaves_nothing_running(tmp_path: Path)
     command = [sys.executable, str(MANAGE), "sandbox", "--folder", str(folder)]
     launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     eventually((folder / "postgres").exists, within=20)
-
     launcher.send_signal(signal.SIGINT)
     _, told = launcher.communicate(timeout=30)
-
     assert (launcher.returncode, told.splitlines()[-1]) == (0, "Everything is stopped.")
     assert processes_of(folder) == []
 
 
-@pytest.mark.soak
 def test_a_dead_servers_word_that_it_is_running_is_not_believed(tmp_path: Path) -> None:
     folder = tmp_path / "sandbox"
     with sandbox(folder) as (_, first):
@@ -185,7 +174,6 @@ def test_a_dead_servers_word_that_it_is_running_is_not_believed(tmp_path: Path) 
         word = (folder / "postgres" / "data" / "postmaster.pid").read_text()
     mine = "\n".join([str(os.getpid()), *word.splitlines()[1:]])  # as after a reboot: another process has its number
     (folder / "postgres" / "data" / "postmaster.pid").write_text(mine)
-
     with sandbox(folder) as (_, second):
         assert read_everywhere(second) == (("kept",), b"kept", ["kept"])
 
@@ -210,7 +198,6 @@ def test_an_own_queue_that_somebody_changed_is_taken_as_it_is(tmp_path: Path) ->
     with sandbox(folder, "--only", "sqs") as (_, first), sqs_client(first["AWS_ENDPOINT_URL_SQS"]) as queues:
         url = first["REDRIVE_CONTROL_QUEUE_URL"]
         queues.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": "30"})
-
     with sandbox(folder, "--only", "sqs") as (_, second), sqs_client(second["AWS_ENDPOINT_URL_SQS"]) as queues:
         read = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
         assert read["Attributes"] == {"VisibilityTimeout": "30"}
@@ -220,9 +207,7 @@ def test_an_own_queue_deleted_a_moment_ago_is_told_in_a_sentence(tmp_path: Path)
     folder = tmp_path / "sandbox"
     with sandbox(folder, "--only", "sqs") as (_, first), sqs_client(first["AWS_ENDPOINT_URL_SQS"]) as queues:
         queues.delete_queue(QueueUrl=first["REDRIVE_CONTROL_QUEUE_URL"])
-
     status, told = refusal("--only", "sqs", "--folder", str(folder))
-
     assert status == 1
     assert told.startswith("CommandError: The service's own queues could not be made: ")
     assert "QueueDeletedRecently" in told

@@ -51,7 +51,6 @@ class Kind:
     fifo: bool = False
 
     def options(self) -> tuple[str, ...]:
-        """Of add_dlq."""
         pace = (*PACE, "--rate", f"{self.rate:g}", "--burst", f"{self.rate:g}")
         if self.fifo:
             return ("--outcome", "accepted", *pace)
@@ -103,7 +102,6 @@ class Flow:
         self._exit.close()
 
     def flow(self) -> None:
-        """From now on letters are buried."""
         self._idle.clear()
         self._flows.set()
 
@@ -122,16 +120,13 @@ class Flow:
         return sum(self.states()[one] for one in FINISHED) == self.buried and self.left() == 0 and self._is_consumed()
 
     def states(self) -> Counter[str]:
-        """How many letters are in each state."""
         found = self.servers.ask("SELECT state, count(*) FROM redrive_letter WHERE dlq_id = %s GROUP BY 1", self.pk)
         return Counter(dict(found))
 
     def letters(self) -> dict[str, str]:
-        """The state of every letter, by the message id under which it died."""
         return dict(self.servers.ask("SELECT message_id, state FROM redrive_letter WHERE dlq_id = %s", self.pk))
 
     def parked(self) -> Counter[str]:
-        """Why letters are parked."""
         return Counter(dict(self.servers.ask(
             "SELECT reason, count(*) FROM redrive_letter WHERE dlq_id = %s AND state = 'parked' GROUP BY 1", self.pk
         )))  # fmt: skip
@@ -155,11 +150,9 @@ class Flow:
         ]
 
     def left(self) -> int:
-        """How many messages are in the dlq."""
         return self._count(self.dlq_url)
 
     def experiment(self) -> Experiment:
-        """What was promised."""
         return Experiment(
             sources=frozenset({self.source}), dlqs=frozenset({self.dlq}), identity="event_id", ordering="account",
             sequence=None if self.kind.fifo else "sequence", advance=self.kind.advance, rate=self.kind.rate,
@@ -168,7 +161,6 @@ class Flow:
         )  # fmt: skip
 
     def consumed(self) -> Iterator[dict[str, Any]] | None:
-        """The consumer's log, where there is a consumer."""
         if self.kind.advance != "settled":
             return None
         lines = self._log.read_bytes().splitlines(keepends=True)
@@ -239,7 +231,6 @@ class Flow:
 
 
 def client(servers: OwnServers) -> Any:  # noqa: ANN401  # boto3's clients have no type
-    """One that knows these servers, whatever the environment of the tests names."""
     return boto3.client(
         "sqs", endpoint_url=servers.endpoint, region_name=CREDENTIALS["AWS_DEFAULT_REGION"],
         aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"], aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],

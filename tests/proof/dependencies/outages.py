@@ -115,7 +115,6 @@ def redis_is_flushed(world: World) -> Fired:
 
 
 def redis_is_stopped(world: World) -> Fired:
-    """It takes connections, and answers nothing."""
     process, missed = world.servers.process("redis"), _missed(world)
     began = _now()
     process.send_signal(signal.SIGSTOP)

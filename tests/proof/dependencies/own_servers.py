@@ -63,7 +63,6 @@ class OwnServers:
 
     @property
     def database_url(self) -> str:
-        """Under which the service has its database."""
         parts = urlsplit(self.stack.postgres.url)
         user, _, rest = parts.netloc.partition(":")
         assert user
@@ -71,11 +70,9 @@ class OwnServers:
 
     @property
     def endpoint(self) -> str:
-        """Of the local SQS."""
         return self.stack.queues.endpoint
 
     def environment(self) -> dict[str, str]:
-        """What the service's processes need to work here."""
         return {
             **self.stack.environment(),
             "DATABASE_URL": self.database_url,
@@ -84,7 +81,6 @@ class OwnServers:
         }
 
     def manage(self, *arguments: str) -> str:
-        """What a command of manage.py wrote."""
         done = subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), *arguments], check=False, capture_output=True, text=True,
             env={**os.environ, **self.environment()},
@@ -98,37 +94,30 @@ class OwnServers:
         return psycopg.connect(url, autocommit=True, connect_timeout=5, application_name="the proof")
 
     def ask(self, statement: str, *arguments: object) -> list[Row]:
-        """What the database says now, by a connection that nobody has killed yet."""
         with closing(self.connect()) as connection:
             return connection.execute(statement.encode(), arguments or None).fetchall()
 
     def limit_connections(self, most: int) -> None:
-        """So many may the service have from now on."""
         with closing(self.connect()) as connection:
             connection.execute(sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}").format(sql.Identifier(ROLE), most))
 
     def process(self, name: str) -> psutil.Process:
-        """A server itself, which its guard watches."""
         (server,) = psutil.Process(self.stack.servers[name]._guard.pid).children()[:1]
         return server
 
     def kill(self, name: str, number: signal.Signals) -> None:
-        """End a server at once, with all it has started."""
         self.process(name).send_signal(number)
         eventually(self.stack.servers[name].has_ended, within=UP_WITHIN)
 
     def start_again(self, name: str) -> None:
-        """Start a server that was ended."""
         part = self.stack.postgres if name == "postgres" else self.stack.valkey
         self.stack.servers[name] = part.start(self.folder / f"{name}.log")
 
     def log_of(self, name: str) -> str:
-        """All that a server, a worker or beat has written."""
         file = self.folder / f"{name}.log"
         return file.read_text(errors="replace") if file.exists() else ""
 
     def count_in_log(self, name: str, words: str) -> int:
-        """How often it has written these words."""
         return len(re.findall(re.escape(words), self.log_of(name)))
 
     def faults(self, method: str, plan: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
@@ -141,7 +130,6 @@ class OwnServers:
         return list(found) if isinstance(found, list) else []
 
     def backends(self) -> Iterator[int]:
-        """The process ids of the service's connections, but for the proof's own."""
         found = self.ask(
             "SELECT pid FROM pg_stat_activity WHERE usename = %s AND application_name <> 'the proof'", ROLE
         )

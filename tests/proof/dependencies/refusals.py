@@ -81,7 +81,6 @@ def _silent(plan: Plan) -> Iterator[str]:
 
 
 def errors(*told: tuple[int, str]) -> Strike:
-    """Every call is refused a few times with each of these, one after another."""
 
     def befall(world: World) -> Fired:
         return carry_out(world, [
@@ -94,7 +93,6 @@ def errors(*told: tuple[int, str]) -> Strike:
 
 
 def is_not_well(world: World) -> Fired:
-    """Whatever is asked of SQS, by whomever, fails."""
     return carry_out(world, [{"kind": "error", "status": 500, "action": "*", "queue": None}], LASTS)
 
 

@@ -28,7 +28,6 @@ PROMISED = {"identity": "event", "ordering": "key", "sequence": "n", "advance": 
 
 @pytest.fixture
 def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSqs]:
-    """One whose faults are nobody else's."""
     with LocalSqs() as one:
         for name, value in one.environment.items():
             monkeypatch.setenv(name, value)
@@ -121,7 +120,6 @@ def _left(bench: Workbench) -> int:
 
 
 def _redrive_ids(bench: Workbench) -> dict[str, set[str]]:
-    """Of all that the source took, by event."""
     found: dict[str, set[str]] = defaultdict(set)
     for one in bench.arrivals():
         found[one["attributes"]["event"]].add(one["attributes"]["RedriveId"].rpartition(":")[0])

@@ -51,7 +51,6 @@ def sends_between(flow: Flow, since: int, began: float, ended: float) -> int:
 
 
 def moments(flow: Flow, since: int) -> Iterator[float]:
-    """When the source took letters, by the clock of the local SQS."""
     for call in calls_since(flow.servers.endpoint, since):
         if call["queue"] == flow.source:
             yield from (call["at"] for entry in call["sent"] if entry["accepted"])

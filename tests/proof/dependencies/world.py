@@ -24,7 +24,6 @@ FINISHED_WITHIN = 300.0  # seconds after a fault: SQS hides what a lost answer c
 
 
 def pass_seconds(seconds: float) -> None:
-    """Let this much time go by."""
     end = time.monotonic() + seconds
     eventually(lambda: time.monotonic() >= end, within=seconds + 60)
 
@@ -70,7 +69,6 @@ class World:
         self._exit.close()
 
     def begin(self) -> None:
-        """From now on letters flow, and the judge reads the log from here."""
         self.since = latest_call(self.servers.endpoint)
         self._before = sum(flow.buried for flow in self.flows)
         self._parked = self._count_parked()
@@ -78,7 +76,6 @@ class World:
             flow.flow()
 
     def end(self, *, within: float = FINISHED_WITHIN) -> Outcome:
-        """Bury no more, wait until everything is finished, and hear the judge."""
         for flow in self.flows:
             flow.rest()
         began = time.monotonic()

@@ -51,7 +51,6 @@ class Booth:
         self._process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
-        """End it, when its trial is over."""
         self._process.communicate(timeout=150)
 
 

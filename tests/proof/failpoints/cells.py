@@ -11,14 +11,11 @@ from tests.proof.failpoints.points import NAMED, POINTS, Point
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A fault at a point."""
-
     point: Point
     fault: Fault
 
     @property
     def name(self) -> str:
-        """As the ledger has it."""
         return f"{self.point.name}: {self.fault}"
 
     @property
@@ -52,6 +49,5 @@ CELLS: Final = tuple(Cell(point, fault) for point in POINTS for fault in Fault i
 
 
 def named(name: str) -> Cell:
-    """The cell of this name."""
     point, _, fault = name.rpartition(": ")
     return Cell(NAMED[point], Fault(fault))

@@ -29,8 +29,6 @@ CLOSED: Final = 1
 
 
 class Fault(StrEnum):
-    """What can strike."""
-
     KILL = "kill -9"
     STOP = "stopped past its lease"
     RAISE = "an exception"
@@ -53,7 +51,6 @@ class Striker:
             connection_created.connect(self._note, weak=False)
 
     def strike(self) -> None:
-        """Do it."""
         (self._folder / "fired").touch()
         match self._fault:
             case Fault.KILL:
@@ -70,7 +67,6 @@ class Striker:
                 self._lose_redis()
 
     def heal(self) -> None:
-        """Have Redis answer again, when its time has come and its absence was met."""
         if self._heal_at is not None and time.monotonic() > self._heal_at and (self._folder / "met").exists():
             self._heal_at = None
             _lead(urlsplit(settings.REDIS_URL).port or CLOSED)
@@ -103,7 +99,6 @@ class Striker:
 
 
 def _lead(port: int) -> None:
-    """This process finds Redis at that port from now on."""
     pool = tasks.send_rates()._client.connection_pool
     pool.connection_kwargs["port"] = port
     pool.disconnect()

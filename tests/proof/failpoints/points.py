@@ -75,14 +75,12 @@ _CLEARING: Final = "reprocessing.pipeline.capture.delete_copies:delete_from_dlqs
 POINTS: Final = (
     Point(name="copies received, not written", where=_WRITING, most=2),
     Point(
-        name="copies written, not deleted",
-        where="reprocessing.store.capture.received_copies:admit", after=True, shapes=CAPTURED,
-        most=2, in_database=True,
+        name="copies written, not deleted", where="reprocessing.store.capture.received_copies:admit", after=True,
+        shapes=CAPTURED, most=2, in_database=True,
     ),
     Point(
-        name="copies deleted at capture, not noted",
-        where="reprocessing.store.capture.capture_lease:mark_gone", within=_WRITING,
-        shapes=CAPTURED, most=2, in_database=True,
+        name="copies deleted at capture, not noted", where="reprocessing.store.capture.capture_lease:mark_gone",
+        within=_WRITING, shapes=CAPTURED, most=2, in_database=True,
     ),
     Point(name="letters placed, run not enlisted", where="reprocessing.pipeline.runs.plan:place_captured", after=True),
     Point(
@@ -90,23 +88,20 @@ POINTS: Final = (
         only=_is(enlistment._ENLIST), in_database=True,
     ),
     Point(
-        name="lanes leased, no head through the gate",
-        where="reprocessing.pipeline.replay.lease_lanes:lease_due", after=True, most=2, meters=True,
-        alone=True,
+        name="lanes leased, no head through the gate", where="reprocessing.pipeline.replay.lease_lanes:lease_due",
+        after=True, most=2, meters=True, alone=True,
     ),
     Point(
-        name="heads through the gate, intent not asked",
-        where="reprocessing.pipeline.replay.replay_slice:intend", most=3, in_database=True,
-        meters=True,
+        name="heads through the gate, intent not asked", where="reprocessing.pipeline.replay.replay_slice:intend",
+        most=3, in_database=True, meters=True,
     ),
     Point(
         name="inside the intent's transaction", where="reprocessing.store.rows:fetch", after=True,
         only=_is(intent._INTENT), most=3, in_database=True, meters=True,
     ),
     Point(
-        name="intent committed, nothing sent",
-        where="reprocessing.pipeline.replay.replay_slice:intend", after=True, most=3, meters=True,
-        sends=True,
+        name="intent committed, nothing sent", where="reprocessing.pipeline.replay.replay_slice:intend", after=True,
+        most=3, meters=True, sends=True,
     ),
     Point(
         name="deadline asked, nothing written", where=_API, only=_asks("SendMessageBatch"), most=3, meters=True,
@@ -117,24 +112,20 @@ POINTS: Final = (
         meters=True, sends=True,
     ),
     Point(
-        name="answered, not settled",
-        where="reprocessing.pipeline.replay.settle:attempts", most=3, in_database=True, meters=True,
-        sends=True,
-    ),
-    Point(
-        name="inside the settlement's transaction",
-        where="reprocessing.pipeline.replay.settle:_next", most=3, in_database=True,
+        name="answered, not settled", where="reprocessing.pipeline.replay.settle:attempts", most=3, in_database=True,
         meters=True, sends=True,
     ),
     Point(
-        name="settled, copies not deleted",
-        where="reprocessing.pipeline.replay.settle:attempts", after=True, shapes=HELD_ACCEPTED,
-        most=3, meters=True,
+        name="inside the settlement's transaction", where="reprocessing.pipeline.replay.settle:_next", most=3,
+        in_database=True, meters=True, sends=True,
     ),
     Point(
-        name="copies deleted, not noted",
-        where="reprocessing.store.capture.capture_lease:mark_gone", within=_CLEARING, shapes=HELD,
-        in_database=True,
+        name="settled, copies not deleted", where="reprocessing.pipeline.replay.settle:attempts", after=True,
+        shapes=HELD_ACCEPTED, most=3, meters=True,
+    ),
+    Point(
+        name="copies deleted, not noted", where="reprocessing.store.capture.capture_lease:mark_gone", within=_CLEARING,
+        shapes=HELD, in_database=True,
     ),
     Point(
         name="return recorded, lane not told", where="reprocessing.store.ordering.lanes:advance", within=_TAKING_BACK,
@@ -149,20 +140,16 @@ POINTS: Final = (
         within="reprocessing.pipeline.outcomes.resolve_outcomes:_close", shapes=ABSENCE, most=2, in_database=True,
     ),
     Point(
-        name="promoted, copies not deleted",
-        where=_CLEARING, within="reprocessing.pipeline.outcomes.resolve_outcomes:_close", shapes=ABSENCE,
-        most=2,
+        name="promoted, copies not deleted", where=_CLEARING,
+        within="reprocessing.pipeline.outcomes.resolve_outcomes:_close", shapes=ABSENCE, most=2,
     ),
     Point(
-        name="swept, copies not deleted",
-        where="reprocessing.pipeline.capture.delete_copies:delete_from_dlq",
-        within="reprocessing.pipeline.maintenance.recover:sweep_dlq",
-        shapes=HELD,
+        name="swept, copies not deleted", where="reprocessing.pipeline.capture.delete_copies:delete_from_dlq",
+        within="reprocessing.pipeline.maintenance.recover:sweep_dlq", shapes=HELD,
     ),
     Point(
-        name="hidden for longer, not noted",
-        where="reprocessing.pipeline.maintenance.recover:extend", after=True, shapes=HELD_ABSENCE,
-        in_database=True,
+        name="hidden for longer, not noted", where="reprocessing.pipeline.maintenance.recover:extend", after=True,
+        shapes=HELD_ABSENCE, in_database=True,
     ),
     Point(
         name="breaker opened, its failures not spared", where="reprocessing.store.safety.circuit_breakers:spare_epochs",
@@ -178,8 +165,8 @@ POINTS: Final = (
     ),
     Point(
         name="inside the transaction that parks what has no attempts left",
-        where="reprocessing.store.ordering.lanes:advance",
-        within="reprocessing.pipeline.replay.settle:heads", shapes=POISON, in_database=True,
+        where="reprocessing.store.ordering.lanes:advance", within="reprocessing.pipeline.replay.settle:heads",
+        shapes=POISON, in_database=True,
     ),
 )  # fmt: skip
 

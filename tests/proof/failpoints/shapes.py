@@ -25,7 +25,6 @@ class Shape:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """How its dlq orders letters, and keeps their copies."""
         if self.fifo:
             return {"ordering_key": "system:MessageGroupId", "sequence": "system:SequenceNumber"}
         when = "captured" if self.captured else "terminal"

@@ -51,7 +51,6 @@ class Run:
                 raise
 
     def work(self, booth: Booth) -> None:
-        """Try what is next, while there is time."""
         while self._is_time():
             with self._guard:
                 if self._is_over or not self._left:
@@ -74,7 +73,6 @@ class Run:
 
 
 def _trials(ledger: Ledger) -> Iterator[tuple[str, int]]:
-    """Cells and their repetitions, or what is asked for."""
     if asked := os.environ.get("PROVE_CELL"):
         yield from ((one.name, int(os.environ.get("PROVE_REPETITION", "0"))) for one in CELLS if asked in one.name)
         return

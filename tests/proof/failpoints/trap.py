@@ -22,7 +22,6 @@ class Trap:
         self._inside = threading.local()
 
     def set(self) -> None:
-        """From now on the point is watched."""
         if self._point.within:
             _wrap(self._point.within, self._entering)
         _wrap(self._point.where, self._watching)

@@ -52,7 +52,6 @@ class Outcome:
     figures: dict[str, float] = field(default_factory=dict)
 
     def told(self) -> dict[str, Any]:
-        """For JSON."""
         return asdict(self)
 
 
@@ -78,7 +77,6 @@ class Trial:
         self._ended: dict[int, int] = {}
 
     def run(self) -> Outcome:
-        """Try it."""
         began = time.monotonic()
         with ExitStack() as unwinding:
             self._folder = Path(unwinding.enter_context(tempfile.TemporaryDirectory(prefix="failpoint-")))
@@ -186,7 +184,6 @@ class Trial:
 
 
 def _live(life: Callable[[], None]) -> None:
-    """The whole life of a forked child, which returns to nobody."""
     status = 1
     try:
         life()

@@ -44,7 +44,6 @@ class Worker:
         self._striker: Striker | None = None
 
     def live(self) -> None:
-        """Work until told to stop. A task that fails is logged, as Celery would."""
         self._carry_tasks()
         if self._arms:
             self._arm(self._arms)

@@ -138,17 +138,14 @@ class World:
         }
 
     def states(self) -> dict[str, str]:
-        """Each letter's state, by the id of the message that died."""
         return dict(Letter.objects.values_list("message_id", "state"))
 
     def told(self) -> str:
-        """How it stands, for whoever has to find out why it does not end."""
         phases = Lane.objects.exclude(phase="idle").values_list("phase", "due_at", "hinted_until", "why")
         dlq = DeadLetterQueue.objects.values("leased_until", "orphans_hidden_until", "drained_through", "trouble").get()
         left = {"source": self._bench.left(self.source_url), "dlq": self._bench.left()}
         return f"open {self.open()}, queues {left}, lanes {list(phases)[:5]}, dlq {dlq}, now {lanes.database_now()}"
 
     def close(self) -> None:
-        """Delete the queues."""
         for url in (self.source_url, self._bench.dlq_url):
             self._bench.sqs.delete_queue(QueueUrl=url)

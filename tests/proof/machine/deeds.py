@@ -50,8 +50,6 @@ ORDER BY 1
 
 
 class Deeds(RuleBasedStateMachine):
-    """What the steps of a machine are made of."""
-
     def __init__(self, ground: Ground, told: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self.ground, self.told = ground, told
@@ -180,7 +178,6 @@ class Deeds(RuleBasedStateMachine):
 
     @contextmanager
     def _leases_hold(self) -> Iterator[None]:
-        """Nobody takes a lane whose lease goes on."""
         before = self.ground.wire.ask(_HELD)
         yield
         taken = [row for row in before if row[2] > self.ground.stage.now and not self.ground.wire.ask(_STILL, *row[:2])]

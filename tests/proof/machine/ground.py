@@ -126,8 +126,6 @@ class Unwell(Near):
 
 
 class Ground:
-    """One of it in a process, and one example after the other."""
-
     policy: Policy
     dlq: int
     dlq_url: str
@@ -142,7 +140,6 @@ class Ground:
 
     @contextmanager
     def opened(self) -> Iterator[Ground]:
-        """Ready for examples, until the end of the block."""
         self.stage.now, self.stage.bury = BEGIN, self.wire.hang_up
         empty()
         known = connections["default"]

@@ -6,15 +6,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    consumes,
-    initialize,
-    invariant,
-    multiple,
-    precondition,
-    rule,
-)
+from hypothesis.stateful import Bundle, consumes, initialize, invariant, multiple, precondition, rule
 
 from reprocessing.models import DeadLetterQueue, Letter, Rule, Run
 from reprocessing.models.run import RunKind, RunState
@@ -43,8 +35,6 @@ _AFTER_ALL: Final = 6 * 86_400.0  # what is gone for so long could turn up no mo
 
 
 class Machine(Deeds):
-    """One example after the other on one ground."""
-
     turns: Bundle[Turn] = Bundle("turns")
     taken: Bundle[dict[str, Any]] = Bundle("taken")
 
@@ -85,7 +75,6 @@ class Machine(Deeds):
     @precondition(lambda self: self.watch is not None and self.watch.arrivals)
     @rule(which=st.integers(0, 7))
     def come_again(self, which: int) -> None:
-        """Somebody's own tool puts a copy of what was delivered into the dlq."""
         one = self._watch.arrivals[which % len(self._watch.arrivals)]
         if one.original not in self._watch.letters:
             return  # it is forgotten: nobody could know it
@@ -103,7 +92,6 @@ class Machine(Deeds):
 
     @rule(dies_at=DEATHS, wrong=SENDS)
     def turn(self, dies_at: int, wrong: str | None) -> None:
-        """A worker's whole turn."""
         self.serial += 1
         turn = fresh(self.ground, self.serial)
         with self._leases_hold():
@@ -111,13 +99,11 @@ class Machine(Deeds):
 
     @rule(dies_at=DEATHS)
     def sweep(self, dies_at: int) -> None:
-        """Promotion, and what dead workers left behind."""
         self.ground.perform(self._sweep, dies_at=dies_at)
 
     @precondition(lambda self: self.watch is not None and not self._lies_about())
     @rule()
     def forget(self) -> None:
-        """Long after, history is purged."""
         self.ground.wait(_AFTER_ALL)
         self.ground.perform(lambda: purge.purge_expired(conf=self._forgetful()))
 
@@ -180,7 +166,6 @@ class Machine(Deeds):
     @precondition(lambda self: self._lies_at_the_source())
     @rule()
     def fail(self) -> None:
-        """Whatever it has comes back to the dlq."""
         for _ in range(2):
             self.ground.near.receive_message(QueueUrl=self.ground.source_url, MaxNumberOfMessages=10)
             self.ground.wait(2.5)
@@ -195,7 +180,6 @@ class Machine(Deeds):
     @precondition(lambda self: self._are("captured"))
     @rule(limit=st.sampled_from((None, 1, 2)), dies_at=DEATHS)
     def run(self, limit: int | None, dies_at: int) -> None:
-        """A person has letters replayed that are in no run yet."""
         self.serial += 1
         name = f"run-{self.serial}"
         self.ground.perform(lambda: self._run(name, limit), dies_at=dies_at)
@@ -203,7 +187,6 @@ class Machine(Deeds):
     @precondition(lambda self: self._are("parked"))
     @rule(discard=YES_NO)
     def decide(self, discard: bool) -> None:
-        """About what is parked."""
         parked = dict(Letter.objects.filter(state="parked").values_list("id", "message_id"))
         if not parked:
             return

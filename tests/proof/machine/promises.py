@@ -60,8 +60,6 @@ _KNOWN: Final = "SELECT message_id FROM redrive_dlq_copy"
 
 
 class Letter(NamedTuple):
-    """A row, as far as promises are about it."""
-
     id: int
     message_id: str
     public_id: str
@@ -78,8 +76,6 @@ class Letter(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What the target took, under which mark, and when."""
-
     message_id: str
     original: str
     public_id: str
@@ -113,7 +109,6 @@ class Watch:
     _went: set[str] = field(default_factory=set)
 
     def broken(self) -> list[str]:
-        """Promises that are not kept now, in sentences."""
         self._step += 1
         self._look()
         new = self._hear()
@@ -124,7 +119,6 @@ class Watch:
         ]  # fmt: skip
 
     def unfinished(self) -> list[str]:
-        """What is left where nothing should be, in sentences."""
         left = [f"Letter {one.id} is {one.state}." for one in self.letters.values() if one.state in OPEN]
         left += [f"{one.event} was never captured." for one in self.buried.values() if not self._is_known(one)]
         for url in (self.ground.dlq_url, self.ground.source_url):
@@ -187,7 +181,6 @@ class Watch:
                     yield f"{one.event} is called a duplicate of what never arrived."
 
     def _unknown(self) -> Iterator[str]:
-        """What came back, and was deleted before anybody wrote that down."""
         in_dlq = self.ground.lies_in(self.ground.dlq_url)
         known = {str(row[0]) for row in self.ground.wire.ask(_KNOWN)}
         for back in self._back - in_dlq.keys() - known:
@@ -291,5 +284,4 @@ class Watch:
 
 
 def _untouched(some: Mapping[str, Message]) -> set[str]:
-    """Messages that nobody ever received."""
     return {one.message_id for one in some.values() if not one.receive_count}

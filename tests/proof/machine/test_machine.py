@@ -85,7 +85,6 @@ def _play(ground: Ground, which: int, seen: Counter[str]) -> str:
 
 
 def _noted(ground: Ground, ledger: Ledger, which: int) -> str:
-    """The tale of one chunk, written down."""
     seen: Counter[str] = Counter()
     began = monotonic()
     tale = _play(ground, which, seen)
@@ -96,7 +95,6 @@ def _noted(ground: Ground, ledger: Ledger, which: int) -> str:
 
 
 def _chunks(ledger: Ledger) -> Iterator[int]:
-    """Those that failed last, and then those that nobody has played, without end."""
     tried = set(map(int, ledger.tried(LAYER)))  # with gaps: a person plays whichever they like
     yield from map(int, ledger.failing(LAYER))
     yield from (which for which in count() if which not in tried)

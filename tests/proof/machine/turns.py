@@ -20,7 +20,6 @@ class _Halted(Exception):
 
 
 def fresh(ground: Ground, serial: int) -> replay_slice.Turn:
-    """A turn at any due lane."""
     return replay_slice.Turn(owner=f"turn-{serial}", conf=ground.policy.conf, rates=ground.rates, dice=lambda: 0.0)
 
 
@@ -70,7 +69,6 @@ class Turn:
         return False
 
     def send(self) -> None:
-        """What was intended goes to the wire, if there is lease left."""
         self.has_sent = True
         if self._post:
             self.outcomes = self._post()

@@ -31,7 +31,7 @@ def main() -> int:
         if why := refused(os.environ, ledger=ledger):
             sys.exit(why)
         return int(not all(_planted(ledger, [by_name[name] for name in names])))
-    print("\n".join(f"{bug.name}: {bug.breaks}" for bug in BUGS))  # noqa: T201  it is asked
+    print("\n".join(f"{bug.name}: {bug.caught_by}" for bug in BUGS))  # noqa: T201  it is asked
     return 0
 
 
@@ -51,7 +51,7 @@ def _planted(ledger: Ledger, bugs: Sequence[Bug]) -> list[bool]:
 def _told(ledger: Ledger, stage: Stage, bug: Bug) -> bool:
     ran = stage.broken(bug)
     said = noted(ledger, bug, ran)
-    print(f"{bug.name}: {bug.breaks}\n  {bug.file}\n  {bug.caught_by}\n  {ran.seconds:.0f} s: {said}", flush=True)  # noqa: T201  as above
+    print(f"{bug.name}\n  {bug.file}\n  {bug.caught_by}\n  {ran.seconds:.0f} s: {said}", flush=True)  # noqa: T201  as above
     return ran.noticed
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from xml.etree import ElementTree as ET
 import redis
 
 from tests.proof.planted.bug import Bug
-from tests.proof.progress import telling
 
 PROJECT: Final = Path(__file__).resolve().parents[3]
 #: Seconds after which a test that hangs is ended; that is not how a bug is noticed.
@@ -30,9 +28,6 @@ _DATABASE: Final = "planted"
 _REDIS: Final = "9"
 _MADE: Final = shutil.ignore_patterns(".*", "static")  # byte code may come along: it knows its source's time
 _TESTS_FAILED: Final = 1
-#: Have pytest write a line for each test, which ends with how many there were until then.
-_COUNTED: Final = ("-v", "-o", "console_output_style=count")
-_COUNT: Final = re.compile(rb"\[ *(\d+)/(\d+)\]")
 _TOLD: Final = 500
 
 
@@ -53,7 +48,6 @@ class Ran:
 
     @property
     def noticed(self) -> bool:
-        """Whether the tests themselves found something broken."""
         return bool(self.failed) and not self.trouble
 
     def __add__(self, other: Ran) -> Ran:
@@ -92,15 +86,13 @@ class Stage:
     def unbroken(self, bugs: Collection[Bug]) -> Ran:
         """The bugs' tests in the copy as it is: they have to pass, or their failure would show nothing.
 
-        It says how many of how many are done. Those that want a database to themselves come last.
+        Those that want a database to themselves come last.
         """
         ran = Ran(0, {}, "", 0.0)
         for alone in (False, True):
             if nodes := sorted({bug.caught_by for bug in bugs if bug.alone == alone}):
-                before = self._said.stat().st_size
                 self._anew |= alone
-                with telling("tests without a bug", lambda before=before: self._how_far(before)):  # type: ignore[misc]
-                    ran += self._run(nodes, keeps=True)
+                ran += self._run(nodes, keeps=True)
         return ran
 
     def broken(self, bug: Bug) -> Ran:
@@ -128,7 +120,7 @@ class Stage:
         began = monotonic()
         # Without the project's own options, which have every session start servers.
         arguments = [
-            *nodes, *(_COUNTED if keeps else ["-x", "-q"]), "--tb", "short", "--timeout", str(PATIENCE),
+            *nodes, "-q", *([] if keeps else ["-x"]), "--tb", "short", "--timeout", str(PATIENCE),
             "-p", "no:cacheprovider", "-o", "addopts=--strict-markers --strict-config", "-o", "timeout_func_only=true",
             "--junit-xml", str(self._report), "--reuse-db", *(["--create-db"] if self._anew else []),
         ]  # fmt: skip
@@ -154,16 +146,11 @@ class Stage:
             trouble = f"pytest ended with {status}: {self._last_words()}"
         return Ran(len(cases) - len(failed.keys() | errors.keys()), failed, trouble, seconds)
 
-    def _how_far(self, before: int) -> str:
-        done, of = (_COUNT.findall(self._said.read_bytes()[before:]) or [(b"0", b"all")])[-1]
-        return f"{done.decode()} of {of.decode()} done, "
-
     def _last_words(self) -> str:
         return " ".join(self._said.read_text()[-_TOLD:].split())
 
 
 def _told(cases: Collection[ET.Element], what: str) -> dict[str, str]:
-    """The tests that came to this, each with the first line of why."""
     found = {case.get("name", ""): case.find(what) for case in cases}
     return {name: it.get("message", "").partition("\n")[0] for name, it in found.items() if it is not None}
 

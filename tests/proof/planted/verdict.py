@@ -11,7 +11,6 @@ AGAIN = ".venv/bin/python -m tests.proof.planted"
 
 
 def noted(ledger: Ledger, bug: Bug, ran: Ran) -> str:
-    """What is said of a bug, in a line, once the ledger has it."""
     why = ran.trouble or ("" if ran.noticed else f"{bug.caught_by} passes all the same")
     again = f"{why} Again: {AGAIN} {bug.name}" if why else ""
     ledger.note(LAYER, bug.name, passed=ran.noticed, why=again, seconds=round(ran.seconds, 1))

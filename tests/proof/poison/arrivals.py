@@ -16,7 +16,6 @@ TEN = 10
 
 
 def heard(station: Station, kind: Kind | None, bench: Workbench) -> Counter[Form]:
-    """Everything, however often."""
     if kind is None:
         found = [received(one) for one in _taken_out(bench)]
     elif station.kind in ("topic", "bus"):
@@ -27,7 +26,6 @@ def heard(station: Station, kind: Kind | None, bench: Workbench) -> Counter[Form
 
 
 def _once(some: list[Sent]) -> list[Sent]:
-    """A batch that was refused for one of its letters was sent again in halves."""
     return list({(one.mark or object(), one.text): one for one in some}.values())
 
 

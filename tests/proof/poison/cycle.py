@@ -207,7 +207,6 @@ def _judge(cycle: Cycle, log: str) -> None:
 
 
 def is_mate(payload: Payload) -> bool:
-    """Whether it is an ordinary letter that travels beside."""
     return payload.name.startswith("mate ")
 
 
@@ -256,7 +255,6 @@ def _fate(station: Station, payload: Payload, letter: Letter) -> str:
 
 
 def _last(letter: Letter) -> str:
-    """What its last attempt came to."""
     tried = sorted(letter.history.all(), key=lambda one: one.no)
     return f"{tried[-1].outcome}: {tried[-1].detail}" if tried else ""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -56,16 +55,13 @@ class Station:
 
     @property
     def fifo(self) -> bool:
-        """Whether its queues are FIFO."""
         return KINDS[self.kind].fifo
 
     def kind_in(self, world: World) -> Kind:
-        """Its target, not made yet."""
         return KINDS[self.kind](world)
 
 
 def expected(station: Station, bench: Workbench, payload: Payload, letter: Letter, group: str | None) -> Form:
-    """What is to arrive of a payload."""
     body = station.form(payload.body)
     if not station.exact:
         return (body,)
@@ -152,7 +148,6 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _detail(body: str) -> str:
-    """An event's detail, whose spaces do not count."""
     try:
         return json.dumps(json.loads(body)["detail"], sort_keys=True)
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -217,5 +212,3 @@ STATIONS: Final = {
         Station("bus", "bus", _event, parks=_REFUSED, fields=_KEYLESS, form=_detail),
     )
 }  # fmt: skip
-
-Heard = Counter[Form]

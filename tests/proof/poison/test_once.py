@@ -52,8 +52,6 @@ def test_what_is_said_of_a_message_and_is_no_number_keeps_nothing_back(
 
 
 class _Lying:
-    """A client whose first messages say nonsense of their times and counts."""
-
     def __init__(self, client: Any) -> None:  # noqa: ANN401  boto3's
         self._client = client
 

@@ -29,7 +29,6 @@ from tests.proof.poison.corpus import CORPUS
 from tests.proof.poison.corpus import Payload as Odd
 from tests.proof.poison.secrecy import quoted, values_of
 from tests.proof.poison.test_everywhere import LAYER
-from tests.proof.progress import telling
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, person, token
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.rulings import rule
@@ -46,7 +45,6 @@ _RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202
 
 @pytest.fixture
 def everybody() -> list[Client]:
-    """One who may see payloads, one who may not."""
     return [person("ben", *LOOKS, "view_payload", "edit_parkedletter"), person("ann", *LOOKS)]
 
 
@@ -66,7 +64,7 @@ def test_every_payload_is_looked_at_on_every_screen(
     for lot in _lots(ledger):
         if not is_time():
             break
-        with telling(f"screens: {len(lot)} payloads after {done}"), caplog.at_level(logging.INFO):
+        with caplog.at_level(logging.INFO):
             caplog.clear()
             found = _screens(lot, everybody)
             for one in lot:
@@ -145,7 +143,6 @@ def _lists(bench: Workbench, client: Client, many: int) -> Iterator[str]:
 
 
 def _of_letter(letter: Letter, one: Odd, everybody: list[Client]) -> Iterator[str]:
-    """What is wrong with the pages of a letter, and with what a command says of it."""
     told = [_command("redrive_status", "--letter", letter.message_id, *more) for more in ((), ("--json",))]
     if words := quoted([told[0], *values_of(told[1])], one):
         yield f"redrive_status --letter quotes it: {words!r}"
@@ -183,7 +180,6 @@ def _edited(letter: Letter, client: Client) -> Iterator[str]:
 
 
 def _sent(client: Client, address: str, **values: str) -> HttpResponse:
-    """The answer to a form of a page."""
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")} | values
     answer = client.post(address, given)
     assert isinstance(answer, HttpResponse)

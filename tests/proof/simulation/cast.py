@@ -59,7 +59,6 @@ class Cast:
     _failures: Counter[str] = field(default_factory=Counter)
 
     def parts(self) -> Iterator[tuple[str, Callable[[], None], bool]]:
-        """Each actor's name, part, and whether faults strike it."""
         replayers, capturers = self.plot.workers
         for number in range(replayers):
             yield f"replayer-{number}", self._again(self.replay, 0.3, 4.0), True
@@ -160,7 +159,6 @@ class Cast:
         return self._failures[name] < often
 
     def bury(self) -> None:
-        """Letters die, each at its time."""
         for event in sorted(self.plot.events, key=lambda one: (one.at, one.n)):
             self.stage.sleep(max(0.0, BEGIN + event.at - self.stage.now))
             for copy in range(event.copies):
@@ -178,7 +176,6 @@ class Cast:
         self.buried += 1
 
     def meddle(self) -> None:
-        """A person, who in the end lets everything go on and decides what is left."""
         if self.healing:
             self._let_go()
         elif self.plot.meddles:
@@ -196,7 +193,6 @@ class Cast:
                 self._settle_held()
 
     def _settle_held(self) -> None:
-        """What stands before others is given up."""
         parked = Letter.objects.filter(dlq=self.dlq, state="parked").order_by("id")
         act_on_parked.discard(list(parked.values_list("id", flat=True)), by=SOMEBODY, reason="it is in the way")
 

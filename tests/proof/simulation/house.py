@@ -90,7 +90,6 @@ class Listening:
         self.has_run_dry = quiet >= EMPTY_POLLS
 
     def note_written(self) -> None:
-        """All that was handed over is written, and deleted where it is to be."""
         self._settled = self._arrived
 
 
@@ -106,18 +105,15 @@ def meanwhile(work: Callable[[], Any], renew: Callable[[], None], *, every: floa
 
 
 def one_by_one(act: Callable[[Any], Any], works: Sequence[Any], threads: int) -> list[Any]:
-    """In the place of requests side by side."""
     return [act(work) for work in works]
 
 
 def in_their_order(act: Callable[[Any], Any], works: Sequence[Any], threads: int, *, within: float) -> Iterator[Any]:
-    """In the place of requests side by side of which each is told at once."""
     return map(act, works)
 
 
 @contextmanager
 def set_up(stage: Stage, near: Near) -> Iterator[None]:
-    """The pipeline on the stage, until the end of the block."""
     clock = SimpleNamespace(
         monotonic=stage.monotonic, sleep=stage.sleep, clock_gettime=lambda _: stage.monotonic()
     )  # fmt: skip

@@ -51,7 +51,6 @@ class Near:
     _counted: dict[str, list[tuple[float, dict[str, str]]]] = field(default_factory=dict)
 
     def begin(self, seed: int, *, lag: float = 0.0) -> None:
-        """No queue, no call."""
         self.core, self.log, self.late = LocalSqs(Random(seed), region=REGION), [], set()
         self.lag, self._counted = lag, {}
 
@@ -94,7 +93,6 @@ class Near:
         return fault
 
     def _do(self, action: str, request: dict[str, Any], fault: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What SQS does, and the call as it stands in the log."""
         match fault:
             case "refused":
                 code, status = self.stage.dice.choice(_ERRORS)
@@ -139,7 +137,6 @@ class Near:
                 del told[0]
 
     def _lagging(self, request: Mapping[str, Any]) -> dict[str, str]:
-        """The counts that were asked for, each as it was at some moment of late."""
         if not self.lag:
             return {}
         told = self._counted[queue_name(str(request["QueueUrl"]))]
@@ -199,5 +196,4 @@ def _read(value: Any, name: str = "") -> Any:  # noqa: ANN401  as above
 
 
 def queue_name(url: str) -> str:
-    """The last part of a queue's URL or ARN."""
     return re.split(r"[:/]", url)[-1]

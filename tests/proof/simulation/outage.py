@@ -46,7 +46,6 @@ class Outage:
 
     @property
     def is_single(self) -> bool:
-        """Return whether the events of all keys fail in it, and it does not come again."""
         return self.keys is None and len(self.spans) == 1
 
 

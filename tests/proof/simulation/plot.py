@@ -129,7 +129,6 @@ def _window(receives: int) -> float:
 
 
 def _with_poison_heads(world: Plot) -> Plot:
-    """Return the world with the first event of every key failing for ever."""
     heads = {event.key: event.name for event in reversed(world.events)}
     events = (replace(event, temper="poison") if heads[event.key] == event.name else event for event in world.events)
     return replace(world, events=tuple(events))

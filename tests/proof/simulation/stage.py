@@ -29,8 +29,6 @@ class WorldIsStuck(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """How likely it is, at any one point, that a fault strikes there."""
-
     crash: float = 0.0
     freeze: float = 0.0
     cut: float = 0.0
@@ -39,7 +37,6 @@ class Odds:
 
 
 def _closed() -> threading.Lock:
-    """A gate that one thread opens for another, which closes it behind itself."""
     gate = threading.Lock()
     gate.acquire()
     return gate
@@ -67,7 +64,6 @@ class Actor:
         self._part, self.mortal = part, mortal
 
     def move(self) -> None:
-        """Until it yields. Called by the stage."""
         self.is_out = True
         self._go.release()
         self.stage.back.acquire()  # whatever is raised from here leaves it out, and the stage of no more use
@@ -89,7 +85,6 @@ class Actor:
         self._thread.join(_PATIENCE)
 
     def is_alive(self) -> bool:
-        """Whether its thread has not ended."""
         return self._thread.is_alive()
 
     def _live(self) -> None:
@@ -146,13 +141,11 @@ class Stage:
     interrupt: Interrupt = field(default_factory=Interrupt)
 
     def begin(self, seed: int, odds: Odds, now: float) -> None:
-        """A new world."""
         self.dice, self.odds, self.steps, self.trouble = Random(seed), odds, 0, None
         self.struck, self.tale = Counter(), []
         self.now = now
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Let actors move until this is true, which is asked whenever time goes on."""
         while not until():
             self._let_all_move_now()
             self.now = self._next()
@@ -223,7 +216,6 @@ class Stage:
             actor.wake += self.dice.uniform(0.5, self.longest_freeze)
 
     def note(self, fault: str, where: str) -> None:
-        """A fault fired."""
         self.struck[fault] += 1
         self.tale.append(f"{self.now:.3f} ** {fault} at {where}")
 
@@ -238,5 +230,4 @@ class Stage:
         actor.leave()
 
     def monotonic(self) -> float:
-        """In the place of time.monotonic."""
         return self.now

@@ -73,14 +73,12 @@ def _patient(kind: Kind, **changed: Any) -> Plot:  # noqa: ANN401  fields of a d
     return replace(world, dlq={**world.dlq, "give_up_after": MAX_SECONDS, **changed})
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["a second", "ten minutes", THREE_DAYS])
 def test_every_message_outlasts_an_outage_of_its_target(theatre: Theatre, kind: Kind) -> None:
     ending = theatre.play(_patient(kind))
     assert (ending.broken, [state.split()[1] for state in ending.states]) == ((), ["delivered"] * ending.letters)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("seed", [CALM, STRICKEN])
 @pytest.mark.parametrize("kind", ["flapping", "half of the keys"])
 def test_worlds_outlast_what_is_no_outage_of_all(theatre: Theatre, kind: Kind, seed: int) -> None:
@@ -88,7 +86,6 @@ def test_worlds_outlast_what_is_no_outage_of_all(theatre: Theatre, kind: Kind, s
     assert not ending.broken, last_words(ending)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", ["a second", "ten minutes", THREE_DAYS])
 def test_worlds_outlast_an_outage_with_faults_of_every_sort_beside_it(theatre: Theatre, kind: Kind) -> None:
     ending = theatre.play(plot(STRICKEN, kind=kind))
@@ -96,7 +93,6 @@ def test_worlds_outlast_an_outage_with_faults_of_every_sort_beside_it(theatre: T
     assert ending.struck
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("seed", [CALM, STRICKEN])
 def test_poison_at_the_head_of_every_lane_holds_up_no_other_message(theatre: Theatre, seed: int) -> None:
     world = plot(seed, poison_heads=True)
@@ -108,7 +104,6 @@ def test_poison_at_the_head_of_every_lane_holds_up_no_other_message(theatre: The
     }
 
 
-@pytest.mark.soak
 def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is spared: an outage counts as in a manual run."""
     monkeypatch.setattr(circuit_breakers, "spare_epochs", lambda _: 0)
@@ -118,7 +113,6 @@ def test_an_outage_that_uses_up_attempts_is_seen(theatre: Theatre, monkeypatch: 
     assert any(said.startswith("An outage used up ") for said in ending.broken)
 
 
-@pytest.mark.soak
 def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed wave stops it, as it stops a manual run."""
     judge = wave_progression.judge_wave

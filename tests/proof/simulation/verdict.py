@@ -122,7 +122,6 @@ def _was_unknown(one: Finding, call: int, cast: Cast, ask: Ask) -> bool:
 
 
 def _sent(event: str, cast: Cast, *, since: int = 0, until: int) -> Iterator[dict[str, Any]]:
-    """What was sent of an event in these calls."""
     for call in cast.near.log[since:until]:
         yield from (entry for entry in call["sent"] if entry["attributes"].get("event") == event)
 
@@ -137,12 +136,10 @@ def _too_many_unknown(cast: Cast, ask: Ask) -> Iterator[str]:
 
 
 def _lost(struck: Counter[str]) -> int:
-    """Processes that died or lost their way."""
     return struck["crash"] + struck["freeze"] + struck["connection cut"] + struck["commit unheard"]
 
 
 def _too_often(cast: Cast) -> Iterator[str]:
-    """Letters that were taken more often than their attempts allow."""
     taken: Counter[str] = Counter()
     for entry in (entry for call in cast.near.log for entry in call["sent"]):
         if (mark := entry["attributes"].get("RedriveId")) and entry["accepted"] and not entry["duplicate"]:
@@ -173,7 +170,6 @@ def _paused_too_soon(cast: Cast) -> Iterator[str]:
 
 
 def _patience(plot: Plot) -> timedelta:
-    """Return for how long a run tries a target in vain."""
     return timedelta(seconds=float(str(plot.dlq["give_up_after"])))
 
 

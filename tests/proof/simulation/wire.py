@@ -54,8 +54,6 @@ _THERE = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = %s)"
 
 
 class Wire:
-    """The database of the stage."""
-
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         settings = connection.settings_dict
@@ -72,7 +70,6 @@ class Wire:
 
     @contextmanager
     def strung(self) -> Iterator[None]:
-        """Every actor's statement goes by the stage, until the end of the block."""
         wire = self
 
         def wait(raw: psycopg.Connection[Any], gen: Any, *rest: Any, **options: Any) -> Any:  # noqa: ANN401  psycopg's

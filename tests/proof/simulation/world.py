@@ -61,8 +61,6 @@ class Ending:
 
 
 class Theatre:
-    """Plays one world after another with the same actors. One of it in a process."""
-
     def __init__(self) -> None:
         self.stage = Stage()
         self.near = Near(self.stage)
@@ -72,7 +70,6 @@ class Theatre:
 
     @contextmanager
     def opened(self) -> Iterator[Theatre]:
-        """Ready for worlds, until the end of the block."""
         self.stage.bury = self._wire.hang_up
         empty()
         with set_up(self.stage, self.near), self._wire.strung():
@@ -129,7 +126,6 @@ class Theatre:
                 actor.wake = min(actor.wake, self.stage.now + _UP_AGAIN)
 
     def seen(self) -> list[str]:
-        """What SQS saw of letters in the latest world, a line a call."""
         names = {one["message_id"]: _event(one) for call in self.near.log for one in call["sent"] if one["message_id"]}
         lines = []
         for call in self.near.log:
@@ -159,13 +155,7 @@ class Theatre:
         policy = f'{{"deadLetterTargetArn": "{self._arn(dlq_url)}", "maxReceiveCount": {plot.receives}}}'
         settings = {**made, "RedrivePolicy": policy, "VisibilityTimeout": str(VISIBILITY)}
         source_url = self.near.create_queue(QueueName=f"source{end}", Attributes=settings)["QueueUrl"]
-        dlq = DeadLetterQueue.objects.create(
-            name="dlq",
-            url=dlq_url,
-            arn=self._arn(dlq_url),
-            region=REGION,
-            **plot.dlq,
-        )
+        dlq = DeadLetterQueue.objects.create(name="dlq", url=dlq_url, arn=self._arn(dlq_url), region=REGION, **plot.dlq)
         proved = {"watched_by": dlq} if plot.target["proof"] == "absence" else {}
         target = Target.objects.create(
             arn=self._arn(source_url), url=source_url, region=REGION, **{**plot.target, **proved}
@@ -221,8 +211,6 @@ class Theatre:
 
 
 class _Looks:
-    """Asks now and then whether a world is over."""
-
     def __init__(self, theatre: Theatre, cast: Cast, until: float) -> None:
         self._theatre, self._cast, self._until, self._next = theatre, cast, until, 0.0
 
@@ -240,7 +228,6 @@ def _event(sent: Mapping[str, Any]) -> str:
 
 
 def _states() -> tuple[str, ...]:
-    """How each letter ended, by its event."""
     found = Letter.objects.order_by("id").values_list("payload__body", "state", "reason", "detail", "attempts")
     return tuple(
         f"{bytes(body).decode().split()[-1]}: {state} {reason} {detail} after {often}"
@@ -254,5 +241,4 @@ def last_words(ending: Ending) -> str:
 
 
 def again(seed: int) -> str:
-    """The line that plays a seed again."""
     return f".venv/bin/python -m tests.proof.simulation {seed}"

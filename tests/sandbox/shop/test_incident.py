@@ -30,7 +30,6 @@ LETTERS = 60
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
-    """A shop whose messages have all died, and whose consumer is mended."""
     name = f"shop-{uuid4()}"
     with Shop(tmp_path, environment=os.environ, letters=LETTERS, seed=4, name=name) as shop:
         shop.publish()
@@ -65,7 +64,6 @@ class Redrive:
         return sorted(letters.values(), key=lambda letter: int(value(letter, "sequence")))
 
     def send(self, *letters: MessageTypeDef) -> list[str]:
-        """The ids under which the shop's queue took the letters, all in one call."""
         entries = [entry(number, letter) for number, letter in enumerate(letters)]
         answer = self.client.send_message_batch(QueueUrl=self.shop.source_url, Entries=entries)
         return [sent["MessageId"] for sent in answer["Successful"]]

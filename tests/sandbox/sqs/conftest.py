@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sandbox.sqs.kept import OPEN
-from tests.sandbox.sqs.world import Client, Server, World, running
+from tests.sandbox.sqs.world import Client, Server, World, running, url_of
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,6 @@ def one_server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(one_server: Server) -> Iterator[Server]:
-    """A running server with nothing in it."""
     with one_server.connect() as client:
         client.control("POST", "reset")
     yield one_server
@@ -40,3 +39,16 @@ def server(one_server: Server) -> Iterator[Server]:
 def client(server: Server) -> Iterator[Client]:
     with server.connect() as connected:
         yield connected
+
+
+@pytest.fixture
+def url(client: Client) -> str:
+    """A standard queue on the server."""
+    client.call("CreateQueue", QueueName="q")
+    return url_of("q")
+
+
+@pytest.fixture
+def fifo_url(client: Client) -> str:
+    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
+    return url_of("q.fifo")

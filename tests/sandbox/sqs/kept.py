@@ -16,8 +16,6 @@ OPEN: list[Journal] = []  # closed after each test
 
 
 class KeptWorld(World):
-    """A world whose changes are kept the way the server keeps them."""
-
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.journal = Journal(folder)

@@ -24,8 +24,6 @@ RETENTION = 600
 
 @dataclass
 class Letter:
-    """What the model knows of one message."""
-
     message_id: str
     group: str
     sent_at: float
@@ -57,7 +55,6 @@ class Lives(RuleBasedStateMachine):
         self._journal.start_over(self.world.sqs)
 
     def teardown(self) -> None:
-        """The journal, done again, must tell the same story to its end."""
         self._journal.close()
         again = World()
         journal = Journal(Path(self._folder.name))
@@ -80,7 +77,6 @@ class Lives(RuleBasedStateMachine):
     # -- the model
 
     def living(self) -> list[Letter]:
-        """Who is in the source queue, oldest first."""
         now = self.world.now
         for letter in [letter for letter in self.letters if not letter.dead and letter.sent_at + RETENTION <= now]:
             self.letters.remove(letter)
@@ -88,7 +84,6 @@ class Lives(RuleBasedStateMachine):
         return [letter for letter in self.letters if not letter.dead]
 
     def offered(self) -> list[list[Letter]]:
-        """Lists of letters that may be handed out, each in its order."""
         return [[letter] for letter in self.living() if letter.visible(self.world.now)]
 
     def find(self, message_id: str) -> Letter:
@@ -208,7 +203,6 @@ class OrderedLives(Lives):
     suffix = ".fifo"
 
     def offered(self) -> list[list[Letter]]:
-        """The visible beginning of every group."""
         groups: dict[str, list[Letter]] = {}
         closed = set()
         for letter in self.living():

@@ -10,25 +10,23 @@ from tests.conditions import eventually
 from tests.sandbox.sqs.world import Client, Server, arn, running, url_of
 
 
-def test_calls_tell_which_messages_they_were_about(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
+def test_calls_tell_which_messages_they_were_about(client: Client, fifo_url: str) -> None:
     attributes = {
         "s": {"DataType": "String", "StringValue": "text"},
         "n": {"DataType": "Number", "StringValue": "1.50"},
         "b": {"DataType": "Binary", "BinaryValue": "eA=="},
     }
-    url = url_of("q.fifo")
     sent = client.call(
         "SendMessage",
-        QueueUrl=url,
+        QueueUrl=fifo_url,
         MessageBody="x",
         MessageGroupId="g",
         MessageDeduplicationId="d",
         MessageAttributes=attributes,
     )
-    (received,) = client.call("ReceiveMessage", QueueUrl=url)["Messages"]
-    client.call("DeleteMessage", QueueUrl=url, ReceiptHandle=received["ReceiptHandle"])
-    client.call("DeleteMessage", QueueUrl=url, ReceiptHandle="garbage")
+    (received,) = client.call("ReceiveMessage", QueueUrl=fifo_url)["Messages"]
+    client.call("DeleteMessage", QueueUrl=fifo_url, ReceiptHandle=received["ReceiptHandle"])
+    client.call("DeleteMessage", QueueUrl=fifo_url, ReceiptHandle="garbage")
     log = client.control("GET", "calls")
     create, send, receive, delete, garbage = log["calls"]
     assert (create["action"], create["queue"], create["status"]) == ("CreateQueue", "q.fifo", 200)
@@ -82,21 +80,19 @@ def grouped(name: str, body: str = "x") -> dict[str, object]:
     return {"Id": name, "MessageBody": body, "MessageGroupId": "g", "MessageDeduplicationId": name}
 
 
-def test_a_fifo_duplicate_is_told_from_the_first(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
+def test_a_fifo_duplicate_is_told_from_the_first(client: Client, fifo_url: str) -> None:
     for body in ("first", "second"):
-        client.call("SendMessageBatch", QueueUrl=url_of("q.fifo"), Entries=[grouped("a", body)])
+        client.call("SendMessageBatch", QueueUrl=fifo_url, Entries=[grouped("a", body)])
     first, second = (call["sent"][0] for call in client.control("GET", "calls?action=SendMessageBatch")["calls"])
     assert (first["accepted"], first["duplicate"]) == (True, False)
     assert second == {**first, "duplicate": True, "md5": "a9f0e61a137d86aa9db53465e0801612"}
 
 
-def test_every_entry_of_a_batch_is_told_with_its_fate(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
+def test_every_entry_of_a_batch_is_told_with_its_fate(client: Client, fifo_url: str) -> None:
     client.control("PUT", "faults", [{"kind": "partial", "positions": [1]}])
     attributes = {"n": {"DataType": "Number", "StringValue": "1"}, "b": {"DataType": "Binary", "BinaryValue": "eA=="}}
     entries = [grouped("a"), {**grouped("b"), "MessageAttributes": attributes}, grouped("c", "\x01")]
-    client.call("SendMessageBatch", QueueUrl=url_of("q.fifo"), Entries=entries)
+    client.call("SendMessageBatch", QueueUrl=fifo_url, Entries=entries)
     assert sent_by(client) == [
         (True, False, None, "a"),
         (False, False, "InternalError", "b"),
@@ -117,11 +113,12 @@ def test_every_entry_of_a_batch_is_told_with_its_fate(client: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", ["drop", "hang"])
-def test_a_send_that_was_never_done_is_told_as_not_accepted(server: Server, client: Client, kind: str) -> None:
-    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
+def test_a_send_that_was_never_done_is_told_as_not_accepted(
+    server: Server, client: Client, kind: str, fifo_url: str
+) -> None:
     client.control("PUT", "faults", [{"kind": kind, "times": 1}])
     with server.connect() as victim:
-        victim.post("SendMessageBatch", QueueUrl=url_of("q.fifo"), Entries=[grouped("a"), grouped("b")])
+        victim.post("SendMessageBatch", QueueUrl=fifo_url, Entries=[grouped("a"), grouped("b")])
         lost = eventually(lambda: client.control("GET", "calls?action=SendMessageBatch")["calls"], within=10)
     assert [call["answered"] for call in lost] == [False]
     assert sent_by(client) == [(False, False, None, "a"), (False, False, None, "b")]
@@ -130,10 +127,11 @@ def test_a_send_that_was_never_done_is_told_as_not_accepted(server: Server, clie
 @pytest.mark.parametrize(
     "entries", [None, {}, "x", [1], [{}], [{"Id": "a", "MessageBody": 1, "MessageAttributes": {"\ud800": "\ud800"}}]]
 )
-def test_entries_that_make_no_sense_are_told_as_far_as_they_can_be_read(client: Client, entries: object) -> None:
-    client.call("CreateQueue", QueueName="q")
+def test_entries_that_make_no_sense_are_told_as_far_as_they_can_be_read(
+    client: Client, entries: object, url: str
+) -> None:
     client.control("PUT", "faults", [{"kind": "error", "status": 503, "code": "ServiceUnavailable"}])
-    client.call("SendMessageBatch", QueueUrl=url_of("q"), Entries=entries)
+    client.call("SendMessageBatch", QueueUrl=url, Entries=entries)
     told = [(False, False, "ServiceUnavailable", None)] if isinstance(entries, list) and entries != [1] else []
     assert sent_by(client) == told
 
@@ -143,9 +141,7 @@ def deleted_by(client: Client, action: str) -> list[dict[str, Any]]:
     return deleted
 
 
-def test_a_delete_without_effect_names_its_message(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q")
-    url = url_of("q")
+def test_a_delete_without_effect_names_its_message(client: Client, url: str) -> None:
     name = client.call("SendMessage", QueueUrl=url, MessageBody="x")["MessageId"]
     (old,) = client.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=0)["Messages"]
     (new,) = client.call("ReceiveMessage", QueueUrl=url)["Messages"]
@@ -154,17 +150,15 @@ def test_a_delete_without_effect_names_its_message(client: Client) -> None:
         assert deleted_by(client, "DeleteMessage") == [{"message_id": name, "took_effect": effect}]
 
 
-def test_a_refused_delete_names_its_message(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
-    url = url_of("q.fifo")
-    client.call("SendMessageBatch", QueueUrl=url, Entries=[grouped("a")])
-    (held,) = client.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=0)["Messages"]
+def test_a_refused_delete_names_its_message(client: Client, fifo_url: str) -> None:
+    client.call("SendMessageBatch", QueueUrl=fifo_url, Entries=[grouped("a")])
+    (held,) = client.call("ReceiveMessage", QueueUrl=fifo_url, VisibilityTimeout=0)["Messages"]
     told = {"message_id": held["MessageId"], "took_effect": False}
     entries = [{"Id": "1", "ReceiptHandle": held["ReceiptHandle"]}, {"Id": "2", "ReceiptHandle": "garbage"}]
-    client.call("DeleteMessageBatch", QueueUrl=url, Entries=entries)
+    client.call("DeleteMessageBatch", QueueUrl=fifo_url, Entries=entries)
     assert deleted_by(client, "DeleteMessageBatch") == [told, {"message_id": None, "took_effect": False}]
     client.control("PUT", "faults", [{"kind": "error"}])
-    client.call("DeleteMessage", QueueUrl=url, ReceiptHandle=held["ReceiptHandle"])
+    client.call("DeleteMessage", QueueUrl=fifo_url, ReceiptHandle=held["ReceiptHandle"])
     assert deleted_by(client, "DeleteMessage") == [told]
 
 
@@ -190,9 +184,7 @@ def test_dead_lettering_is_told_by_the_receive_that_did_it(client: Client, wait:
 
 
 @pytest.mark.parametrize("fault", [{"kind": "duplicate"}, {"kind": "early_expiry", "seconds": 5}])
-def test_what_a_fault_alone_delivered_again_is_told(client: Client, fault: dict[str, object]) -> None:
-    client.call("CreateQueue", QueueName="q")
-    url = url_of("q")
+def test_what_a_fault_alone_delivered_again_is_told(client: Client, fault: dict[str, object], url: str) -> None:
     client.call("SendMessage", QueueUrl=url, MessageBody="x")
     client.control("PUT", "faults", [{**fault, "times": 1}])
     for later in (0, 5, 30):
@@ -203,9 +195,7 @@ def test_what_a_fault_alone_delivered_again_is_told(client: Client, fault: dict[
     assert told == [(fault["kind"], 1, False), (None, 2, True), (None, 3, False)]
 
 
-def test_a_consumer_that_gave_a_message_back_made_the_next_delivery_itself(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q")
-    url = url_of("q")
+def test_a_consumer_that_gave_a_message_back_made_the_next_delivery_itself(client: Client, url: str) -> None:
     client.call("SendMessage", QueueUrl=url, MessageBody="x")
     client.control("PUT", "faults", [{"kind": "early_expiry", "seconds": 5, "times": 1}])
     (held,) = client.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=30)["Messages"]
@@ -213,19 +203,6 @@ def test_a_consumer_that_gave_a_message_back_made_the_next_delivery_itself(clien
     client.call("ReceiveMessage", QueueUrl=url)
     calls = client.control("GET", "calls?action=ReceiveMessage")["calls"]
     assert [call["received"][0]["extra"] for call in calls] == [False, False]
-
-
-def test_a_file_gets_every_call(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    with running("--call-log", str(path)) as server, server.connect() as client:
-        client.call("CreateQueue", QueueName="q")
-        client.call("SendMessage", QueueUrl=url_of("q"), MessageBody="x")
-        client.control("DELETE", "calls")
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert [(line["n"], line["action"], len(line["sent"])) for line in lines] == [
-            (0, "CreateQueue", 0),
-            (1, "SendMessage", 1),
-        ]
 
 
 def test_a_file_is_written_on_behind_what_it_holds_and_read_from_there(tmp_path: Path) -> None:

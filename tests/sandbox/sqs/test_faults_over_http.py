@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from tests.sandbox.sqs.world import Client, Server, url_of
+from tests.sandbox.sqs.world import Client, Server
 
 
 def plan(client: Client, **fault: object) -> None:
@@ -14,12 +12,6 @@ def plan(client: Client, **fault: object) -> None:
 def calls(client: Client) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = client.control("GET", "calls?queue=q")["calls"]
     return found[1:]  # without CreateQueue
-
-
-@pytest.fixture
-def url(client: Client) -> str:
-    client.call("CreateQueue", QueueName="q")
-    return url_of("q")
 
 
 def test_an_error_is_answered_as_told_and_nothing_is_done(client: Client, url: str) -> None:
@@ -160,15 +152,6 @@ def test_a_partial_failure_may_strike_every_entry(client: Client, url: str) -> N
     assert [entry["Code"] for entry in answer["Failed"]] == ["KMS.ThrottlingException"]
     assert "Successful" not in answer
     assert client.call("ReceiveMessage", QueueUrl=url) == {}
-
-
-def test_twelve_in_a_row_fail_and_the_thirteenth_works(client: Client, url: str) -> None:
-    plan(client, kind="error", status=503, code="ServiceUnavailable", times=12)
-    statuses = []
-    for _ in range(13):
-        client.post("SendMessage", QueueUrl=url, MessageBody="x")
-        statuses.append(client.read()[0])
-    assert statuses == [503] * 12 + [200]
 
 
 def test_an_unusable_plan_is_a_400_with_the_cure(client: Client) -> None:

@@ -86,16 +86,6 @@ def test_an_attempt_cannot_be_repeated_after_a_change(world: World, change: str)
     assert len(handles) == (2 if change == "visible again" else 0)
 
 
-def test_a_queue_delay_also_counts_for_messages_already_there(world: World) -> None:
-    url = world.queue("q.fifo")
-    world.send_group(url, "a", "a1", "a2")
-    world.set(url, DelaySeconds="60")
-    assert world.counts(url) == (0, 0, 2)
-    world.set(url, DelaySeconds="10")
-    world.later(10)
-    assert world.bodies(url) == ["a1", "a2"]
-
-
 def test_a_message_has_no_delay_of_its_own(world: World) -> None:
     url = world.queue("q.fifo", DelaySeconds="5")
     sent = {"QueueUrl": url, "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}

@@ -15,8 +15,6 @@ LAST = b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
 
 
 class Wire(asyncio.Transport):
-    """A transport that keeps what was done with it."""
-
     def __init__(self) -> None:
         super().__init__()
         self.written = b""

@@ -62,14 +62,13 @@ def test_what_is_not_a_call_is_refused_and_the_connection_goes_on(
     assert client.read() == (200, {"status": "ok"})
 
 
-def test_what_no_answer_can_hold_is_replaced_in_the_error(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q")
+def test_what_no_answer_can_hold_is_replaced_in_the_error(client: Client, url: str) -> None:
     entries = [{"Id": "1", "ReceiptHandle": "\ud800"}]
-    (failed,) = client.call("DeleteMessageBatch", QueueUrl=url_of("q"), Entries=entries)["Failed"]
+    (failed,) = client.call("DeleteMessageBatch", QueueUrl=url, Entries=entries)["Failed"]
     assert failed["Message"] == 'The input receipt handle "?" is not a valid receipt handle.'
     client.control("PUT", "faults", [{"kind": "partial", "positions": [0]}])
     entries = [{"Id": "\ud800", "ReceiptHandle": "x"}]
-    client.post("DeleteMessageBatch", QueueUrl=url_of("q"), Entries=entries)
+    client.post("DeleteMessageBatch", QueueUrl=url, Entries=entries)
     assert client.read()[0] == 400
 
 
@@ -137,13 +136,12 @@ def test_a_request_that_is_too_large_is_refused_and_the_connection_goes_on(clien
     assert client.read() == (200, {"status": "ok"})
 
 
-def test_the_largest_batch_fits_however_it_is_escaped(client: Client) -> None:
-    client.call("CreateQueue", QueueName="q")
+def test_the_largest_batch_fits_however_it_is_escaped(client: Client, url: str) -> None:
     body = "é" * 52_428
     entries = [{"Id": str(n), "MessageBody": body} for n in range(10)]
-    answer = client.call("SendMessageBatch", QueueUrl=url_of("q"), Entries=entries)
+    answer = client.call("SendMessageBatch", QueueUrl=url, Entries=entries)
     assert len(answer["Successful"]) == 10
-    received = client.call("ReceiveMessage", QueueUrl=url_of("q"), MaxNumberOfMessages=10)
+    received = client.call("ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10)
     assert [message["Body"] for message in received["Messages"]] == [body] * 10
 
 

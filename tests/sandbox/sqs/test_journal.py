@@ -25,7 +25,6 @@ def view(world: World) -> list[object]:
 
 
 def live(world: World) -> None:
-    """A bit of everything."""
     url, dlq = world.dead_letter_pair("q", "dlq", VisibilityTimeout="5")
     fifo = world.queue("q.fifo", VisibilityTimeout="60")
     world.call("TagQueue", QueueUrl=dlq, Tags={"a": "b"})

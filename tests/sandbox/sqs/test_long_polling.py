@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 import signal
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from random import Random
 
 import pytest
@@ -17,10 +18,13 @@ from redrive_service.sandbox.sqs.server.waiting_receives import WaitingReceives
 from tests.sandbox.sqs.world import Client, Server, arn, url_of
 
 
-@pytest.fixture
-def url(client: Client) -> str:
-    client.call("CreateQueue", QueueName="q")
-    return url_of("q")
+@contextmanager
+def waiting(server: Server, url: str) -> Iterator[Client]:
+    """A client that waits for a message."""
+    with server.connect() as client:
+        client.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+        assert client.is_silent(0.1)
+        yield client
 
 
 def body_of(answer: tuple[int, dict[str, list[dict[str, str]]]]) -> list[str]:
@@ -39,9 +43,8 @@ def test_a_send_wakes_the_first_who_waits_and_only_that_one(server: Server, clie
 
 
 def test_a_client_that_went_away_takes_no_message(server: Server, client: Client, url: str) -> None:
-    with server.connect() as leaver:
-        leaver.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert leaver.is_silent(0.1)
+    with waiting(server, url):
+        pass
     client.call("SendMessage", QueueUrl=url, MessageBody="x")
     (message,) = client.call("ReceiveMessage", QueueUrl=url, AttributeNames=["All"])["Messages"]
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
@@ -62,9 +65,7 @@ def test_a_client_that_leaves_in_the_same_instant_takes_no_message(server: Serve
 
 
 def test_a_wait_that_is_over_answers_nothing(server: Server, client: Client, url: str) -> None:
-    with server.connect() as waiter:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert waiter.is_silent(0.1)
+    with waiting(server, url) as waiter:
         client.control("POST", "clock", {"advance": 20})
         assert waiter.read() == (200, {})
 
@@ -95,9 +96,7 @@ def test_what_becomes_visible_wakes_a_receive(server: Server, client: Client, ur
         client.call("SendMessage", QueueUrl=url, MessageBody="x")
     hidden = 1 if cause == "real expiry" else 10
     received = client.call("ReceiveMessage", QueueUrl=url, VisibilityTimeout=hidden).get("Messages", [])
-    with server.connect() as waiter:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert waiter.is_silent(0.1)
+    with waiting(server, url) as waiter:
         if cause == "visibility":
             handle = received[0]["ReceiptHandle"]
             client.call("ChangeMessageVisibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
@@ -106,16 +105,12 @@ def test_what_becomes_visible_wakes_a_receive(server: Server, client: Client, ur
         assert body_of(waiter.read()) == ["x"]
 
 
-def test_a_freed_group_wakes_a_receive(server: Server, client: Client) -> None:
-    client.call("CreateQueue", QueueName="q.fifo", Attributes={"FifoQueue": "true"})
-    url = url_of("q.fifo")
+def test_a_freed_group_wakes_a_receive(server: Server, client: Client, fifo_url: str) -> None:
     for body in ("1", "2"):
-        client.call("SendMessage", QueueUrl=url, MessageBody=body, MessageGroupId="g", MessageDeduplicationId=body)
-    (first,) = client.call("ReceiveMessage", QueueUrl=url)["Messages"]
-    with server.connect() as waiter:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert waiter.is_silent(0.1)
-        client.call("DeleteMessage", QueueUrl=url, ReceiptHandle=first["ReceiptHandle"])
+        client.call("SendMessage", QueueUrl=fifo_url, MessageBody=body, MessageGroupId="g", MessageDeduplicationId=body)
+    (first,) = client.call("ReceiveMessage", QueueUrl=fifo_url)["Messages"]
+    with waiting(server, fifo_url) as waiter:
+        client.call("DeleteMessage", QueueUrl=fifo_url, ReceiptHandle=first["ReceiptHandle"])
         assert body_of(waiter.read()) == ["2"]
 
 
@@ -124,9 +119,7 @@ def test_a_dead_letter_wakes_a_receive_of_its_dead_letter_queue(server: Server, 
     client.call("CreateQueue", QueueName="source", Attributes={"RedrivePolicy": policy, "VisibilityTimeout": "0"})
     client.call("SendMessage", QueueUrl=url_of("source"), MessageBody="x")
     client.call("ReceiveMessage", QueueUrl=url_of("source"))
-    with server.connect() as waiter:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert waiter.is_silent(0.1)
+    with waiting(server, url) as waiter:
         assert client.call("ReceiveMessage", QueueUrl=url_of("source")) == {}
         assert body_of(waiter.read()) == ["x"]
 
@@ -136,18 +129,14 @@ def test_a_moved_message_wakes_a_receive(server: Server, client: Client, url: st
     client.call("CreateQueue", QueueName="dlq")
     client.call("SetQueueAttributes", QueueUrl=url, Attributes={"RedrivePolicy": policy})
     client.call("SendMessage", QueueUrl=url_of("dlq"), MessageBody="x")
-    with server.connect() as waiter:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert waiter.is_silent(0.1)
+    with waiting(server, url) as waiter:
         client.call("StartMessageMoveTask", SourceArn=arn("dlq"), DestinationArn=arn("q"))
         assert body_of(waiter.read()) == ["x"]
 
 
 @pytest.mark.parametrize("end", ["delete", "reset"])
 def test_a_queue_that_goes_away_ends_the_wait(server: Server, client: Client, url: str, end: str) -> None:
-    with server.connect() as waiter:
-        waiter.post("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-        assert waiter.is_silent(0.1)
+    with waiting(server, url) as waiter:
         if end == "delete":
             client.call("DeleteQueue", QueueUrl=url)
         else:

@@ -8,7 +8,6 @@ from tests.sandbox.sqs.world import World, arn
 
 
 def bury(world: World, url: str, *bodies: str) -> None:
-    """Sends letters and lets them die."""
     for body in bodies:
         world.send(url, body)
     world.receive(url)
@@ -114,10 +113,7 @@ def test_a_message_nobody_lost_fails_the_default_move(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "code"),
-    [
-        ({"SourceArn": arn("dlq"), "DestinationArn": arn("dlq")}, "InvalidParameterValue"),
-        ({}, "MissingParameter"),
-    ],
+    [({"SourceArn": arn("dlq"), "DestinationArn": arn("dlq")}, "InvalidParameterValue"), ({}, "MissingParameter")],
 )
 def test_a_move_that_cannot_work_is_refused(world: World, parameters: dict[str, object], code: str) -> None:
     world.dead_letter_pair("q", "dlq")

@@ -13,7 +13,6 @@ from tests.sandbox.sqs.kept import OPEN, KeptWorld
 
 
 def snapshot(content: bytes) -> bytes:
-    """A file with this content that is whole as far as its checksum knows."""
     return HEADLINE + b"%08x\n" % zlib.crc32(content) + content
 
 
@@ -36,8 +35,6 @@ def test_a_snapshot_of_somebody_else_is_refused(tmp_path: Path, content: bytes) 
 
 
 class Intruder:
-    """Something that acts when it is unpickled."""
-
     def __init__(self, trace: Path) -> None:
         self.trace = trace
 

@@ -22,8 +22,6 @@ START = 1_800_000_000.0
 
 
 class World:
-    """One LocalSqs and the time it is."""
-
     def __init__(self, seed: int = 1, in_flight_limit: int = 120_000) -> None:
         self.sqs = LocalSqs(Random(seed), in_flight_limit=in_flight_limit)
         self.now = START
@@ -112,8 +110,6 @@ def arn(name: str) -> str:
 
 
 class Server:
-    """A local SQS in a process of its own, on a free port."""
-
     def __init__(self, *options: str) -> None:
         command = [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -146,8 +142,6 @@ def running(*options: str) -> Iterator[Server]:
 
 
 class Client:
-    """One raw HTTP connection."""
-
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
         assert address.hostname is not None
@@ -165,7 +159,6 @@ class Client:
         self.socket.sendall(data)
 
     def post(self, action: str, **parameters: object) -> None:
-        """Sends a call and does not wait for its answer."""
         self.write(call_bytes(action, parameters))
 
     def call(self, action: str, **parameters: object) -> dict[str, Any]:
@@ -198,11 +191,9 @@ class Client:
         return int(lines[0].split()[1]), json.loads(body) if body else None
 
     def is_silent(self, seconds: float) -> bool:
-        """Whether nothing arrives for that long."""
         return not self._buffer and not select.select([self.socket], [], [], seconds)[0]
 
     def is_closed(self) -> bool:
-        """Whether the server closes the connection without another byte."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:

@@ -1,52 +1,12 @@
-"""The bugs, by what they break: order, custody, returns, sending, outcomes, brakes, fault, doors, edits, costs."""
+"""The planted bugs, by the part of the product that they break."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
 from tests.proof.planted.bug import Bug
-from tests.proof.planted.bugs import (
-    brakes,
-    costs,
-    custody,
-    doors,
-    edits,
-    emptiness,
-    fault,
-    healing,
-    incidents,
-    moves_by_aws,
-    notifications,
-    order,
-    outcomes,
-    ownership,
-    restores,
-    returns,
-    sayings,
-    schema,
-    sending,
-    unknown_copies,
-)
 
-BUGS: Final[tuple[Bug, ...]] = (
-    *ownership.BUGS,
-    *order.BUGS,
-    *custody.BUGS,
-    *returns.BUGS,
-    *restores.BUGS,
-    *sending.BUGS,
-    *outcomes.BUGS,
-    *emptiness.BUGS,
-    *unknown_copies.BUGS,
-    *moves_by_aws.BUGS,
-    *brakes.BUGS,
-    *healing.BUGS,
-    *fault.BUGS,
-    *notifications.BUGS,
-    *incidents.BUGS,
-    *doors.BUGS,
-    *sayings.BUGS,
-    *edits.BUGS,
-    *costs.BUGS,
-    *schema.BUGS,
-)
+_MODULES: Final = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+BUGS: Final[tuple[Bug, ...]] = tuple(bug for module in _MODULES for bug in module.BUGS)

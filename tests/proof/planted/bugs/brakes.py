@@ -1,374 +1,294 @@
-"""What holds letters back: rates, breakers, waves, health, stops."""
+"""Rates, waves, health checks, stops, targets that fail."""
 
 from __future__ import annotations
 
-from typing import Final
+from tests.proof.planted.bug import quoted
 
-from tests.proof.planted.bug import Bug
+BUGS = quoted("""
+@reprocessing/domain/safety/token_bucket.py
+@tests/reprocessing/domain/safety/test_token_bucket.py
+a-cold-bucket-is-full-in-the-domain: test_a_cold_bucket_is_empty_and_fills
+-        return cls(0.0, now, rate, capacity)
++        return cls(capacity, now, rate, capacity)
+the-burst-is-not-cut-by-the-life-of-tokens: test_the_life_of_tokens_is_taken_off_the_burst
+-    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)
++    return max(1.0, rate if burst is None else burst)
 
-_RATE: Final = "reprocessing/gateways/redis/send_rate.py"
-_INTENT: Final = "reprocessing/store/replay/intent.py"
-_BREAKERS: Final = "reprocessing/store/safety/circuit_breakers.py"
-_BRAKES: Final = "reprocessing/store/safety/send_limits.py"
-_WAVES: Final = "reprocessing/store/safety/waves.py"
-_OF_RATE: Final = "tests/reprocessing/gateways/redis/test_send_rate.py"
-_OF_BRAKES: Final = "tests/race/test_brakes.py"
-_OF_BREAKERS: Final = "tests/reprocessing/store/safety/test_circuit_breakers.py"
-_OF_WAVES: Final = "tests/reprocessing/store/safety/test_waves.py"
-_OF_A_RUN_S_WAVES: Final = "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py"
-_OF_A_TURN: Final = "tests/reprocessing/pipeline/replay/test_replay_slice.py"
-_OF_DOMAIN: Final = "tests/reprocessing/domain/safety/test_circuit_breaker.py"
+@reprocessing/domain/safety/wave_progression.py
+@tests/reprocessing/domain/safety/test_wave_progression.py
+poison-makes-a-target-rest: test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison
+-    if isinstance(verdict, PauseRun | RepeatWave) and count.poison and
++    if False and
+a-target-that-refuses-everything-is-fed: test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison
+-return OpenBreakers(verdict.why) if count.size == 1 and isinstance(verdict, PauseRun) else RestartWaves()
++return RestartWaves()
+@tests/reprocessing/store/safety/test_waves.py
+the-next-wave-waits-for-nobody: test_a_wave_waits_until_the_last_of_its_letters_is_settled
+-    if count.touched < count.size or count.open:
++    if count.touched < count.size:
+poison-tips-a-wave: test_poison_letters_of_a_standing_run_open_no_breaker_unless_too_many_others_failed
+-    return rest.failed > 0 and isinstance(
++    return rest.failed > 0 or isinstance(
 
-BUGS: Final = (
-    Bug(
-        name="a-cold-bucket-is-full",
-        breaks="Rate is never exceeded, also after Redis lost everything: what is not known counts as a full bucket.",
-        file=_RATE,
-        old="local tokens = 0\n",
-        new="local tokens = capacity\n",
-        caught_by=f"{_OF_RATE}::test_a_bucket_of_which_nothing_is_known_is_empty",
-    ),
-    Bug(
-        name="a-cold-bucket-is-full-in-the-domain",
-        breaks="Rate is never exceeded: the sums that the server's are checked against begin with a full bucket.",
-        file="reprocessing/domain/safety/token_bucket.py",
-        old="        return cls(0.0, now, rate, capacity)\n",
-        new="        return cls(capacity, now, rate, capacity)\n",
-        caught_by="tests/reprocessing/domain/safety/test_token_bucket.py::test_a_cold_bucket_is_empty_and_fills",
-    ),
-    Bug(
-        name="tokens-outlive-their-server",
-        breaks="Rate is never exceeded: a Redis that failed over grants anew what was granted before.",
-        file=_RATE,
-        old="if was[1] == run then\n",
-        new="if was[1] then\n",
-        caught_by=f"{_OF_RATE}::test_what_an_earlier_life_of_the_server_left_behind_counts_for_nothing",
-    ),
-    Bug(
-        name="a-new-rate-counts-backwards",
-        breaks="Rate is never exceeded: a higher rate fills the bucket for the time before it was set.",
-        file=_RATE,
-        old="    local refill = math.max(0, now - was[3]) * math.min(was[4], rate) / 1000000\n",
-        new="    local refill = math.max(0, now - was[3]) * rate / 1000000\n",
-        caught_by=f"{_OF_RATE}::test_a_new_rate_brings_no_tokens",
-    ),
-    Bug(
-        name="tokens-live-for-ever",
-        breaks="Rate is never exceeded: a grant is spent together with those of the second after it.",
-        file=_RATE,
-        old="        return self.granted_at + TOKEN_LIFE\n",
-        new="        return self.granted_at + 3600 * TOKEN_LIFE\n",
-        caught_by=f"{_OF_RATE}::test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for",
-    ),
-    Bug(
-        name="the-burst-is-not-cut-by-the-life-of-tokens",
-        breaks="Rate is never exceeded: tokens that are spent late make a second of more than rate and burst.",
-        file="reprocessing/domain/safety/token_bucket.py",
-        old="    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)\n",
-        new="    return max(1.0, rate if burst is None else burst)\n",
-        caught_by=(
-            "tests/reprocessing/domain/safety/test_token_bucket.py::test_the_life_of_tokens_is_taken_off_the_burst"
-        ),
-    ),
-    Bug(
-        name="an-unknown-rate-is-none",
-        breaks="Redis gone: replay waits. Here it goes on without a limit.",
-        file="reprocessing/pipeline/replay/take_tokens.py",
-        old="            return [], until\n        if not token.count:\n",
-        new="            return some, until\n        if not token.count:\n",
-        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_nothing_is_sent_while_redis_does_not_answer",
-    ),
-    Bug(
-        name="more-letters-than-tokens",
-        breaks="Rate is never exceeded: all heads go as soon as there is one token.",
-        file="reprocessing/pipeline/replay/take_tokens.py",
-        old="        return some[: token.count], token.until if",
-        new="        return some, token.until if",
-        caught_by="tests/reprocessing/pipeline/replay/test_replay_slice.py::test_no_more_letters_are_sent_than_tokens_were_granted",
-    ),
-    Bug(
-        name="two-canaries",
-        breaks="The breaker half-opens with exactly one canary: whatever waits for it goes along.",
-        file=_INTENT,
-        old=" AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)\n",
-        new="\n",
-        also=((" AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a\n", ") a\n"),),
-        caught_by=f"{_OF_BRAKES}::test_one_canary_is_sent_however_many_workers_try",
-    ),
-    Bug(
-        name="a-canary-takes-others-keys",
-        breaks="Claims are taken by what is sent: letters that do not go as the canary hold their keys.",
-        file=_INTENT,
-        old=" AND (a.breaker_state = 'closed' OR a.of_breaker = 1)) a\n",
-        new=") a\n",
-        caught_by=f"{_OF_BRAKES}::test_a_canary_takes_no_key_but_its_own",
-    ),
-    Bug(
-        name="a-canary-in-the-old-epoch",
-        breaks="Exactly one canary decides: outcomes of before the rest are taken for the canary's.",
-        file=_INTENT,
-        old="       SET state = 'half_open', epoch = b.epoch + 1, retry_at = NULL,\n",
-        new="       SET state = 'half_open', epoch = b.epoch, retry_at = NULL,\n",
-        caught_by=f"{_OF_BRAKES}::test_one_canary_is_sent_however_many_workers_try",
-    ),
-    Bug(
-        name="an-open-breaker-lets-go",
-        breaks="While the breaker rests nothing goes.",
-        file=_INTENT,
-        old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
-        new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
-        also=(("       AND (b.retry_at <= redrive_now()\n", "       AND (b.retry_at IS NOT NULL\n"),),
-        caught_by=f"{_OF_BRAKES}::test_while_the_breaker_rests_nothing_is_sent_and_no_attempt_is_counted",
-    ),
-    Bug(
-        name="what-an-open-breaker-holds-back-takes-its-key",
-        breaks="Claims are taken by what is sent: letters that an open breaker holds back make their twins wait.",
-        file=_INTENT,
-        old="     WHERE b.state = 'closed' OR b.retry_at <= redrive_now()\n",
-        new="     WHERE b.state = 'closed' OR b.retry_at IS NOT NULL\n",
-        caught_by=f"{_OF_BRAKES}::test_a_letter_behind_an_open_breaker_takes_no_key",
-    ),
-    Bug(
-        name="another-epoch-s-outcomes-decide",
-        breaks="Only the canary decides: a success of letters sent before the breaker opened closes it.",
-        file="reprocessing/store/safety/breaker_window.py",
-        old="     WHERE breaker_epoch = a.epoch\n ) e",
-        new="     WHERE true\n ) e",
-        caught_by=f"{_OF_BREAKERS}::test_only_the_canary_of_this_epoch_decides",
-    ),
-    Bug(
-        name="a-breaker-moved-whatever-it-is-by-now",
-        breaks="A row is moved only where nobody has moved it since: what a person reset is opened again.",
-        file=_BREAKERS,
-        old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
-        new=" WHERE b.id = m.id AND b.state = m.was\n",
-        caught_by=f"{_OF_BREAKERS}::test_a_breaker_that_is_reset_meanwhile_is_not_opened",
-    ),
-    Bug(
-        name="a-breaker-opens-one-too-late",
-        breaks="The breaker opens at its threshold.",
-        file="reprocessing/domain/safety/circuit_breaker.py",
-        old="    if row >= policy.threshold:\n",
-        new="    if row > policy.threshold:\n",
-        caught_by=f"{_OF_DOMAIN}::test_the_threshold_in_a_row_opens_it",
-    ),
-    Bug(
-        name="one-canary-closes-it",
-        breaks="So many canaries as its policy asks for close a breaker.",
-        file="reprocessing/domain/safety/circuit_breaker.py",
-        old="    if successes + 1 < policy.canaries_to_close:\n",
-        new="    if successes + 1 < 1:\n",
-        caught_by=f"{_OF_DOMAIN}::test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough",
-    ),
-    Bug(
-        name="rests-of-a-breaker-without-a-cap",
-        breaks="The rest of a breaker grows to its cap, and never beyond.",
-        file="reprocessing/domain/safety/circuit_breaker.py",
-        old="    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)\n",
-        new="    return max(rest * 2, policy.cooldown)\n",
-        caught_by=f"{_OF_DOMAIN}::test_the_rest_grows_to_its_cap_and_never_beyond",
-    ),
-    Bug(
-        name="nobody-looks-at-failures",
-        breaks="The breaker opens: failures that a dead worker recorded are never looked at.",
-        file="reprocessing/pipeline/maintenance/recover.py",
-        old="    circuit_breakers.move_all_breakers()\n",
-        new="    circuit_breakers.move_breakers([])\n",
-        caught_by=(
-            "tests/reprocessing/pipeline/maintenance/test_recover.py"
-            "::test_failures_that_a_dead_worker_recorded_and_did_not_look_at_open_the_breaker"
-        ),
-    ),
-    Bug(
-        name="an-unwell-target-gets-letters",
-        breaks="Only healthy and fresh lets letters go: the intent asks nobody.",
-        file=_INTENT,
-        old=" AND l.target_id NOT IN ({UNWELL})\n",
-        new=" AND l.target_id NOT IN (SELECT target_id FROM ({UNWELL}) u WHERE false)\n",
-        caught_by=(f"{_OF_BRAKES}::test_nothing_is_intended_for_a_target_that_became_unhealthy_after_the_gate"),
-    ),
-    Bug(
-        name="an-old-verdict-is-believed",
-        breaks="What is not known is closed: a target that nobody has looked at for long counts as well.",
-        file="reprocessing/store/safety/send_limits.py",
-        old="    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)\n",
-        new="    OR h.checked_at <= redrive_now() - interval '1 year'\n",
-        caught_by=f"{_OF_BRAKES}::test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old",
-    ),
-    Bug(
-        name="the-wave-s-size-is-not-asked-for",
-        breaks="A wave lets no more than its size go: the whole run goes before its first letter is known.",
-        file=_INTENT,
-        old="     WHERE NOT a.fresh OR a.wave_room IS NULL OR a.of_wave <= a.wave_room\n",
-        new="     WHERE true OR NOT a.fresh OR a.wave_room IS NULL OR a.of_wave <= a.wave_room\n",
-        caught_by=f"{_OF_BRAKES}::test_a_wave_is_never_larger_than_its_size",
-    ),
-    Bug(
-        name="waves-are-counted-side-by-side",
-        breaks="A wave is counted by one at a time: two intents find the same room.",
-        file="reprocessing/store/safety/send_limits.py",
-        old="     ORDER BY w.id FOR UPDATE\n), brakes AS",
-        new="     ORDER BY w.id\n), brakes AS",
-        caught_by=f"{_OF_BRAKES}::test_an_intent_counts_a_wave_after_those_already_in_it",
-    ),
-    Bug(
-        name="a-wave-waits-for-what-cannot-go",
-        breaks="A run whose first letter has an earlier one before it by now stands still for ever.",
-        file="reprocessing/store/safety/waves.py",
-        old="           WHEN l.id = (SELECT h.id FROM redrive_letter h\n",
-        new="           WHEN 0 <> (SELECT h.id FROM redrive_letter h\n",
-        caught_by=(
-            "tests/reprocessing/pipeline/safety/test_waves_of_a_run.py::"
-            "test_a_wave_goes_on_when_an_earlier_letter_arrives"
-        ),
-    ),
-    Bug(
-        name="a-full-wave-holds-back-what-it-waits-for",
-        breaks="A letter that was silent and is released waits for its wave, which waits for it: the run stands still.",
-        file=_BRAKES,
-        old=" AND l.state = 'waiting' AND {SAYS_NOTHING}\n",
-        new=" AND l.state = 'waiting' AND {SAYS_NOTHING} AND a.outcome <> 'silent'\n",
-        caught_by=(f"{_OF_A_RUN_S_WAVES}::test_a_wave_goes_on_with_a_released_silent_letter"),
-    ),
-    Bug(
-        name="silence-is-a-success",
-        breaks="Silence counts for nothing: a wave of which nothing is known goes well.",
-        file=_BRAKES,
-        old="(a.outcome IN ('not_sent', 'unknown', 'silent') AND",
-        new="(a.outcome IN ('not_sent', 'unknown') AND",
-        caught_by=f"{_OF_WAVES}::test_a_letter_without_an_outcome_is_silent_when_it",
-    ),
-    Bug(
-        name="a-wave-does-not-hear-what-is-said-late",
-        breaks="What its consumer says of a letter counts: a wave waits for one that it has heard of, late.",
-        file=_BRAKES,
-        old=" AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)",
-        new=" AND a.returned_at IS NULL)",
-        caught_by=(f"{_OF_WAVES}::test_the_outcome_of_its_letter_decides_what_follows_a_wave_of_one"),
-    ),
-    Bug(
-        name="a-run-waits-for-what-was-released-for-later",
-        breaks="A letter that somebody put off is put off alone: here its whole run waits until then.",
-        file=_WAVES,
-        old="(l.route = 'delay' OR l.due_at = (\n",
-        new="(l.route = 'delay' OR false AND l.due_at = (\n",
-        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_released_for_tomorrow_delays_no_wave",
-    ),
-    Bug(
-        name="a-run-waits-for-what-a-rule-delays",
-        breaks="A letter that a rule delays is delayed alone: here its whole run waits until then.",
-        file=_WAVES,
-        old="(l.route = 'delay' OR l.due_at = (\n",
-        new="(false AND l.route = 'delay' OR l.due_at = (\n",
-        caught_by=f"{_OF_A_RUN_S_WAVES}::test_a_letter_that_a_rule_delays_delays_no_wave",
-    ),
-    Bug(
-        name="a-target-that-asks-for-rest-gets-the-next-letter",
-        breaks="The next wave begins when the one before it is known: a target that asked for rest gets others.",
-        file=_WAVES,
-        old="(l.due_at > redrive_now() AND (l.route",
-        new="(l.due_at > redrive_now() AND (true OR l.route",
-        caught_by=f"{_OF_WAVES}::test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for",
-    ),
-    Bug(
-        name="the-next-wave-waits-for-nobody",
-        breaks="The next wave begins when the one before it is settled.",
-        file="reprocessing/domain/safety/wave_progression.py",
-        old="    if count.touched < count.size or count.open:\n",
-        new="    if count.touched < count.size:\n",
-        caught_by="tests/reprocessing/store/safety/test_waves.py::test_a_wave_waits_until_the_last_of_its_letters_is_settled",
-    ),
-    Bug(
-        name="more-unsettled-than-may-be",
-        breaks="A breaker that learns from returns is not overtaken: a target gets more than it may have unsettled.",
-        file=_INTENT,
-        old="         WHERE (r.room IS NULL OR a.of_target <= r.room) AND",
-        new="         WHERE (true OR a.of_target <= r.room) AND",
-        caught_by=f"{_OF_BRAKES}::test_no_target_has_more_unsettled_letters_than_allowed",
-    ),
-    Bug(
-        name="a-rule-that-was-saved-is-not-obeyed-at-once",
-        breaks="A rule holds for all that is not sent: a turn that looked at them just before sends by the old ones.",
-        file=_INTENT,
-        old="       AND coalesce((SELECT version FROM redrive_rulebook WHERE id = 1), 0) <= %(book)b::bigint\n",
-        new="       AND %(book)b::bigint IS NOT NULL\n",
-        caught_by=f"{_OF_A_TURN}::test_no_letter_is_sent_under_old_rules",
-    ),
-    Bug(
-        name="a-breaker-that-is-new-is-not-looked-at",
-        breaks="A letter of a class that another worker has just made a breaker for rests for ten seconds.",
-        file="reprocessing/pipeline/replay/replay_slice.py",
-        old="        return breakers <= brakes.keys() and targets <= {",
-        new="        return breakers is not None and targets <= {",
-        caught_by=f"{_OF_A_TURN}::test_a_new_breaker_delays_no_letter",
-    ),
-    Bug(
-        name="stops-are-not-asked-for-at-intent",
-        breaks="One command stops every send: lanes that were leased before it go on sending.",
-        file=_INTENT,
-        old="       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id",
-        new="       AND m.run_id IN (SELECT id FROM redrive_run WHERE state = 'running') AND l.target_id",
-        caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",
-    ),
-    Bug(
-        name="lanes-behind-a-shut-breaker-are-leased",
-        breaks="An open breaker costs nothing: workers lease the lanes behind it again and again.",
-        file="reprocessing/store/ordering/lanes.py",
-        old=" WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}\n",
-        new=" WHERE breaker_id > 0{{but}}\n",
-        caught_by="tests/race/test_brakes.py::test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at",
-    ),
-    Bug(
-        name="a-stopped-lane-sends",
-        breaks="A lane that a person stopped sends nothing more: one that was leased before goes on.",
-        file=_INTENT,
-        old="       AND n.stopped_at IS NULL\n",
-        new="",
-        caught_by=("tests/race/test_stops.py::test_a_lane_that_was_leased_before_it_was_stopped_sends_nothing_after"),
-    ),
-    Bug(
-        name="stop-everything-stops-nothing",
-        breaks="One command stops every send, fleet-wide.",
-        file="reprocessing/store/ordering/active_runs.py",
-        old="   AND NOT EXISTS (SELECT FROM redrive_global_stop)\n",
-        new="\n",
-        caught_by=(
-            "tests/reprocessing/pipeline/replay/test_replay_slice.py"
-            "::test_nothing_is_sent_if_it_is_stopped_observed_or_not_running[halted]"
-        ),
-    ),
-    Bug(
-        name="an-aborted-run-goes-on",
-        breaks="An aborted run sends nothing more: whether it runs is not asked for.",
-        file="reprocessing/store/ordering/active_runs.py",
-        old=" WHERE r.state = 'running' AND d.stopped_at IS NULL",
-        new=" WHERE r.state <> 'planned' AND d.stopped_at IS NULL",
-        caught_by="tests/race/test_stops.py::test_lanes_that_were_leased_before_send_nothing_after",
-    ),
-    Bug(
-        name="the-parking-queue-is-told-while-all-is-stopped",
-        breaks="One command stops every send: notices go all the same.",
-        file="reprocessing/pipeline/maintenance/recover.py",
-        old="    if stops.stop_of(dlq.pk) is not None or stops.stop_of(None) is not None:\n",
-        new="    if stops.stop_of(dlq.pk) is not None:\n",
-        caught_by=(
-            "tests/reprocessing/pipeline/maintenance/test_recover.py::test_the_parking_queue_is_told_nothing_while_its_dlq_is_stopped"
-        ),
-    ),
-    Bug(
-        name="hints-without-a-stamp",
-        breaks="A lane is told of once in a hint's lifetime: workers that are away for a day find messages for ever.",
-        file="reprocessing/store/ordering/lanes.py",
-        old="UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %(lifetime)b::float8)\n",
-        new="UPDATE redrive_lane n SET hinted_until = redrive_now() - make_interval(secs => %(lifetime)b::float8)\n",
-        caught_by="tests/reprocessing/store/replay/test_task_hints.py::test_a_lane_is_not_hinted_at_twice_within_the_lifetime",
-    ),
-    Bug(
-        name="a-new-burst-counts-backwards",
-        breaks="Rate is never exceeded: a higher burst fills the bucket for the time before it was set.",
-        file=_RATE,
-        old="math.min(was[2] + refill, was[5], capacity)",
-        new="math.min(was[2] + refill, capacity)",
-        caught_by=f"{_OF_RATE}::test_a_higher_burst_fills_no_bucket_for_the_time_before_it_was_set",
-    ),
-)
+@reprocessing/gateways/redis/send_rate.py
+@tests/reprocessing/gateways/redis/test_send_rate.py
+a-cold-bucket-is-full: test_a_bucket_of_which_nothing_is_known_is_empty
+-local tokens = 0
++local tokens = capacity
+tokens-outlive-their-server: test_what_an_earlier_life_of_the_server_left_behind_counts_for_nothing
+-if was[1] == run then
++if was[1] then
+a-new-rate-counts-backwards: test_a_new_rate_brings_no_tokens
+-    local refill = math.max(0, now - was[3]) * math.min(was[4], rate) / 1000000
++    local refill = math.max(0, now - was[3]) * rate / 1000000
+tokens-live-for-ever: test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for
+-        return self.granted_at + TOKEN_LIFE
++        return self.granted_at + 3600 * TOKEN_LIFE
+a-new-burst-counts-backwards: test_a_higher_burst_fills_no_bucket_for_the_time_before_it_was_set
+-math.min(was[2] + refill, was[5], capacity)
++math.min(was[2] + refill, capacity)
+
+@reprocessing/store/safety/failing_targets.py
+@tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py
+a-resumed-run-is-given-up-at-once: test_a_resumed_run_gets_the_whole_time_again
+-greatest(f.failing_since, x.at, r.changed_at) AS since
++greatest(f.failing_since, x.at) AS since
+@tests/reprocessing/store/safety/test_failing_targets.py
+a-run-pauses-though-others-go-well: test_a_target_is_tried_on_for
+-      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
++      WHERE false AND coalesce(
+a-run-pauses-before-its-lanes-were-looked-at: test_a_target_is_tried_on_for
+-n.run_id = y.run_id AND n.breaker_id IS NULL
++n.run_id = y.run_id AND false
+lanes-that-are-empty-keep-a-run-going: test_failing_and_idle_lanes_to_another_target_are_no_other_work
+-n.phase = 'ready' AND n.run_id = y.run_id AND n.breaker_id = o.id
++n.run_id = y.run_id AND n.breaker_id = o.id
+one-dead-target-keeps-another-tried: test_failing_and_idle_lanes_to_another_target_are_no_other_work
+-      WHERE o.id NOT IN (SELECT id FROM failing) AND coalesce(
++      WHERE o.id <> y.breaker_id AND coalesce(
+the-only-message-pauses-its-run: test_the_only_message_of_the_run_is_parked
+-      WHERE l.id <> mine.letter_id AND l.run_id = y.run_id
++      WHERE l.run_id = y.run_id
+a-manual-run-is-paused-by-the-service: test_a_target_is_tried_on_for
+- AND r.kind = 'standing' AND r.id IN
++ AND r.id IN
+what-failed-long-before-pauses: test_failures_before_the_last_success_do_not_count
+-WHERE s.failed AND s.ended >= p.since AND
++WHERE s.failed AND
+time-in-which-nothing-was-tried-gives-up: test_time_without_attempts_does_not_count
+-greatest(f.failing_since, x.at, r.changed_at) AS since
++greatest(f.failing_since, r.changed_at) AS since
+what-nobody-tries-is-given-up: test_a_target_that_was_not_tried_lately_is_not_given_up
+-    HAVING max(s.ended + s.slack) >= redrive_now()
++
+a-stopped-run-is-given-up: test_a_target_is_tried_on_for
+-r.id IN ({ACTIVE_RUNS})
++r.state = 'running'
+a-long-cooldown-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_explains_counts
+-make_interval(secs => 2 * b.cooldown_cap) AS slack
++interval '20 min' AS slack
+a-long-backoff-begins-the-time-again: test_a_pause_that_cooldown_or_backoff_explains_counts
+- AND s.pause > s.slack + make_interval(secs => backoff.rest)
++
+what-awaits-its-outcome-elsewhere-is-not-seen: test_a_target_is_tried_on_for
+-WHERE a.target_id = o.target_id AND a.closed_at IS NULL
++WHERE false AND a.closed_at IS NULL
+messages-to-elsewhere-are-others: test_a_message_for_another_failing_target_is_no_other_message_to_try
+-AND l.run_id = y.run_id AND l.target_id = y.target_id
+-        AND l.rate_class_id
++AND l.run_id = y.run_id
++        AND l.rate_class_id
+a-finished-message-is-given-up: test_a_finished_message_is_not_given_up
+-     WHERE l.state IN {_UNFINISHED} AND l.run_id = y.run_id
++     WHERE l.run_id = y.run_id
+-ORDER BY m.attempts DESC, l.id LIMIT 1
++ORDER BY l.id DESC LIMIT 1
+given-up-while-a-copy-may-come-back: test_a_message_whose_copy_may_return_is_not_parked_yet
+-if put_off_letters([letter_id], owned=False):
++if False:
+poison-gives-a-target-up: test_a_run_without_failures_does_not_pause
+-           a.counts_as_failure IS TRUE OR a.returned_at IS NOT NULL AS failed,
++           a.counts_as_failure IS TRUE OR a.returned_at IS NOT NULL OR a.outcome = 'refused' AS failed,
+
+@reprocessing/store/safety/outage_attempts.py
+@tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py
+poison-is-spared: test_a_failure_before_a_success_counts
+-AND coalesce(f.id > e.success, true)
++AND true
+what-came-back-after-a-success-is-spared: test_a_message_that_comes_back_again_and_again_is_parked
+- AND NOT {SEEMED_WELL}
++
+@tests/reprocessing/store/safety/test_outage_attempts.py
+a-manual-run-s-attempts-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
+-AND r.kind = 'standing' AND NOT
++AND NOT
+a-person-s-word-spares-on: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
+-r.kind = 'standing' AND NOT {TARGET_IS_SAID_TO_BE_WELL}))
++r.kind = 'standing'))
+a-resumed-run-spares-nothing: test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
+-(l.spared >= d.max_attempts AND (
++((
+a-pause-of-a-person-s-own-says-that-targets-are-well:
+    test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough_count
+- AND v.before ->> 'by' = 'the service'
++
+a-success-after-the-outage-counts-for-before:
+    test_a_success_after_the_breaker_closed_again_does_not_count_against_earlier_failures
+- AND s.breaker_epoch = f.breaker_epoch
++
+what-came-back-tells-of-a-target-that-is-well: test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends
+-s.counts_as_failure IS FALSE AND s.returned_at IS NULL)
++s.counts_as_failure IS FALSE)
+of-two-failures-one-is-spared: test_both_failed_attempts_of_a_message_are_spared_once
+-count(*)::int AS n FROM marked
++1 AS n FROM marked
+spared-whenever-it-is-asked: test_both_failed_attempts_of_a_message_are_spared_once
+-(NOT a.spared AND (a.counts_as_failure OR
++((a.counts_as_failure OR
+-AND NOT a.spared AND coalesce(f.id
++AND coalesce(f.id
+late-failures-are-always-spared: test_a_late_failure_is_spared_if_the_breaker_has_opened_since
+-(a.breaker_epoch <> b.epoch OR b.state = 'half_open')
++true
+other-epochs-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
+- AND newest.breaker_epoch = e.epoch) a
++) a
+
+@reprocessing/store/safety/paused_runs.py
+@tests/reprocessing/store/notifications/test_run_events.py
+a-notification-quotes-an-answer: test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer
+-why=why if told is None else told
++why=why
+
+@reprocessing/store/safety/redrive_loops.py
+@tests/reprocessing/store/safety/test_redrive_loops.py
+equal-messages-that-were-never-sent-are-a-loop: test_a_dlq_is_no_loop_if_its_run
+- AND n.state = 'delivered'
++
+a-loop-in-a-dlq-that-hardly-drains: test_a_dlq_is_no_loop_if_its_run
+-FILTER (WHERE f.what = 'delivered'), 0) >= %(least)b
++FILTER (WHERE f.what = 'delivered'), 0) >= 0 * %(least)b
+a-loop-in-a-dlq-that-hardly-fills: test_a_dlq_is_no_loop_if_its_run
+-FILTER (WHERE f.what = 'captured'), 0) >= %(least)b
++FILTER (WHERE f.what = 'captured'), 0) >= 0 * %(least)b
+a-loop-of-long-ago: test_a_dlq_is_no_loop_if_its_run
+-make_interval(secs => %(within)b::float8)
++make_interval(secs => 100 * %(within)b::float8)
+a-manual-run-loops: test_a_dlq_is_no_loop_if_its_run
+-WHERE r.kind = 'standing' AND r.state = 'running'
++WHERE r.state = 'running'
+the-last-round-counts-as-one-before: test_messages_whose_equals_were_delivered_only_later_are_no_repeats
+- AND n.id < s.id
++
+another-dlq-s-loop: test_a_loop_of_another_dlq_pauses_no_run_of_this_one
+- AND r.dlq_id = l.dlq_id
++
+
+@reprocessing/store/safety/send_limits.py
+@tests/race/test_brakes.py
+an-old-verdict-is-believed: test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old
+-    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
++    OR h.checked_at <= redrive_now() - interval '1 year'
+waves-are-counted-side-by-side: test_an_intent_counts_a_wave_after_those_already_in_it
+-     ORDER BY w.id FOR UPDATE
+-), brakes AS
++     ORDER BY w.id
++), brakes AS
+nobody-leases-behind-a-lost-canary: test_a_canary_without_any_outcome_loses_its_slot_in_time
+-(b.state = 'half_open' AND b.canary_until > redrive_now())
+-    OR b.target_id
++(b.state = 'half_open' AND b.canary_until IS NOT NULL)
++    OR b.target_id
+@tests/race/test_heads.py
+an-intent-sees-its-lane-as-it-was: test_an_earlier_letter_that_returns_at_the_same_moment_goes_first
+-     ORDER BY n.id FOR UPDATE OF n
+-)
+-SELECT count(*) AS n FROM ours
++     ORDER BY n.id
++)
++SELECT count(*) AS n FROM ours
+@tests/reprocessing/pipeline/safety/test_waves_of_a_run.py
+a-full-wave-holds-back-what-it-waits-for: test_a_wave_goes_on_with_a_released_silent_letter
+- AND l.state = 'waiting' AND {SAYS_NOTHING}
++ AND l.state = 'waiting' AND {SAYS_NOTHING} AND a.outcome <> 'silent'
+@tests/reprocessing/store/safety/test_waves.py
+silence-is-a-success: test_a_letter_without_an_outcome_is_silent_when_it
+-(a.outcome IN ('not_sent', 'unknown', 'silent') AND
++(a.outcome IN ('not_sent', 'unknown') AND
+a-wave-does-not-hear-what-is-said-late: test_the_outcome_of_its_letter_decides_what_follows_a_wave_of_one
+- AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)
++ AND a.returned_at IS NULL)
+
+@reprocessing/store/safety/stops.py
+@tests/reprocessing/commands/runs/test_stopping.py
+a-stop-without-its-record: test_of_many_at_once_one_stops_and_the_others_hear_of_it
+-jsonb_build_object('stopped', true) || {{after}}
+-      FROM stopped
++jsonb_build_object('stopped', true) || {{after}}
++      FROM stopped WHERE false
+@tests/reprocessing/pipeline/maintenance/test_after_restore.py
+any-resume-lifts-the-hold-after-a-restore: test_no_other_command_lifts_the_hold
+-    if dlq is None:
+-        refuse_while_held()
++
+-    DELETE FROM redrive_global_stop WHERE id = 1 AND (
++    DELETE FROM redrive_global_stop WHERE (
+
+@reprocessing/store/safety/used_up_attempts.py
+@tests/reprocessing/store/safety/test_used_up_attempts.py
+spared-attempts-are-used-up: test_outage_attempts_are_not_used_up
+-AND NOT t.spared AND t.outcome
++AND t.outcome
+all-attempts-are-used-up: test_successes_of_other_messages_count_from_when_this_one_failed
+-LIMIT l.max_attempts) a
++LIMIT 1000) a
+what-was-not-sent-is-used-up: test_successes_of_other_messages_count_from_when_this_one_failed
+-AND NOT t.spared AND t.outcome <> 'not_sent'
++AND NOT t.spared
+an-open-attempt-went-well: test_successes_of_other_messages_count_from_when_this_one_failed
+-AND a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET
++AND a.returned_at IS NULL OFFSET
+what-came-back-went-well: test_successes_of_other_messages_count_from_when_this_one_failed
+-a.counts_as_failure IS FALSE AND a.returned_at IS NULL OFFSET
++a.counts_as_failure IS FALSE OFFSET
+a-success-elsewhere-tells-of-this-target: test_a_success_at_another_breaker_of_the_target_does_not_count
+-({NEWEST_SENDS.format(breaker="l.breaker_id")}) a
+-         WHERE a.breaker_id = l.breaker_id AND a.id
++(SELECT * FROM redrive_attempt ORDER BY id DESC LIMIT %(depth)b::int) a
++         WHERE a.id
+what-is-parked-by-hand-waits-for-others: test_messages_of_a_manual_run_are_left_out
+- AND r.kind = 'standing'
++
+
+@reprocessing/store/safety/waves.py
+@tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py
+a-failed-wave-opens-no-breaker: test_while_a_target_is_down_each_cooldown_sends_one_canary
+-            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
++            pass
+a-standing-run-stops-itself: test_an_outage_parks_nothing_and_needs_no_person
+-success=wave.success, heals=wave.standing)
++success=wave.success, heals=False)
+@tests/reprocessing/pipeline/safety/test_waves_of_a_run.py
+a-wave-waits-for-what-cannot-go: test_a_wave_goes_on_when_an_earlier_letter_arrives
+-           WHEN l.id = (SELECT h.id FROM redrive_letter h
++           WHEN 0 <> (SELECT h.id FROM redrive_letter h
+a-run-waits-for-what-was-released-for-later: test_a_letter_released_for_tomorrow_delays_no_wave
+-(l.route = 'delay' OR l.due_at = (
++(l.route = 'delay' OR false AND l.due_at = (
+a-run-waits-for-what-a-rule-delays: test_a_letter_that_a_rule_delays_delays_no_wave
+-(l.route = 'delay' OR l.due_at = (
++(false AND l.route = 'delay' OR l.due_at = (
+@tests/reprocessing/store/safety/test_waves.py
+a-target-that-asks-for-rest-gets-the-next-letter: test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for
+-(l.due_at > redrive_now() AND (l.route
++(l.due_at > redrive_now() AND (true OR l.route
+a-failed-wave-opens-every-breaker:
+    test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_begins_anew
+-
+-   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
++
+poison-opens-breakers-of-other-classes: test_a_failed_wave_opens_no_breaker_at_which_only_poison_failed
+-
+-   AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
++ AND a.breaker_id IS NOT NULL AND {_FATE} IN ('failed', 'poison')
+""")

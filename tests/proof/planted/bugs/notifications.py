@@ -1,192 +1,173 @@
-"""People are told, once, and of no secret."""
+"""Notifications: whom they tell, when, and of what."""
 
 from __future__ import annotations
 
-from typing import Final
+from tests.proof.planted.bug import quoted
 
-from tests.proof.planted.bug import Bug
+BUGS = quoted("""
+@reprocessing/domain/notifications/destination.py
+@tests/reprocessing/domain/notifications/test_destination.py
+apprise-posts-unsigned: test_what_cannot_be_used_is_refused_without_a_word_of_it
+-    if schema not in SCHEMAS:
++    if schema == "":
 
-_SENDING: Final = "reprocessing/store/notifications/sending.py"
-_FILING: Final = "reprocessing/store/notifications/notification_writer.py"
-_OUTBOX: Final = "reprocessing/store/notifications/outbox.py"
-_STORE: Final = "tests/reprocessing/store/notifications"
-_ROUTES: Final = "reprocessing/store/notifications/routes.py"
-_COMMANDS: Final = "tests/reprocessing/commands/notifications/test_notifications.py"
-_DELIVER: Final = "tests/reprocessing/pipeline/notifications/test_deliver.py"
+@reprocessing/domain/notifications/dlq_growth.py
+@tests/reprocessing/domain/notifications/test_dlq_growth.py
+growth-is-compared-with-now: test_whether_one_still_grows_is_not_known_without_a_note_of_halfway
+-halfway.seconds_ago < within * _HALFWAY
++halfway.seconds_ago < 0
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+growth-is-over-because-nobody-took-notes: test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any
+-        return GrowthUnknown()
+-    first
++        return NotGrowing()
++    first
 
-BUGS: Final = (
-    Bug(
-        name="destination-without-lease",
-        breaks="Two workers send the same text: nobody looks whether another one sends to the destination.",
-        file=_SENDING,
-        old=" AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())\n",
-        new="",
-        caught_by=f"{_DELIVER}::test_two_senders_at_the_same_time_never_take_the_same_destination",
-    ),
-    Bug(
-        name="destination-without-fence",
-        breaks="A sender that lost its destination says what came of it, over what the next one has written.",
-        file=_SENDING,
-        old=" WHERE id = %(route)b AND fence = %(fence)b\n",
-        new=" WHERE id = %(route)b AND fence >= %(fence)b\n",
-        caught_by=f"{_DELIVER}::test_two_senders_at_the_same_time_never_take_the_same_destination",
-    ),
-    Bug(
-        name="a-text-marks-what-it-does-not-tell",
-        breaks="No event is lost: a text marks all earlier notifications as sent, also those it has not read.",
-        file=_SENDING,
-        old="id = ANY(%(ids)b::bigint[])",
-        new="id <= (SELECT max(told) FROM unnest(%(ids)b::bigint[]) told)",
-        caught_by=f"{_DELIVER}::test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after",
-    ),
-    Bug(
-        name="an-incident-ends-before-its-beginning",
-        breaks="A clock that was set back stops nobody: a run cannot be resumed while its incident is open.",
-        file=_OUTBOX,
-        old="ended_at = greatest(k.now, i.opened_at)",
-        new="ended_at = k.now",
-        caught_by=f"{_STORE}/test_outbox.py"
-        "::test_an_incident_does_not_end_before_its_beginning_when_the_clock_is_set_back",
-    ),
-    Bug(
-        name="a-run-takes-less-than-no-time",
-        breaks="A clock that was set back: a run is told to have taken -5 min.",
-        file="reprocessing/store/notifications/run_events.py",
-        old="max(round(run.seconds), 0)",
-        new="round(run.seconds)",
-        caught_by=f"{_STORE}/test_run_events.py::test_a_finished_run_took_no_time_when_the_clock_is_set_back",
-    ),
-    Bug(
-        name="no-event-is-every-event",
-        breaks="A destination gets the events that were named: an empty list replaces a few events by all of them.",
-        file=_ROUTES,
-        old="    if not wanted:\n",
-        new="    if not wanted:\n        return ()\n    if not wanted:\n",
-        caught_by=f"{_COMMANDS}::test_what_cannot_be_set_is_refused",
-    ),
-    Bug(
-        name="all-and-some-events-are-some",
-        breaks="A destination gets the events that were named: all beside another one is dropped without a word.",
-        file=_ROUTES,
-        old='    if "all" in wanted:\n',
-        new='    wanted -= {"all"}\n    if "all" in wanted:\n',
-        caught_by=f"{_COMMANDS}::test_what_cannot_be_set_is_refused",
-    ),
-    Bug(
-        name="a-flapping-breaker-is-told-to-nobody",
-        breaks="A person is told: a breaker opens for nine seconds again and again, and each time is a new incident.",
-        file=_OUTBOX,
-        old="    if new:\n",
-        new="    if not new:\n",
-        caught_by=f"{_STORE}/test_outbox.py"
-        "::test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end_once",
-    ),
-    Bug(
-        name="a-run-that-stops-again-is-told-to-nobody",
-        breaks="A person is told: a run stops itself again after a person resumed it, and counts as the same incident.",
-        file="reprocessing/domain/notifications/event.py",
-        old="self not in _MOMENTS | _ENDED_BY_A_PERSON",
-        new="self not in _MOMENTS",
-        caught_by=f"{_STORE}/test_outbox.py::test_a_condition_that_cannot_flap_and_recurs_is_a_new_incident",
-    ),
-    Bug(
-        name="long-enough-and-over-is-told-to-nobody",
-        breaks="A person is told: a condition lasted, and was over when notifications were written.",
-        file=_OUTBOX,
-        old="                     WHEN i.due_at <= k.now THEN i.due_at END\n",
-        new="                     END\n",
-        caught_by=f"{_STORE}/test_outbox.py"
-        "::test_a_condition_that_outlasted_its_settling_time_is_notified_though_it_ended",
-    ),
-    Bug(
-        name="a-flapping-breaker-is-told-as-closed",
-        breaks="A flapping breaker is told once: each time it closes for a second, people are told that it closed.",
-        file=_OUTBOX,
-        old="THEN k.now + make_interval(secs => %(resumes)b::float8) ELSE k.now END",
-        new="THEN k.now ELSE k.now END",
-        caught_by=f"{_STORE}/test_outbox.py"
-        "::test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end_once",
-    ),
-    Bug(
-        name="a-pager-waits-for-a-minute",
-        breaks="An urgent event is sent ten seconds after the last text: it waits for a minute as others do.",
-        file=_SENDING,
-        old="AND i.ended_at IS NULL AND i.kind = ANY(%(urgent)b::text[])",
-        new="AND i.ended_at IS NULL AND false AND i.kind = ANY(%(urgent)b::text[])",
-        caught_by=f"{_DELIVER}::test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute",
-    ),
-    Bug(
-        name="nothing-can-wait",
-        breaks="One text a minute: every event is as urgent as a breaker that opened.",
-        file=_SENDING,
-        old="if kind.is_urgent],",
-        new="if kind],",
-        caught_by=f"{_DELIVER}::test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute",
-    ),
-    Bug(
-        name="a-breaker-is-told-under-another-title",
-        breaks="The title is the urgent event that is new: a reminder stands before it.",
-        file="reprocessing/domain/notifications/text.py",
-        old="_TONES.index(_tone(section)), _STAGES.index(section.stage)",
-        new="_TONES.index(_tone(section)), -_STAGES.index(section.stage)",
-        caught_by="tests/reprocessing/domain/notifications/test_text.py"
-        "::test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_wait",
-    ),
-    Bug(
-        name="a-group-has-the-messages-that-it-had",
-        breaks="A failure group is told with the messages that it has now: finished ones are counted, too.",
-        file="reprocessing/store/notifications/group_events.py",
-        old="        if counted.state in _UNFINISHED:\n",
-        new="        if counted.state:\n",
-        caught_by=f"{_STORE}/test_group_events.py::test_the_text_about_a_group_has_its_title_and_current_count",
-    ),
-    Bug(
-        name="a-command-with-a-placeholder",
-        breaks="A command in a text can be pasted: the DLQ of a breaker is known, and not in the command.",
-        file="reprocessing/domain/notifications/text.py",
-        old="return wording.person if _names(wording.person) <= facts.keys() else wording.person_without",
-        new="return wording.person_without or wording.person",
-        caught_by="tests/reprocessing/domain/notifications/test_text.py::test_the_text_of_a_breaker_that_opened",
-    ),
-    Bug(
-        name="texts-without-limit",
-        breaks="Twenty texts an hour: nobody counts them.",
-        file="reprocessing/domain/notifications/limits.py",
-        old="    if len(newest) < PER_HOUR:\n",
-        new="    if len(newest) <= PER_HOUR:\n",
-        caught_by=f"{_DELIVER}::test_twenty_texts_an_hour_and_the_rest_in_one",
-    ),
-    Bug(
-        name="events-without-their-dlqs",
-        breaks="A destination is told of another team's DLQ.",
-        file=_FILING,
-        old="WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id",
-        new="WHERE m.notificationroute_id = r.id",
-        caught_by=f"{_DELIVER}::test_events_go_where_their_route_says",
-    ),
-    Bug(
-        name="library-tells-its-url",
-        breaks="No secret in a log or a page: what a library says when it fails holds the URL.",
-        file="reprocessing/pipeline/notifications/send.py",
-        old='return Failed(f"sending failed: {type(error).__name__}")',
-        new='return Failed(f"sending failed: {error}")',
-        caught_by=f"{_DELIVER}::test_what_a_library_says_when_it_fails_is_not_told",
-    ),
-    Bug(
-        name="facts-of-anything",
-        breaks="Never a payload in a notification: an event takes any fact.",
-        file="reprocessing/domain/notifications/event.py",
-        old="if unknown := self.facts.keys() - needed - useful:",
-        new="if unknown := set[str]():",
-        caught_by="tests/reprocessing/domain/notifications/test_event.py::test_a_fact_that_no_text_knows_is_refused",
-    ),
-    Bug(
-        name="apprise-posts-unsigned",
-        breaks="No plugin that posts unsigned, runs a program or reads a file: any schema is taken.",
-        file="reprocessing/domain/notifications/destination.py",
-        old="    if schema not in SCHEMAS:\n",
-        new='    if schema == "":\n',
-        caught_by="tests/reprocessing/domain/notifications/test_destination.py"
-        "::test_what_cannot_be_used_is_refused_without_a_word_of_it",
-    ),
-)
+@reprocessing/domain/notifications/event.py
+@tests/reprocessing/domain/notifications/test_event.py
+facts-of-anything: test_a_fact_that_no_text_knows_is_refused
+-if unknown := self.facts.keys() - needed - useful:
++if unknown := set[str]():
+@tests/reprocessing/store/notifications/test_outbox.py
+a-run-that-stops-again-is-told-to-nobody: test_a_condition_that_cannot_flap_and_recurs_is_a_new_incident
+-self not in _MOMENTS | _ENDED_BY_A_PERSON
++self not in _MOMENTS
+
+@reprocessing/domain/notifications/heartbeat.py
+@tests/reprocessing/domain/notifications/test_heartbeat.py
+who-has-only-begun-to-watch-cries: test_who_has_only_begun_to_watch_knows_nothing_however_old_the_signs_are
+-        return True if watched >= silent_for else None
++        return True
+a-suspended-machine-cries: test_a_machine_that_was_suspended_has_watched_nothing_meanwhile
+-    step = min(elapsed, longest)
++    step = elapsed
+
+@reprocessing/domain/notifications/hysteresis.py
+@tests/reprocessing/domain/notifications/test_hysteresis.py
+a-condition-flaps: test_a_condition_opens_above_its_threshold_and_closes_below_three_quarters_of_it
+-value >= threshold * BACK if is_open else value > threshold
++value > threshold
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+as-many-as-the-threshold-are-more: test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own
+-else value > threshold
++else value >= threshold
+
+@reprocessing/domain/notifications/limits.py
+@tests/reprocessing/pipeline/notifications/test_deliver.py
+texts-without-limit: test_twenty_texts_an_hour_and_the_rest_in_one
+-    if len(newest) < PER_HOUR:
++    if len(newest) <= PER_HOUR:
+
+@reprocessing/domain/notifications/text.py
+@tests/reprocessing/domain/notifications/test_text.py
+a-breaker-is-told-under-another-title: test_what_is_urgent_and_new_is_the_title_before_what_is_urgent_and_what_can_wait
+-_TONES.index(_tone(section)), _STAGES.index(section.stage)
++_TONES.index(_tone(section)), -_STAGES.index(section.stage)
+a-command-with-a-placeholder: test_the_text_of_a_breaker_that_opened
+-return wording.person if _names(wording.person) <= facts.keys() else wording.person_without
++return wording.person_without or wording.person
+
+@reprocessing/pipeline/notifications/checkup.py
+@tests/reprocessing/pipeline/notifications/test_checkup.py
+an-error-of-an-old-name-stays-for-ever: test_an_error_of_a_part_that_there_is_no_more_is_over
+-        if of_dlq in checked and subject not in looked:
++        if subject is None:
+what-the-doctor-cannot-see-is-well: test_an_error_is_told_once_without_what_aws_answered_and_concluded_when_it_is_gone
+-        elif FindingSeverity.UNKNOWN not in grades:
++        else:
+
+@reprocessing/pipeline/notifications/conditions.py
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+an-outage-of-all-workers-stalls-every-run: test_a_run_does_not_stand_still_because_all_workers_were_away
+-    if back_for < min(long, _BACK_FOR):
++    if back_for < 0:
+a-stalled-run-is-over-because-nobody-looked:
+    test_a_run_that_stood_still_before_all_workers_were_away_is_not_told_as_over
+-(NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)
++_all_of((EventKind.RUN_STALLED,), [], is_open)
+a-capture-that-began-ends-an-expiry: test_messages_still_expire_while_a_capture_has_not_said_yet_what_it_captured
+- if watch.mode == Mode.AUTOMATIC or not watch.captured_until)
++)
+
+@reprocessing/pipeline/notifications/send.py
+@tests/reprocessing/pipeline/notifications/test_deliver.py
+library-tells-its-url: test_what_a_library_says_when_it_fails_is_not_told
+-return Failed(f"sending failed: {type(error).__name__}")
++return Failed(f"sending failed: {error}")
+
+@reprocessing/pipeline/notifications/silence.py
+@tests/reprocessing/test_watchdog.py
+workers-of-an-old-queue-name-are-silent-for-ever:
+    test_workers_that_are_back_under_another_name_of_the_queue_end_the_incident_of_the_old_name
+-        over |= open_incidents((EventKind.WORKERS_SILENT,))
++        pass
+
+@reprocessing/store/notifications/group_events.py
+@tests/reprocessing/store/notifications/test_group_events.py
+a-group-has-the-messages-that-it-had: test_the_text_about_a_group_has_its_title_and_current_count
+-        if counted.state in _UNFINISHED:
++        if counted.state:
+
+@reprocessing/store/notifications/notification_writer.py
+@tests/reprocessing/pipeline/notifications/test_deliver.py
+events-without-their-dlqs: test_events_go_where_their_route_says
+-WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id
++WHERE m.notificationroute_id = r.id
+
+@reprocessing/store/notifications/outbox.py
+@tests/reprocessing/store/notifications/test_outbox.py
+an-incident-ends-before-its-beginning: test_an_incident_does_not_end_before_its_beginning_when_the_clock_is_set_back
+-ended_at = greatest(k.now, i.opened_at)
++ended_at = k.now
+a-flapping-breaker-is-told-to-nobody: test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end_once
+-    if new:
++    if not new:
+long-enough-and-over-is-told-to-nobody: test_a_condition_that_outlasted_its_settling_time_is_notified_though_it_ended
+-                     WHEN i.due_at <= k.now THEN i.due_at END
++                     END
+a-flapping-breaker-is-told-as-closed: test_a_condition_that_flaps_for_over_10_seconds_is_notified_once_and_its_end_once
+-THEN k.now + make_interval(secs => %(resumes)b::float8) ELSE k.now END
++THEN k.now ELSE k.now END
+
+@reprocessing/store/notifications/routes.py
+@tests/reprocessing/commands/notifications/test_notifications.py
+no-event-is-every-event: test_what_cannot_be_set_is_refused
+-    if not wanted:
++    if not wanted:
++        return ()
++    if not wanted:
+all-and-some-events-are-some: test_what_cannot_be_set_is_refused
+-    if "all" in wanted:
++    wanted -= {"all"}
++    if "all" in wanted:
+
+@reprocessing/store/notifications/run_events.py
+@tests/reprocessing/store/notifications/test_run_events.py
+a-run-takes-less-than-no-time: test_a_finished_run_took_no_time_when_the_clock_is_set_back
+-max(round(run.seconds), 0)
++round(run.seconds)
+
+@reprocessing/store/notifications/sending.py
+@tests/reprocessing/pipeline/notifications/test_deliver.py
+destination-without-lease: test_two_senders_at_the_same_time_never_take_the_same_destination
+- AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
++
+destination-without-fence: test_two_senders_at_the_same_time_never_take_the_same_destination
+- WHERE id = %(route)b AND fence = %(fence)b
++ WHERE id = %(route)b AND fence >= %(fence)b
+a-text-marks-what-it-does-not-tell: test_a_text_marks_what_it_tells_and_not_what_was_filed_before_it_and_committed_after
+-id = ANY(%(ids)b::bigint[])
++id <= (SELECT max(told) FROM unnest(%(ids)b::bigint[]) told)
+a-pager-waits-for-a-minute: test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute
+-AND i.ended_at IS NULL AND i.kind = ANY(%(urgent)b::text[])
++AND i.ended_at IS NULL AND false AND i.kind = ANY(%(urgent)b::text[])
+nothing-can-wait: test_an_urgent_event_goes_ten_seconds_after_a_text_and_others_wait_for_a_minute
+-if kind.is_urgent],
++if kind],
+
+@reprocessing/store/notifications/stalled_runs.py
+@tests/reprocessing/pipeline/notifications/test_conditions.py
+a-run-behind-an-open-breaker-stalls: test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still
+-     WHERE h.obstacle IN ('', '{_UNHEALTHY}')
++
+""")

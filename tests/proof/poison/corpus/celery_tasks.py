@@ -43,9 +43,7 @@ def some() -> Iterator[Payload]:
 
 
 def envelope(
-    headers: Mapping[str, object] = {},
-    properties: Mapping[str, object] = {},
-    body: object = None,
+    headers: Mapping[str, object] = {}, properties: Mapping[str, object] = {}, body: object = None
 ) -> Document:
     """A task message of protocol 2, with other fields where they are named."""
     payload = base64.b64encode(json.dumps(_PAYLOAD).encode()).decode() if body is None else body

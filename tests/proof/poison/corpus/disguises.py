@@ -17,7 +17,6 @@ _HARMFUL_PICKLE: Final = base64.b64encode(b"cposix\nsystem\n(S'echo harmful-pick
 
 
 def some() -> Iterator[Payload]:
-    """Every one."""
     for name, body in (_ENCODED | _FORMATS).items():
         yield Payload(f"disguise: {name}", body)
     for number in (1, 2, 3):

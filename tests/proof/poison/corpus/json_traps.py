@@ -12,7 +12,6 @@ _READ: Final = 64  #: levels that the service reads
 
 
 def some() -> Iterator[Payload]:
-    """Every one."""
     yield from _nested()
     for name, body in (_ESCAPES | _NUMBERS | _NAMES | _FORMS).items():
         yield Payload(f"json: {name}", body)

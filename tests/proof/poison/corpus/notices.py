@@ -18,7 +18,6 @@ _SEND: Final = "arn:aws:scheduler:::aws-sdk:sqs:sendMessage"
 
 
 def some() -> Iterator[Payload]:
-    """Every one."""
     for name, document in {**dict(_of_sns()), **dict(_of_buses()), **dict(_of_others())}.items():
         yield Payload(f"notice: {name}", json.dumps(document))
     yield Payload("notice: SNS cut short", json.dumps(notification())[:-9])
@@ -34,7 +33,6 @@ def some() -> Iterator[Payload]:
 
 
 def notification(**fields: object) -> dict[str, object]:
-    """A notification of SNS."""
     return {
         "Type": "Notification", "MessageId": "95df01b4-ee98-5cb9-9903-4c221d41eb5e", "TopicArn": _TOPIC,
         "Subject": "sns-subject", "Message": "sns-message-text", "Timestamp": "2026-01-02T03:04:05.000Z",
@@ -45,7 +43,6 @@ def notification(**fields: object) -> dict[str, object]:
 
 
 def event(**fields: object) -> dict[str, object]:
-    """An event of EventBridge."""
     return {
         "version": "0", "id": "6a7e8feb-b491", "detail-type": "paid", "source": "shop.orders", "account": "1",
         "time": "2026-01-02T03:04:05Z", "region": "eu-west-1", "resources": [], "detail": {"order": "event-order"},

@@ -32,7 +32,6 @@ class Payload:
 
     @property
     def size(self) -> int:
-        """Bytes, as SQS counts them."""
         held = (
             len(name.encode()) + len(kind.encode()) + len(value if isinstance(value, bytes) else value.encode())
             for name, (kind, value) in self.attributes.items()
@@ -41,11 +40,9 @@ class Payload:
 
     @property
     def guarded(self) -> bool:
-        """Whether rules that ask for its body hold it."""
         return self.closed or len(self.body.encode()) > READ
 
     def entry(self) -> dict[str, Any]:
-        """As the API takes it, without what only queues of one kind take."""
         entry: dict[str, Any] = {"MessageBody": self.body}
         if self.attributes:
             entry["MessageAttributes"] = {
@@ -60,5 +57,4 @@ class Payload:
 
 
 def text(value: str) -> tuple[str, str]:
-    """An attribute of the plainest type."""
     return "String", value

@@ -11,7 +11,6 @@ MIB: Final = 1_048_576
 
 
 def some() -> Iterator[Payload]:
-    """Every one."""
     for size in (READ - 1, READ, READ + 1):
         yield Payload(f"size: {size} bytes", "r" * size)
     yield _filled("size: a MiB", {})
@@ -39,6 +38,5 @@ def some() -> Iterator[Payload]:
 
 
 def _filled(name: str, attributes: Typed, *, less: int = 0) -> Payload:
-    """A message of exactly a MiB, less some bytes."""
     room = MIB - Payload(name, "", attributes).size - less
     return Payload(name, "x" * room, attributes)
