@@ -18,15 +18,15 @@ $(VENV)/installed: requirements-dev.txt
 setup: $(VENV)/installed  ## the virtual environment
 
 test: setup  ## every promise, on real servers
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile --no-loadscope-reorder -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
 together: setup  ## make test, and what of make soak is not long, in one go: CI's way
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "not prove and not long" --durations=12 $(ARGS)
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile --no-loadscope-reorder -m "not prove and not long" --durations=12 $(ARGS)
 
 soak: soak-beside soak-alone  ## browsers, processes, faults and floods
 
 soak-beside: setup
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile -m "soak and not prove and not alone" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
+	$(BIN)/python -m tests.flaky -n 3 --dist loadfile --no-loadscope-reorder -m "soak and not prove and not alone" --durations=12 $(ARGS) || [ $$? = 5 ]  # 5: nothing to run
 
 soak-alone: setup
 	$(BIN)/python -m tests.flaky -m "soak and alone and not prove" --durations=12 $(ARGS) || [ $$? = 5 ]

@@ -80,7 +80,7 @@ def test_of_two_reviewers_one_wins_and_the_other_is_told_in_the_page(window: Ope
     ann.press("Replay")
     ann.sees("1 message queued for replay")
     ben.press("Discard")
-    ben.sees(f"Letter {letter.message_id} was skipped: it is no longer parked: it is waiting.")
+    ben.sees(f"Message {letter.message_id} was skipped: it is no longer parked: it is waiting.")
     letter.refresh_from_db()
     assert (letter.state, letter.released_by) == ("waiting", "ann")
     assert list(AuditEntry.objects.exclude(letter=None).values_list("act", "by")) == [(AuditAct.RELEASED, "ann")]

@@ -17,6 +17,7 @@ import boto3
 import pytest
 from botocore.client import BaseClient
 from botocore.credentials import AssumeRoleCredentialFetcher
+from celery.app.task import Task
 from django.core.management.base import CommandError
 from django.test import override_settings
 
@@ -174,7 +175,13 @@ def test_observing_takes_what_is_asked_and_no_more(ask: Ask, printed: Any, recor
     }  # fmt: skip
 
 
+@pytest.fixture
+def _nothing_is_enqueued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Task, "apply_async", lambda *_, **__: None)  # the workers' queues are not asked
+
+
 @pytest.mark.soak
+@pytest.mark.usefixtures("_nothing_is_enqueued")
 @pytest.mark.parametrize("mode", ["manual", "automatic"])
 def test_redriving_takes_what_is_asked_and_no_more(
     ask: Ask, printed: Any, record: Record, shop: Shop, mode: str  # noqa: ANN401  a function
