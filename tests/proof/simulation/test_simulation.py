@@ -125,19 +125,20 @@ def test_an_automatic_run_that_stops_itself_is_seen(theatre: Theatre, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("broken", "by"),
+    ("broken", "by", "seed"),
     [
-        (r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id"),
-        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL"),
+        (r"ORDER BY (\w)\.sequence, \w\.message_id", r"ORDER BY \1.message_id", 1),
+        (r"AND due_at <= (redrive_now\(\)|\(SELECT redrive_now\(\)\))", "AND due_at IS NOT NULL", 9),
     ],
 )
-def test_a_broken_promise_is_seen(theatre: Theatre, broken: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_promise_is_seen(
+    theatre: Theatre, broken: str, by: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Letters in another order than theirs; lanes leased though another has them. No fault is needed to see it."""
     for module, name, text in [(one, *item) for one in (lanes, intent) for item in vars(one).items()]:
         if isinstance(text, str) and re.search(broken, text):
             monkeypatch.setattr(module, name, re.sub(broken, by, text))
-    endings = (theatre.play(plot(seed, odds=Odds())) for seed in range(40))
-    assert next((one for one in endings if one.broken), None) is not None
+    assert theatre.play(plot(seed, odds=Odds())).broken
 
 
 def _seeds(ledger: Ledger, stream: int) -> Iterator[int]:
