@@ -29,14 +29,6 @@ BUGS: Final = (
         caught_by=f"{_OF_RATE}::test_a_bucket_of_which_nothing_is_known_is_empty",
     ),
     Bug(
-        name="a-cold-bucket-is-full-in-the-domain",
-        breaks="Rate is never exceeded: the sums that the server's are checked against begin with a full bucket.",
-        file="reprocessing/domain/safety/token_bucket.py",
-        old="        return cls(0.0, now, rate, capacity)\n",
-        new="        return cls(capacity, now, rate, capacity)\n",
-        caught_by="tests/reprocessing/domain/safety/test_token_bucket.py::test_a_cold_bucket_is_empty_and_fills",
-    ),
-    Bug(
         name="tokens-outlive-their-server",
         breaks="Rate is never exceeded: a Redis that failed over grants anew what was granted before.",
         file=_RATE,
@@ -59,16 +51,6 @@ BUGS: Final = (
         old="        return self.granted_at + TOKEN_LIFE\n",
         new="        return self.granted_at + 3600 * TOKEN_LIFE\n",
         caught_by=f"{_OF_RATE}::test_a_grant_lives_for_a_quarter_of_a_second_from_before_it_was_asked_for",
-    ),
-    Bug(
-        name="the-burst-is-not-cut-by-the-life-of-tokens",
-        breaks="Rate is never exceeded: tokens that are spent late make a second of more than rate and burst.",
-        file="reprocessing/domain/safety/token_bucket.py",
-        old="    return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)\n",
-        new="    return max(1.0, rate if burst is None else burst)\n",
-        caught_by=(
-            "tests/reprocessing/domain/safety/test_token_bucket.py::test_the_life_of_tokens_is_taken_off_the_burst"
-        ),
     ),
     Bug(
         name="an-unknown-rate-is-none",
@@ -143,22 +125,6 @@ BUGS: Final = (
         old=" WHERE b.id = m.id AND b.state = m.was AND b.epoch = m.epoch\n",
         new=" WHERE b.id = m.id AND b.state = m.was\n",
         caught_by=f"{_OF_BREAKERS}::test_a_breaker_that_is_reset_meanwhile_is_not_opened",
-    ),
-    Bug(
-        name="a-breaker-opens-one-too-late",
-        breaks="The breaker opens at its threshold.",
-        file="reprocessing/domain/safety/circuit_breaker.py",
-        old="    if row >= policy.threshold:\n",
-        new="    if row > policy.threshold:\n",
-        caught_by=f"{_OF_DOMAIN}::test_the_threshold_in_a_row_opens_it",
-    ),
-    Bug(
-        name="one-canary-closes-it",
-        breaks="So many canaries as its policy asks for close a breaker.",
-        file="reprocessing/domain/safety/circuit_breaker.py",
-        old="    if successes + 1 < policy.canaries_to_close:\n",
-        new="    if successes + 1 < 1:\n",
-        caught_by=f"{_OF_DOMAIN}::test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough",
     ),
     Bug(
         name="rests-of-a-breaker-without-a-cap",
@@ -269,14 +235,6 @@ BUGS: Final = (
         old="(l.due_at > redrive_now() AND (l.route",
         new="(l.due_at > redrive_now() AND (true OR l.route",
         caught_by=f"{_OF_WAVES}::test_a_letter_that_rests_because_its_target_asked_for_it_is_waited_for",
-    ),
-    Bug(
-        name="the-next-wave-waits-for-nobody",
-        breaks="The next wave begins when the one before it is settled.",
-        file="reprocessing/domain/safety/wave_progression.py",
-        old="    if count.touched < count.size or count.open:\n",
-        new="    if count.touched < count.size:\n",
-        caught_by="tests/reprocessing/store/safety/test_waves.py::test_a_wave_waits_until_the_last_of_its_letters_is_settled",
     ),
     Bug(
         name="more-unsettled-than-may-be",

@@ -190,33 +190,6 @@ BUGS: Final = (
         "::test_a_failed_wave_of_a_standing_run_opens_the_breakers_of_its_failures_and_begins_anew",
     ),
     Bug(
-        name="poison-makes-a-target-rest",
-        breaks="Nothing follows from poison for its target: a wave of poison opens the breaker, and calls a person.",
-        file="reprocessing/domain/safety/wave_progression.py",
-        old="    if isinstance(verdict, PauseRun | RepeatWave) and count.poison and",
-        new="    if False and",
-        caught_by="tests/reprocessing/domain/safety/test_wave_progression.py"
-        "::test_an_automatic_run_rests_when_a_letter_failed_and_goes_on_at_once_when_that_was_poison",
-    ),
-    Bug(
-        name="a-target-that-refuses-everything-is-fed",
-        breaks="An outage parks nothing: a target that refuses every message has all of a DLQ parked at full speed.",
-        file="reprocessing/domain/safety/wave_progression.py",
-        old="return OpenBreakers(verdict.why) if count.size == 1 and isinstance(verdict, PauseRun) else RestartWaves()",
-        new="return RestartWaves()",
-        caught_by="tests/reprocessing/domain/safety/test_wave_progression.py"
-        "::test_an_automatic_run_rests_when_every_third_wave_of_one_in_a_row_was_poison",
-    ),
-    Bug(
-        name="poison-tips-a-wave",
-        breaks="Nothing follows from poison for its target: the first poison letter of a run opens the breaker.",
-        file="reprocessing/domain/safety/wave_progression.py",
-        old="    return rest.failed > 0 and isinstance(",
-        new="    return rest.failed > 0 or isinstance(",
-        caught_by="tests/reprocessing/store/safety/test_waves.py"
-        "::test_poison_letters_of_a_standing_run_open_no_breaker_unless_too_many_others_failed",
-    ),
-    Bug(
         name="poison-opens-breakers-of-other-classes",
         breaks="Nothing follows from poison for its target: a failed wave opens breakers where only poison failed.",
         file="reprocessing/store/safety/waves.py",
@@ -256,14 +229,6 @@ BUGS: Final = (
         old="SELECT l.attempts - l.attempts_before_release - l.spared >= d.max_attempts AND {OUTLASTS}",
         new="SELECT l.attempts - l.attempts_before_release >= d.max_attempts AND {OUTLASTS}",
         caught_by=_SPARED_BEFORE,
-    ),
-    Bug(
-        name="one-failure-gives-a-target-up",
-        breaks="Recovery without a person: a single failure, of long ago, pauses the run.",
-        file="reprocessing/domain/safety/give_up.py",
-        old="    if target.attempts < FEWEST:\n",
-        new="    if target.attempts < 1:\n",
-        caught_by=f"{_OF_GIVING_UP}::test_a_target_is_tried_on",
     ),
     Bug(
         name="two-failures-of-a-day-give-nothing-up",

@@ -79,23 +79,6 @@ BUGS: Final = (
         caught_by=f"{_TOLD}/test_restore_events.py::test_a_second_restore_is_a_new_incident",
     ),
     Bug(
-        name="a-condition-flaps",
-        breaks="A condition near its threshold opens and closes with every look.",
-        file="reprocessing/domain/notifications/hysteresis.py",
-        old="value >= threshold * BACK if is_open else value > threshold",
-        new="value > threshold",
-        caught_by="tests/reprocessing/domain/notifications/test_hysteresis.py"
-        "::test_a_condition_opens_above_its_threshold_and_closes_below_three_quarters_of_it",
-    ),
-    Bug(
-        name="as-many-as-the-threshold-are-more",
-        breaks="More parked messages than the threshold: people are notified of exactly as many.",
-        file="reprocessing/domain/notifications/hysteresis.py",
-        old="else value > threshold",
-        new="else value >= threshold",
-        caught_by=f"{_CONDITIONS}::test_no_more_than_the_threshold_are_none_and_the_next_dlq_is_an_incident_of_its_own",
-    ),
-    Bug(
         name="an-outage-of-all-workers-stalls-every-run",
         breaks="Workers that are back are given time: each of their runs is told as standing still.",
         file="reprocessing/pipeline/notifications/conditions.py",
@@ -120,15 +103,6 @@ BUGS: Final = (
         caught_by=f"{_CONDITIONS}::test_growth_is_over_when_notes_say_so_and_not_when_nobody_took_any",
     ),
     Bug(
-        name="growth-is-compared-with-now",
-        breaks="Only a condition that does not hold is over: the newest note is compared with itself.",
-        file="reprocessing/domain/notifications/dlq_growth.py",
-        old="halfway.seconds_ago < within * _HALFWAY",
-        new="halfway.seconds_ago < 0",
-        caught_by="tests/reprocessing/domain/notifications/test_dlq_growth.py"
-        "::test_whether_one_still_grows_is_not_known_without_a_note_of_halfway",
-    ),
-    Bug(
         name="a-capture-that-began-ends-an-expiry",
         breaks="Only a condition that does not hold is over: a capture has begun, and no message is told to expire.",
         file=_LOOK,
@@ -143,14 +117,6 @@ BUGS: Final = (
         old="     WHERE h.obstacle IN ('', '{_UNHEALTHY}')\n",
         new="",
         caught_by=f"{_CONDITIONS}::test_a_run_that_somebody_stopped_or_that_rests_does_not_stand_still",
-    ),
-    Bug(
-        name="who-has-only-begun-to-watch-cries",
-        breaks="A restart alarms nobody: a watchdog that has only begun takes old signs for silence.",
-        file="reprocessing/domain/notifications/heartbeat.py",
-        old="        return True if watched >= silent_for else None\n",
-        new="        return True\n",
-        caught_by=f"{_HEARTBEAT}::test_who_has_only_begun_to_watch_knows_nothing_however_old_the_signs_are",
     ),
     Bug(
         name="a-suspended-machine-cries",

@@ -141,22 +141,6 @@ BUGS: Final = (
         caught_by=f"{_STORE}/test_group_events.py::test_the_text_about_a_group_has_its_title_and_current_count",
     ),
     Bug(
-        name="a-command-with-a-placeholder",
-        breaks="A command in a text can be pasted: the DLQ of a breaker is known, and not in the command.",
-        file="reprocessing/domain/notifications/text.py",
-        old="return wording.person if _names(wording.person) <= facts.keys() else wording.person_without",
-        new="return wording.person_without or wording.person",
-        caught_by="tests/reprocessing/domain/notifications/test_text.py::test_the_text_of_a_breaker_that_opened",
-    ),
-    Bug(
-        name="texts-without-limit",
-        breaks="Twenty texts an hour: nobody counts them.",
-        file="reprocessing/domain/notifications/limits.py",
-        old="    if len(newest) < PER_HOUR:\n",
-        new="    if len(newest) <= PER_HOUR:\n",
-        caught_by=f"{_DELIVER}::test_twenty_texts_an_hour_and_the_rest_in_one",
-    ),
-    Bug(
         name="events-without-their-dlqs",
         breaks="A destination is told of another team's DLQ.",
         file=_FILING,
@@ -179,14 +163,5 @@ BUGS: Final = (
         old="if unknown := self.facts.keys() - needed - useful:",
         new="if unknown := set[str]():",
         caught_by="tests/reprocessing/domain/notifications/test_event.py::test_a_fact_that_no_text_knows_is_refused",
-    ),
-    Bug(
-        name="apprise-posts-unsigned",
-        breaks="No plugin that posts unsigned, runs a program or reads a file: any schema is taken.",
-        file="reprocessing/domain/notifications/destination.py",
-        old="    if schema not in SCHEMAS:\n",
-        new='    if schema == "":\n',
-        caught_by="tests/reprocessing/domain/notifications/test_destination.py"
-        "::test_what_cannot_be_used_is_refused_without_a_word_of_it",
     ),
 )

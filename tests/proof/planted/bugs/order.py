@@ -236,14 +236,6 @@ BUGS: Final = (
         caught_by="tests/reprocessing/pipeline/runs/test_feed_run.py::test_nothing_is_enlisted_before_the_dlq_has_run_dry",
     ),
     Bug(
-        name="numbers-sorted-as-texts",
-        breaks="In order: letter 10 goes before letter 9.",
-        file="reprocessing/domain/ordering/placement.py",
-        old="    key = _number_key(number) if number else _TEXT + text\n",
-        new="    key = _TEXT + text\n",
-        caught_by="tests/reprocessing/domain/ordering/test_placement.py::test_numbers_stand_in_the_order_of_their_values",
-    ),
-    Bug(
         name="a-group-goes-on-behind-its-failure",
         breaks="In order: a FIFO group's next letter is sent after one that was not taken.",
         file="reprocessing/gateways/sqs/batch_requests.py",

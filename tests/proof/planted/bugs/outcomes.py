@@ -167,14 +167,6 @@ BUGS: Final = (
         caught_by="tests/reprocessing/domain/replay/test_backoff.py::test_without_jitter_it_doubles_up_to_the_cap",
     ),
     Bug(
-        name="rests-of-one-length",
-        breaks="Backoff doubles: a letter that fails is tried again as soon as the first time.",
-        file="reprocessing/domain/replay/backoff.py",
-        old="2.0 ** min(failures, _DOUBLINGS)",
-        new="1.0 ** min(failures, _DOUBLINGS)",
-        caught_by="tests/reprocessing/pipeline/replay/test_settle.py::test_each_failure_doubles_the_backoff",
-    ),
-    Bug(
         name="a-refusal-makes-the-unknown-known",
         breaks="One at a time: a letter is refused whose copy may lie in the target, and the next of its key goes.",
         file="reprocessing/pipeline/replay/settle.py",

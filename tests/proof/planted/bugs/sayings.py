@@ -28,17 +28,6 @@ BUGS: Final = (
         caught_by=f"{_OF_OUTLOOK}::test_who_was_not_seen_yet_is_named_and_how_to_start_it",
     ),
     Bug(
-        name="a-refusal-is-quoted-on-the-screen",
-        breaks="No screen of a command quotes a message: what a target writes beside its code may.",
-        file="reprocessing/domain/outcomes/failed_answers.py",
-        old="        return _coded(said) if _CODE.fullmatch(said) else ",
-        new="        return _coded(said) if said else ",
-        caught_by=(
-            f"{_OF_FAILURES}"
-            "::test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_written_beside_it"
-        ),
-    ),
-    Bug(
         name="every-attempt-is-read-to-say-why-some-fail",
         breaks="A status costs the same however many attempts there are.",
         file="reprocessing/store/safety/failed_answers.py",

@@ -101,22 +101,6 @@ BUGS: Final = (
         ),
     ),
     Bug(
-        name="marks-overwrite-a-letter-s-own",
-        breaks="Bytes are sacred: an attribute of the letter's own gives way to one of ours.",
-        file="reprocessing/domain/message/redrive_attributes.py",
-        old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
-        new="        if len(leaving) < room and weight <= left:\n",
-        caught_by="tests/reprocessing/domain/message/test_redrive_attributes.py::test_what_the_user_gave_is_never_overwritten",
-    ),
-    Bug(
-        name="no-room-is-asked-for",
-        breaks="Additions only where there is room: a letter outgrows its target, and is refused for it.",
-        file="reprocessing/domain/message/redrive_attributes.py",
-        old="        if name not in leaving and len(leaving) < room and weight <= left:\n",
-        new="        if name not in leaving and len(leaving) < room:\n",
-        caught_by="tests/reprocessing/domain/message/test_redrive_attributes.py::test_no_letter_outgrows_its_space_or_loses_anything",
-    ),
-    Bug(
         name="a-redrive-id-for-each-attempt",
         breaks="At least once, same key: a repeat carries another redrive id, and no consumer can know it.",
         file=_WRAP,
