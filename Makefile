@@ -13,7 +13,7 @@ $(VENV)/installed: requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-.PHONY: setup test together soak soak-beside soak-alone prove check demo bench screenshots reference lock clean
+.PHONY: setup test together soak soak-beside soak-alone prove mutants check demo bench screenshots reference lock clean
 
 setup: $(VENV)/installed  ## the virtual environment
 
@@ -35,6 +35,9 @@ prove: setup  ## the long form of the proof, MINUTES for each of its tests (10),
 	@PROVE_MINUTES="$${MINUTES:-10}" $(BIN)/python -m tests.proof.asked "$$LAYER"  # one word; before servers start
 	PROVE_MINUTES=$(or $(MINUTES),10) $(BIN)/python -m pytest tests/proof/$(LAYER) -m prove -s --timeout 0 $(ARGS); proved=$$?; \
 	  $(BIN)/python -m tests.proof; exit $$proved
+
+mutants: setup  ## the share of random faults of the domain that its tests notice; SAMPLE faults (400), chosen by SEED (1)
+	$(BIN)/python -m tests.proof.mutants --sample $(or $(SAMPLE),400) --seed $(or $(SEED),1)  # about ten minutes
 
 check: setup  ## style, types, floors, migrations, deployment
 	sh .ci/check $(BIN)

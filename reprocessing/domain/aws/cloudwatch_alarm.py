@@ -218,7 +218,7 @@ def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
         return {name: _plainly(member) for name, member in value.items() if member not in (None, [], "")}
     if isinstance(value, list | tuple):
         return sorted((_plainly(member) for member in value), key=repr) or None
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return value
 
 
 def _of_queue(name: str, queue: str) -> AlarmMetric:

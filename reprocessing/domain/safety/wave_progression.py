@@ -109,7 +109,7 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
 
 def _fails_without_poison(count: WaveCounts, success: float) -> bool:
     """Return whether the wave fails even if its poison letters do not count."""
-    rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison, poison=0)
+    rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison)
     return rest.failed > 0 and isinstance(_judge(rest, success), PauseRun | RepeatWave)
 
 

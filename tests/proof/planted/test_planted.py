@@ -16,7 +16,7 @@ from tests.proof.planted.unnoticed import UNNOTICED
 from tests.proof.planted.verdict import AGAIN, LAYER, noted
 
 #: One of plain Python and one that needs a server, both quick: neither makes a database.
-SHOWN = ("a-cold-bucket-is-full-in-the-domain", "an-id-left-out-is-taken")
+SHOWN = ("a-suspended-machine-cries", "an-id-left-out-is-taken")
 
 
 @pytest.fixture

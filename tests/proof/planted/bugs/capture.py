@@ -20,13 +20,6 @@ a-body-that-cannot-be-read-raises: test_unreadable_bodies_are_parked_and_the_oth
 +        is_json
 
 @reprocessing/domain/message/redrive_attributes.py
-@tests/reprocessing/domain/message/test_redrive_attributes.py
-marks-overwrite-a-letter-s-own: test_what_the_user_gave_is_never_overwritten
--        if name not in leaving and len(leaving) < room and weight <= left:
-+        if len(leaving) < room and weight <= left:
-no-room-is-asked-for: test_no_letter_outgrows_its_space_or_loses_anything
--        if name not in leaving and len(leaving) < room and weight <= left:
-+        if name not in leaving and len(leaving) < room:
 @tests/reprocessing/pipeline/replay/test_send_batches.py
 an-eleventh-attribute: test_the_letter_s_own_attributes_come_first_and_ten_are_the_limit
 -MOST_ATTRIBUTES = 10

@@ -5,12 +5,6 @@ from __future__ import annotations
 from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
-@reprocessing/domain/ordering/placement.py
-@tests/reprocessing/domain/ordering/test_placement.py
-numbers-sorted-as-texts: test_numbers_stand_in_the_order_of_their_values
--    key = _number_key(number) if number else _TEXT + text
-+    key = _TEXT + text
-
 @reprocessing/store/ordering/active_runs.py
 @tests/race/test_stops.py
 an-aborted-run-goes-on: test_lanes_that_were_leased_before_send_nothing_after

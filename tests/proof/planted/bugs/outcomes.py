@@ -5,13 +5,6 @@ from __future__ import annotations
 from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
-@reprocessing/domain/outcomes/failed_answers.py
-@tests/reprocessing/commands/runs/test_why_attempts_fail.py
-a-refusal-is-quoted-on-the-screen:
-    test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_written_beside_it
--        return _coded(said) if _CODE.fullmatch(said) else "
-+        return _coded(said) if said else "
-
 @reprocessing/pipeline/outcomes/resolve_outcomes.py
 @tests/reprocessing/pipeline/outcomes/test_empty_target.py
 delayed-messages-are-not-there: test_two_empty_looks_or_a_window_without_visible_messages_prove_absence

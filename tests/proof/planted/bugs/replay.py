@@ -12,10 +12,6 @@ rests-without-a-cap: test_without_jitter_it_doubles_up_to_the_cap
 -        return min(self.cap, self.base * whole) *
 +        whole = 2.0 ** min(failures, 20) if self.base else 0.0
 +        return self.base * whole *
-@tests/reprocessing/pipeline/replay/test_settle.py
-rests-of-one-length: test_each_failure_doubles_the_backoff
--2.0 ** min(failures, _DOUBLINGS)
-+1.0 ** min(failures, _DOUBLINGS)
 
 @reprocessing/pipeline/replay/gate.py
 @tests/reprocessing/pipeline/aws/test_moved_meanwhile.py

@@ -7,12 +7,6 @@ from tests.proof.planted.bug import quoted
 BUGS = quoted("""
 @reprocessing/domain/safety/circuit_breaker.py
 @tests/reprocessing/domain/safety/test_circuit_breaker.py
-a-breaker-opens-one-too-late: test_the_threshold_in_a_row_opens_it
--    if row >= policy.threshold:
-+    if row > policy.threshold:
-one-canary-closes-it: test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough
--    if successes + 1 < policy.canaries_to_close:
-+    if successes + 1 < 1:
 rests-of-a-breaker-without-a-cap: test_the_rest_grows_to_its_cap_and_never_beyond
 -    return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 +    return max(rest * 2, policy.cooldown)
@@ -28,9 +22,6 @@ nobody-waits-for-what-others-tell: test_a_message_is_at_fault_when_others_went_w
 a-message-that-hardly-failed-is-parked: test_a_message_is_not_parked_before_it_has_failed_as_often_as_the_dlq_allows
 -    if target.of_message < target.max_attempts:
 +    if target.attempts < target.max_attempts:
-one-failure-gives-a-target-up: test_a_target_is_tried_on
--    if target.attempts < FEWEST:
-+    if target.attempts < 1:
 two-failures-of-a-day-give-nothing-up: test_two_failures_are_enough_however_few_they_are
 -FEWEST: Final = 2
 +FEWEST: Final = 3

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reprocessing.domain.aws import cloudwatch_alarm
+from reprocessing.domain.aws import cloudwatch_alarm, metric_names
 from reprocessing.domain.aws.cloudwatch_alarm import Alarm, AlarmMissing, ParameterDiffers, differences
 from reprocessing.domain.aws.metric_names import METRICS
 
-EVERY = [
-    *cloudwatch_alarm.alarms_of_dlq(
-        "orders", "orders-dlq", ("orders", "returns"), namespace="Redrive", retention=1_209_600
-    ),
-    *cloudwatch_alarm.alarms_of_target("orders", namespace="Redrive"),
-    *cloudwatch_alarm.alarms_of_service(namespace="Redrive"),
-]
+FOLDER = Path(__file__).parent
+
+
+def every() -> list[Alarm]:
+    return [
+        *cloudwatch_alarm.alarms_of_dlq(
+            "orders", "orders-dlq", ("orders", "returns"), namespace="Redrive", retention=1_209_600
+        ),
+        *cloudwatch_alarm.alarms_of_target("orders", namespace="Redrive"),
+        *cloudwatch_alarm.alarms_of_service(namespace="Redrive"),
+    ]
+
+
+EVERY = every()
 BY_NAME = {one.name: one for one in EVERY}
 
 
@@ -60,15 +69,20 @@ def test_an_alarm_on_visible_messages_alone_differs_because_a_capture_hides_mess
     assert told == {"Metrics", "Namespace", "MetricName", "Statistic", "Period", "Dimensions"}
 
 
-def test_thresholds_are_any_message_in_a_dlq_and_5_minutes_of_age_three_times() -> None:
-    present, age = BY_NAME["redrive-orders-messages-present"], BY_NAME["redrive-orders-age-too-high"]
-    assert (present.threshold, present.above, present.period, present.periods) == (0, True, 60, 1)
-    assert (age.threshold, age.above, age.period, age.periods) == (300, True, 60, 3)
-    assert {one.missing for one in (present, age)} == {"notBreaching"}
+def test_the_request_for_each_alarm() -> None:
+    """`alarms.jsonl` has what CloudWatch is asked to put, an alarm a line."""
+    found = [{"dlq": one.of, **one.request(("arn:a",))} for one in every()]
+    assert found == [json.loads(line) for line in (FOLDER / "alarms.jsonl").read_text().splitlines()]
 
 
-def test_only_the_alarm_for_a_dead_service_is_in_alarm_without_data() -> None:
-    assert [one.name for one in EVERY if one.missing == "breaching"] == ["redrive-consumes-nothing"]
+def test_a_dlq_of_fifo_keeps_a_message_for_its_whole_retention() -> None:
+    alarms = list(cloudwatch_alarm.alarms_of_dlq("o", "o.fifo", (), namespace="Redrive", retention=1_209_600))
+    assert "within about 4 days. A message" in alarms[1].means
+
+
+def test_a_metric_that_is_not_published_has_no_alarm() -> None:
+    with pytest.raises(ValueError, match="redrive_letters is not told to CloudWatch"):
+        cloudwatch_alarm._own(metric_names.LETTERS, (), "Redrive", "Sum")
 
 
 def test_every_alarm_is_on_a_published_metric() -> None:
@@ -82,11 +96,3 @@ def test_every_alarm_is_on_a_published_metric() -> None:
             if stream.namespace == "Redrive":
                 assert {name for name, _ in stream.dimensions} <= ours[stream.name]
     assert len(BY_NAME) == len(EVERY)
-
-
-def test_the_alarm_on_expiring_messages_says_when_and_the_command_to_capture() -> None:
-    assert BY_NAME["redrive-orders-messages-expire"].means == (
-        "The oldest message of orders-dlq has used up 3/4 of its retention: SQS deletes it within about 4 days, "
-        "sooner by as long as it lay in its queue before it died. A message that is not captured is then lost. "
-        "Run: manage.py drain_dlq orders, a dry run, which captures."
-    )

@@ -80,3 +80,13 @@ def test_polling_costs_a_request_a_turn_and_three_a_task() -> None:
     assert IdleLoad(0.1).requests - nothing.requests == pytest.approx(0.1 + 3 * 0.1)
     assert IdleLoad(100.0).requests - nothing.requests == pytest.approx(100.0 + 3 * 5.0)
     assert nothing.cost_of_day(each=1).least == round(nothing.requests * 86_400)
+
+
+def test_costs_of_25_messages_of_100_kib() -> None:
+    size = 25 * 102_400
+    assert pricing.cost_of_sends(25, size, longest=1, each=2.0) == Cost(40, 64, 80.0, 128.0)
+    assert pricing.cost_of_capture(25, size, receivers=2, each=1.0) == Cost(47, 78, 47.0, 78.0)
+    assert pricing.cost_of_native_redrive(25, each=1.0) == Cost(10, 76, 10.0, 76.0)
+    assert pricing.cost_of_deletes(25, each=1.0) == Cost(3, 25, 3.0, 25.0)
+    assert pricing.cost_of_sends(0, 0, longest=0, each=1.0) == Cost()
+    assert Cost(1, 2, 3.0, 4.0) + Cost(10, 20, 30.0, 40.0) == Cost(11, 22, 33.0, 44.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,9 @@ from reprocessing.domain.aws.queue_spec import (
     ALLOW,
     BY_CONTENT,
     FORTNIGHT,
+    KEY,
     REDRIVE,
+    SSE,
     WAIT,
     AttributeContradicts,
     AttributeDiffers,
@@ -132,44 +135,118 @@ def test_equivalent_policies_are_no_difference() -> None:
     assert differences(source, dying) == ()
 
 
-def test_a_queue_with_another_dlq_is_not_changed() -> None:
-    found = ExistingQueue(arn=f"{ACCOUNT}orders", wait=20, redrive_policy=(f"{ACCOUNT}other-dlq", 5))
-    (one,) = differences(WantedQueue(name="orders", dlq="orders-dlq"), found)
-    assert one == AttributeContradicts(
-        REDRIVE,
-        f"its messages die into {ACCOUNT}other-dlq",
-        "Name that as its dlq, --dlq other-dlq, or change the redrive policy by hand.",
-    )
-
-
-def test_a_dlq_that_denies_all_is_not_opened() -> None:
-    found = ExistingQueue(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, permission="denyAll")
-    (one,) = differences(queue_family(WantedQueue(name="orders", dlq="orders-dlq"))[0], found)
-    assert isinstance(one, AttributeContradicts)
-    assert one.what == "no queue may die into it (denyAll)"
-
-
-def test_a_dlq_of_more_than_ten_queues_stays_open_to_all() -> None:
-    sources = tuple(ACCOUNT + name for name in NAMES[:10])
-    found = ExistingQueue(arn=f"{ACCOUNT}orders-dlq", retention=FORTNIGHT, wait=20, sources=sources)
-    (one,) = differences(queue_family(WantedQueue(name="orders", dlq="orders-dlq"))[0], found)
-    assert one == AttributeKept(
-        ALLOW, "allowAll", "byQueue", "11 queues die into it, and SQS takes no more than 10 by name"
-    )
+ORDERS = ExistingQueue(arn=f"{ACCOUNT}orders", wait=20)
+MANY = tuple(ACCOUNT + name for name in NAMES[:10])
+POLICY = f'{{{{"deadLetterTargetArn": "{ACCOUNT}{{}}", "maxReceiveCount": {{}}}}}}'
+ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{{}}"]}}}}'
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("wanted", "found", "told"),
     [
-        ("alias/redrive", []), ("arn:aws:kms:eu-west-1:111122223333:alias/redrive", []),
-        ("alias/aws/sqs", [AttributeKept]),
-        ("", [AttributeDiffers]),
+        (
+            {"visibility": WantedNumber(60), "wait": WantedNumber(10, Precedence.AT_LEAST), "by_content": True}, ORDERS,
+            [
+                AttributeKept("VisibilityTimeout", "30", "60", Precedence.AT_FIRST.value),
+                AttributeKept(WAIT, "20", "10", Precedence.AT_LEAST.value),
+                AttributeDiffers(BY_CONTENT, "false", "true"),
+            ],
+        ),
+        (
+            {"retention": WantedNumber(60, Precedence.EXACTLY)}, ORDERS,
+            [AttributeDiffers("MessageRetentionPeriod", "345600", "60")],
+        ),
+        ({"key": "alias/redrive"}, replace(ORDERS, key="arn:aws:kms:eu-west-1:1:alias/redrive"), []),
+        ({"key": "arn:aws:kms:eu-west-1:1:key/12"}, replace(ORDERS, key="12"), []),
+        (
+            {"key": "alias/redrive"}, replace(ORDERS, key="alias/aws/sqs"),
+            [AttributeKept(KEY, "alias/aws/sqs", "alias/redrive",
+                           "its consumers have rights on that key: change it by hand")],
+        ),
+        ({"key": "alias/redrive"}, replace(ORDERS, sse=False), [AttributeDiffers(KEY, "", "alias/redrive")]),
+        ({}, replace(ORDERS, key="k"), [AttributeKept(KEY, "k", "", "a key of one's own is better than SQS's")]),
+        ({}, replace(ORDERS, sse=False), [AttributeDiffers(SSE, "false", "true")]),
+        (
+            {"sources": ("a",)},
+            replace(ORDERS, redrive_policy=(f"{ACCOUNT}a", 5), permission="byQueue", allowed=(f"{ACCOUNT}a",)),
+            [AttributeContradicts(
+                REDRIVE, "its messages die into a, whose messages are to die into it: they would go round in circles",
+                "Name another --dlq than orders.",
+            )],
+        ),
+        (
+            {"dlq": "q2", "chains": False}, replace(ORDERS, sources=(f"{ACCOUNT}a", f"{ACCOUNT}b")),
+            [
+                AttributeContradicts(
+                    ALLOW, "it is itself the DLQ of a, b",
+                    "Name the queue whose messages die; or, if its own dead are to go on, say --dlq q2.",
+                ),
+                AttributeDiffers(REDRIVE, "", POLICY.format("q2", 5)),
+            ],
+        ),
+        (
+            {"dlq": "q2", "chains": False},
+            replace(ORDERS, redrive_policy=(f"{ACCOUNT}q2", 5), sources=(f"{ACCOUNT}a",)), [],
+        ),
+        (
+            {"dlq": "q2"}, replace(ORDERS, redrive_policy=(f"{ACCOUNT}other-dlq", 5)),
+            [AttributeContradicts(
+                REDRIVE, f"its messages die into {ACCOUNT}other-dlq",
+                "Name that as its dlq, --dlq other-dlq, or change the redrive policy by hand.",
+            )],
+        ),
+        (
+            {"dlq": "q2"}, replace(ORDERS, redrive_policy=(f"{ACCOUNT}q2", 3)),
+            [AttributeKept(REDRIVE, POLICY.format("q2", 3), POLICY.format("q2", 5), Precedence.AT_FIRST.value)],
+        ),
+        (
+            {"dlq": "q2", "receives": WantedNumber(9, Precedence.EXACTLY)},
+            replace(ORDERS, redrive_policy=(f"{ACCOUNT}q2", 3)),
+            [AttributeDiffers(REDRIVE, POLICY.format("q2", 3), POLICY.format("q2", 9))],
+        ),
+        (
+            {"sources": ("a",)}, replace(ORDERS, permission="denyAll"),
+            [AttributeContradicts(
+                ALLOW, "no queue may die into it (denyAll)", "Name another --dlq, or let queues die into it, by hand."
+            )],
+        ),
+        (
+            {"sources": ("a",)}, replace(ORDERS, permission="byQueue", allowed=(f"{ACCOUNT}b",)),
+            [AttributeDiffers(ALLOW, ALLOWING.format("b"), ALLOWING.format(f'b", "{ACCOUNT}a'))],
+        ),
+        (
+            {"sources": ("a",)}, replace(ORDERS, permission="byQueue", allowed=MANY),
+            [AttributeContradicts(
+                ALLOW, "it names 10 queues, and SQS takes 10",
+                "Name another --dlq, or take those away that are gone, by hand.",
+            )],
+        ),
+        (
+            {"sources": ("a",)}, replace(ORDERS, sources=MANY),
+            [AttributeKept(ALLOW, "allowAll", "byQueue",
+                           "11 queues die into it, and SQS takes no more than 10 by name")],
+        ),
+        ({"sources": ("a",)}, ORDERS, [AttributeDiffers(ALLOW, "allowAll", ALLOWING.format("a"))]),
     ],
 )  # fmt: skip
-def test_a_missing_key_is_set_and_another_key_is_kept(found: str, told: list[type]) -> None:
-    wanted = WantedQueue(name="orders", key="alias/redrive")
-    is_ = ExistingQueue(arn=f"{ACCOUNT}orders", wait=20, key=found, sse=not found)
-    assert [type(one) for one in differences(wanted, is_)] == told
+def test_each_difference_with_its_values_and_its_reason(
+    wanted: dict[str, Any], found: ExistingQueue, told: list[Difference]
+) -> None:
+    assert list(differences(WantedQueue(name="orders", **wanted), found)) == told
+
+
+def test_the_attributes_of_a_new_queue() -> None:
+    numbers = {"VisibilityTimeout": "30", "MessageRetentionPeriod": "345600", WAIT: "20"}
+    assert differences(WantedQueue(name="a"), None) == (QueueMissing({**numbers, SSE: "true"}),)
+    fifo = {"FifoQueue": "true", BY_CONTENT: "false", KEY: "k"}
+    assert differences(WantedQueue(name="a.fifo", key="k"), None) == (QueueMissing({**numbers, **fifo}),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "number"), [(None, WantedNumber(7, Precedence.AT_FIRST)), (9, WantedNumber(9, Precedence.EXACTLY))]
+)
+def test_a_default_is_for_new_queues_alone(asked: int | None, number: WantedNumber) -> None:
+    assert queue_spec.number_or_default(asked, 7) == number
 
 
 def test_a_dlq_has_its_source_queues_content_based_deduplication() -> None:
@@ -181,6 +258,7 @@ def test_a_dlq_has_its_source_queues_content_based_deduplication() -> None:
 
 def test_the_services_own_queues_hide_tasks_for_900_seconds_and_keep_their_long_poll() -> None:
     dlq, queue = queue_spec.service_queues("redrive-replay")
+    assert (dlq.key, queue.key) == ("", "")
     assert (dlq.name, queue.dlq, dlq.sources) == ("redrive-replay-dlq", "redrive-replay-dlq", ("redrive-replay",))
     assert (queue.visibility, queue.receives.value, dlq.retention.value) == (
         WantedNumber(900, Precedence.AT_LEAST),
@@ -195,3 +273,11 @@ def test_the_services_own_queues_hide_tasks_for_900_seconds_and_keep_their_long_
             if isinstance(one, AttributeDiffers | AttributeKept) and one.attribute == WAIT
         ]
         assert told == [AttributeKept(WAIT, "0", "20", Precedence.AT_FIRST.value)]
+
+
+def test_a_family_is_a_dlq_a_parking_queue_and_a_source_queue() -> None:
+    source = WantedQueue(name="orders", dlq="orders-dlq", key="k")
+    longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
+    dlq = WantedQueue(name="orders-dlq", key="k", retention=longest, sources=("orders",))
+    assert queue_family(source) == (dlq, source)
+    assert queue_family(source, parking="lot") == (dlq, WantedQueue(name="lot", key="k", retention=longest), source)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,8 +74,19 @@ def test_no_resources_of_a_template_wait_for_each_other(wanted: tuple[WantedQueu
         assert all(not waits[other] for others in waits.values() for other in others)
 
 
-def test_a_queue_removed_from_a_template_is_kept() -> None:
-    found = cloudformation(FAMILIES[0])["Resources"].values()
-    assert {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in found} == {("Retain", "Retain")}
-    queues = terraform(FAMILIES[0])["resource"]["aws_sqs_queue"].values()
-    assert [one["lifecycle"] for one in queues] == [{"prevent_destroy": True}] * 3
+@pytest.mark.parametrize("write", [cloudformation, terraform])
+def test_the_template_of_a_queue_with_a_dlq(write: Callable[[Sequence[WantedQueue]], Any]) -> None:
+    found = write(queue_family(WantedQueue(name="orders", dlq="orders-dlq")))
+    assert found == json.loads((Path(__file__).parent / f"{write.__name__}.json").read_text())
+
+
+def test_fifo_and_a_key_are_in_the_templates_and_names_are_told_apart() -> None:
+    properties = resources(cloudformation(FAMILIES[1]))["OrdersFifo"]
+    assert (properties["FifoQueue"], properties["ContentBasedDeduplication"]) == (True, False)
+    assert (properties["KmsMasterKeyId"], "SqsManagedSseEnabled" in properties) == ("alias/redrive", False)
+    arguments = terraform(FAMILIES[1])["resource"]["aws_sqs_queue"]["orders_fifo"]
+    assert (arguments["fifo_queue"], arguments["content_based_deduplication"]) == (True, False)
+    assert (arguments["kms_master_key_id"], "sqs_managed_sse_enabled" in arguments) == ("alias/redrive", False)
+    assert list(resources(cloudformation(FAMILIES[2]))) == ["AB", "AB2", "Queue", "1Queue"]
+    assert list(resources(cloudformation([WantedQueue(name="OrderS-9")]))) == ["Orders9"]
+    assert list(terraform(FAMILIES[2])["resource"]["aws_sqs_queue"]) == ["a_b", "a-b", "queue_-", "queue_1_queue"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from reprocessing.domain.maintenance.findings import FindingSeverity, clock_finding
+from reprocessing.domain.maintenance import findings
+from reprocessing.domain.maintenance.findings import DoctorFinding, FindingSeverity, clock_finding
 
 
 @pytest.mark.parametrize(
@@ -25,3 +27,23 @@ def test_a_clock_is_judged_by_how_far_it_is_off_at_least(ahead: float, within: f
     said = clock_finding("PostgreSQL against this machine", timedelta(seconds=ahead), timedelta(seconds=within))
     assert said.grade == FindingSeverity(grade)
     assert bool(said.cure) == (grade != "well")
+
+
+def test_a_clock_that_is_off_is_told_with_its_cure() -> None:
+    said = clock_finding("PostgreSQL", timedelta(seconds=-1_031), timedelta(0))
+    assert (said.where, said.what, said.why, said.cure) == (
+        "PostgreSQL", "1,031.0 s behind.",
+        "Leases, the times letters are due, how long they have until SQS drops them, and signatures go by it.",
+        "Have both machines keep time (chronyc tracking, timedatectl), then run manage.py redrive_doctor again.",
+    )  # fmt: skip
+    assert clock_finding("PostgreSQL", timedelta(seconds=6), timedelta(0)).what == "6.0 s ahead."
+    assert clock_finding("PostgreSQL", timedelta(0), timedelta(9)) == findings.ok_finding("PostgreSQL", "they agree.")
+
+
+def test_a_finding_of_each_severity() -> None:
+    told = DoctorFinding(FindingSeverity.ERROR, "a", "b", "c", "d")
+    assert findings.error_finding("a", "b", "c", "d") == told
+    assert findings.warning_finding("a", "b", "c", "d") == replace(told, grade=FindingSeverity.WARN)
+    assert findings.unknown_finding("a", "b", "c", "d") == replace(told, grade=FindingSeverity.UNKNOWN)
+    assert findings.note_finding("a", "b", "d") == replace(told, grade=FindingSeverity.NOTE, why="")
+    assert findings.ok_finding("a", "b") == DoctorFinding(FindingSeverity.WELL, "a", "b")

@@ -43,14 +43,16 @@ SNS = {
         (b"12", "JSON"),
         (b"card=1&n=%20x&card=", "form: 3 fields: card, n, card"),
         (b'<?xml version="1.0"?><!-- - --><!DOCTYPE o><o:order id="1"/>', "XML: its root is o:order"),
-        (b"<3 you", "text"),
+        (b"<3 you", "text"), (b"a=1&" * 999 + b"a=1", "form: 1000 fields: a, a, a, a, a, a, …"),
+        (b"a=1&" * 1_000 + b"a=1", "text"), ({"x" * 101: 1}, f"JSON: 1 field: {'x' * 100}…"),
+        (SNS | {"Message": json.dumps(SNS | {"Message": ""})}, "SNS notification: topic orders"),
         (b"a=b c", "text"),
         (b"{not json", "text"),
         (b"", "text"),
         (b"\x1f\x8b\x08\xff", "bytes: looks like gzip"),
         (b"\xff\xfe", "bytes"),
     ],
-)
+)  # fmt: skip
 def test_a_body_is_summarised_by_its_format(body: object, line: str) -> None:
     assert str(body_format.recognise(body if isinstance(body, bytes) else json.dumps(body).encode())) == line
 

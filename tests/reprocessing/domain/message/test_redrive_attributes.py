@@ -92,6 +92,13 @@ def test_only_a_mark_of_this_service_is_read(kind: str, value: str | bytes) -> N
     assert read_mark({"RedriveId": Attribute(kind, value)}, NAMES) is None
 
 
+def test_marks_are_texts_and_an_empty_one_is_left_out() -> None:
+    made = marks(NAMES, MARK, idempotency_key="", message_id="m", reprocessed_from="shop-dlq")
+    texts = {"RedriveId": f"{UUID(int=7)}:2", "OriginalMessageId": "m", "ReprocessedFrom": "shop-dlq"}
+    assert made == {name: Attribute("String", text) for name, text in texts.items()}
+    assert list(made) == list(texts)
+
+
 def test_a_mark_is_read_under_its_configured_name() -> None:
     assert read_mark(MARKS, NAMES) == MARK
     assert read_mark(MARKS, MarkNames(redrive="Other")) is None

@@ -23,6 +23,11 @@ def test_both_generations_of_pointers_are_recognised(kind: str, name: str) -> No
     assert s3_pointer.read(json.dumps([kind, WHERE]).encode(), {name: SIZE}) == PointerToS3("large-bodies", "a/ü/1")
 
 
+def test_the_longest_key_is_a_pointer() -> None:
+    body = json.dumps([NEW, WHERE | {"s3Key": "k" * 1_024}]).encode()
+    assert s3_pointer.read(body, {"ExtendedPayloadSize": SIZE}) == PointerToS3("large-bodies", "k" * 1_024)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -82,6 +82,29 @@ def test_what_cannot_be_used_is_refused_without_a_word_of_it(url: str, why: str)
     assert SECRET not in found.why
 
 
+def test_each_reason_is_a_whole_sentence() -> None:
+    urls = [
+        "x", " ", "sns:x", "sns:arn:aws:sns:eu-west-1:000000000000:a.fifo", "webhook+https://a/", "json://a", "sns://a",
+        "webhook+https://a/#secret=x", "webhook+ftp://a/#secret=ops", "webhook+http://a.example/#secret=ops", "file://a",
+    ]  # fmt: skip
+    assert [read(url) for url in urls] == [
+        Unusable(why)
+        for why in (
+            "it is neither sns:ARN, nor webhook+https://HOST/PATH#secret=NAME, nor a URL of Apprise",
+            "it holds a blank or an invisible character, or is longer than 4,000 characters",
+            "the text after sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC",
+            "it is a FIFO topic, which people cannot subscribe to; take a standard topic",
+            "it names no secret that signs it; end it with #secret=NAME, a name of REDRIVE_SECRETS",
+            "it would be posted unsigned; write webhook+https://HOST/PATH#secret=NAME",
+            "it is Apprise's own way to SNS, which needs keys; write sns:ARN, sent with the service's own role",
+            "the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there",
+            "the text after webhook+ is no URL such as https://hooks.example.com/redrive without credentials",
+            "plain http can be read by others; use https, or the address of a host of your own network",
+            "its schema is not allowed; docs/notifications.md lists the allowed ones",
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "good"),
     [("ops", True), ("team-a2", True), ("", False), ("Team", False), ("a--b", False), ("2a", False), ("a" * 41, False)],

@@ -143,9 +143,31 @@ def test_without_an_address_there_is_no_link() -> None:
 def test_a_test_notification_says_that_nothing_has_happened() -> None:
     found = trial_text("production", "ops", link)
     assert found.title == "[production] Test notification"
-    assert "Nothing has happened" in found.body
+    assert found.body == (
+        "This is a test of the destination ops. Nothing has happened.\n"
+        "What the service does: it has sent this test because a person ran test_notification.\n"
+        "What you can do: nothing. Notifications of this service arrive here.\n"
+        "https://redrive.example.com//"
+    )
+    assert (found.tone, found.link) == (Tone.INFO, "https://redrive.example.com//")
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(40, "40 s"), (720, "12 min"), (7_200, "2 h"), (259_200, "3 days")])
 def test_a_duration_is_told_in_the_unit_that_fits(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_several_incidents_are_counted_and_end_together() -> None:
+    kind, end = EventKind.BREAKER_OPEN, NOON + timedelta(minutes=12)
+    two = [told(kind, str(number), end, target=f"t{number}", breaker_id=number) for number in (1, 2)]
+    opened, ended = (text(TextSection(kind, stage, 2, two)) for stage in (Stage.OPENED, Stage.ENDED))
+    assert opened.title == "[production] Circuit breaker open: t1 (and 1 more)"
+    assert opened.body.splitlines()[0] == "2 circuit breakers open:"
+    assert opened.body.splitlines()[-1] == "https://redrive.example.com/breaker/"
+    assert opened.link == "https://redrive.example.com/breaker/1"
+    assert ended.body.splitlines() == [
+        "2 circuit breakers open, ended:",
+        "Circuit breaker closed: t1. It began at 2026-01-02 12:00 UTC and lasted 12 min.",
+        "Circuit breaker closed: t2. It began at 2026-01-02 12:00 UTC and lasted 12 min.",
+        "https://redrive.example.com/breaker/",
+    ]

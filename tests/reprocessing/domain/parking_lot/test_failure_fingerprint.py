@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import string
@@ -327,3 +328,26 @@ def test_a_hostile_body_has_a_cause(body: bytes) -> None:
 
 def test_a_body_beyond_the_limit_is_not_read() -> None:
     assert told(b"", size=BODY_LIMIT + 1) == (CauseKind.BODY, "A body of more than 256 KiB")
+
+
+def test_a_digest_changes_only_with_its_edition() -> None:
+    some = [
+        signs(report=Reported("KeyError", "0a1b2c3d")), signs(report=Reported("card 4111", "f")),
+        signs(reason="unreadable_task", detail="its id, of 4 bytes"), signs(b"", reason="stale"),
+        signs(answer=AttemptAnswer("refused", "503: Busy: 1")), signs(answer=AttemptAnswer("unknown", "no reply")),
+        signs(attributes=texts(error_type="KeyError")), signs(attributes=texts(ErrorMessage="division by zero")),
+        signs(attributes={"exception-type": Attribute("String", "System.Exception")}), signs(RECORD), signs(EVENT),
+        signs(json.dumps(TASK).encode()), signs(NOTIFICATION), signs(b'{"a": [1]}'),
+        signs(b'{"kind": "paid"}', type=Selector.parse("body:kind")),
+    ]  # fmt: skip
+    every = b"".join(failure_cause(each).digest for each in some)
+    assert hashlib.sha256(every).hexdigest()[:16] == "9ece478b6481ea4d"
+
+
+def test_titles_of_unusual_names_and_of_more_than_200_characters() -> None:
+    task = TASK | {"headers": {"task": "4111 4111", "id": "1"}}
+    assert told(json.dumps(task).encode()) == (CauseKind.TASK, "A task with an unusual name")
+    kind = Selector.parse("body:kind")
+    assert told(b'{"kind": "4111 4111"}', type=kind) == (CauseKind.TYPE, "A type with an unusual name: JSON with kind")
+    long = told(answer=AttemptAnswer("unknown", "no reply from the shop " * 20))[1]
+    assert (len(long), long[:11], long[-3:]) == (LONGEST, "No answer: ", " r…")

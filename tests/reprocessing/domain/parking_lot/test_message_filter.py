@@ -64,18 +64,6 @@ def test_an_invalid_value_is_never_ignored(name: str, value: str) -> None:
         MessageFilter.from_query({name: [value]})
 
 
-@pytest.mark.parametrize(
-    ("query", "why"),
-    [
-        ({"dlqs": ["7"], "reason": ["stale"]}, "There is no filter 'dlqs'"),
-        ({"died_after": ["2026-03-02"], "died_before": ["2026-03-01"]}, "Swap the two times"),
-    ],
-)
-def test_an_unknown_filter_and_times_in_the_wrong_order_are_refused(query: dict[str, list[str]], why: str) -> None:
-    with pytest.raises(InvalidFilter, match=why):
-        MessageFilter.from_query(query)
-
-
 def test_old_names_of_filters_and_nobody_are_understood() -> None:
     asked = {"dlq__id__exact": ["7"], "reason__exact": ["stale"], "q": [" account-7 "], "text": [""]}
     assert MessageFilter.from_query(asked) == MessageFilter(dlq=7, reasons=("stale",), named="account-7")
@@ -95,3 +83,53 @@ def test_a_filter_is_told_in_words() -> None:
         'parked letters of the dlq shop-dlq and whose reason is stale and that go by "a" and since '
         "2026-03-01 08:00:00 UTC or later and assigned to nobody"
     )
+
+
+MARCH = "2026-03-01 00:00:00+00:00"
+
+
+def test_every_condition_is_told_in_words() -> None:
+    at = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    every = MessageFilter(
+        dlq=1, group=2, source=3, target=4, rule=5, run=6, states=("parked", "discarded"), key="k", text="secret",
+        reasons=("stale", "no_key"), died_after=at, died_before=at, finished_before=at, assigned="ann",
+    )  # fmt: skip
+    told = (
+        "parked or discarded letters of the dlq 1 and of the group 2 and that died in 3 and whose target is 4 "
+        "and that the rule 5 decided about and of the run 6 and whose reason is stale or no key "
+        'and with the ordering key "k"{} and that died at 2026-03-01 08:00:00 UTC or later '
+        "and that died before 2026-03-01 08:00:00 UTC and since before 2026-03-01 08:00:00 UTC and assigned to ann{}"
+    )
+    assert every.sentence() == told.format(' and whose body holds "secret"', "")
+    assert every.sentence(covered=True) == told.format("", " and whose body holds a text")
+    assert every.recorded()["text"] == "(a text in their bodies)"
+    assert MessageFilter().recorded() == {"states": ["parked"]}
+    assert (every.is_narrow, MessageFilter(states=("delivered",)).is_narrow) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ({"key": ["x" * 1_025]}, "The value of key is not a text of at most 1,024 characters."),
+        ({"key": ["a", "b"]}, "The filter key was given several times. Give it once."),
+        ({"dlq": ["x"]}, "The filter dlq takes the number of an id, not 'x'."),
+        ({"dlq": [str(2**63)]}, f"The filter dlq takes the number of an id, not '{2**63}'."),
+        ({"x": ["7"]}, "There is no filter 'x'. Remove it from the address."),
+        ({"died_after": ["x"]}, "The filter died_after takes a time such as 2026-03-01T08:00 (UTC), not 'x'."),
+        (
+            {"parked_after": ["2026-03-01"], "parked_before": ["2026-03-01"]},
+            f"No message was parked both after {MARCH} and before {MARCH}. Swap the two times.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_filter_that_cannot_be_read_is_refused_in_a_sentence(query: dict[str, list[str]], why: str) -> None:
+    with pytest.raises(InvalidFilter) as refused:
+        MessageFilter.from_query(query)
+    assert str(refused.value) == why
+
+
+def test_the_longest_text_is_a_filter_and_times_may_have_a_zone() -> None:
+    asked = {"key": ["x" * 1_024], "dlq": ["7", "7"], "died_after": ["2026-03-01T08:00+01:00"], "state": ["delivered"]}
+    found = MessageFilter.from_query(asked)
+    assert (found.key, found.dlq, found.states) == ("x" * 1_024, 7, ("delivered",))
+    assert found.died_after == datetime(2026, 3, 1, 7, tzinfo=UTC)

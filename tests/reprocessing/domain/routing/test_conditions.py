@@ -98,6 +98,7 @@ def test_any_text_is_parsed_or_refused_with_rule_is_unclear(text: str) -> None:
         ("body:a || exists exists", "body:a || exists exists"),
         ("body:total > `100` equals true", "body:total > `100` equals true"),
         ('tenant equals "\\u00e4"', "tenant equals ä"),
+        ('tenant in ["ä,b"]', 'tenant in ["ä,b"]'),
     ],
 )
 def test_a_condition_has_one_canonical_text(text: str, written: str) -> None:
@@ -240,3 +241,16 @@ def test_a_hostile_expression_is_refused_or_within_the_limits(text: str) -> None
         return
     assert len(text) <= jmespath_query.LENGTH
     assert len(jmespath_query._levels(jmespath_query._compiled(text).parsed)) <= jmespath_query.DEPTH
+
+
+@pytest.mark.parametrize(
+    ("text", "reveals"),
+    [
+        ("dlq equals a", False), ("source exists", False), ("type exists", False), ("type equals order.paid", False),
+        ("type in order.paid,4711", True), ("type prefix order", True), ("task equals shop.ship", False),
+        ("body:order.id exists", False), ("body:order.id equals 7", True), ("body:a[?b == `1`] exists", True),
+        ("task:kwargs.order exists", False), ("attribute:a exists", False), ("tenant equals acme", True),
+    ],
+)  # fmt: skip
+def test_only_names_and_whether_a_field_exists_reveal_no_value(text: str, reveals: bool) -> None:
+    assert Condition.parse(text).reveals_values is reveals

@@ -35,6 +35,7 @@ def test_the_threshold_in_a_row_opens_it() -> None:
     assert why_breaker_opens(POLICY, ILL * 4) is None
     assert why_breaker_opens(POLICY, ILL * 5) == "5 messages in a row failed"
     assert why_breaker_opens(replace(POLICY, threshold=1), ILL) == "a message failed"
+    assert why_breaker_opens(replace(POLICY, threshold=2), ILL * 2) == "2 messages in a row failed"
 
 
 @pytest.mark.parametrize("between", [WELL, OPEN])

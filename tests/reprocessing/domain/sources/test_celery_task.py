@@ -212,7 +212,12 @@ def broken(change: Callable[[Document], object]) -> bytes:
 ENDS = "it would end the worker that receives it"
 PARTS = "parts of a task message are missing, without which a worker ends that receives it"
 GOOD = envelopes.task(task_id="t-1")
+SHORT = base64.b64encode(zlib.compress(b"[[], {}, {}]")[:-4]).decode()
 HARMFUL: dict[str, tuple[bytes, str]] = {
+    "cut off": (
+        broken(lambda one: (one.update(body=SHORT), one["headers"].update(compression="zlib"))),
+        "workers would discard it: its compressed payload breaks off",
+    ),
     "properties are no object": (b'{"properties": 1}', ENDS),
     "delivery info is null": (broken(lambda one: one["properties"].update(delivery_info=None)), ENDS),
     "a routing key is a number": (broken(lambda one: one["properties"]["delivery_info"].update(routing_key=1)), ENDS),

@@ -37,6 +37,7 @@ def test_the_size_is_counted_as_by_aws() -> None:
         (b'"source"', b'"origin"', NO_EVENT),
         (b'"order.paid"', b'""', NO_EVENT),
         (b'"detail":' + PAYLOAD, b'"detail":"x"', NO_EVENT),
+        (b'"detail":' + PAYLOAD, b'"x":1', NO_EVENT),
         (b'["arn:aws:s3:::a"]', b"[1]", NO_LIST),
         (b'["arn:aws:s3:::a"]', b"[" + b"9" * 5_000 + b"]", Unreadable(NO_LIST.why)),
         (b'["arn:aws:s3:::a"]', b'["\\ud800"]', NO_LIST),

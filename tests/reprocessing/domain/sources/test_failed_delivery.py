@@ -75,6 +75,7 @@ def without(letter: dict[str, Attribute], name: str) -> dict[str, Attribute]:
         Dead(RECORD.replace(b":function:", b":layer:")),
         Dead(RECORD.replace(b'"version"', b'"requestPayload": 1, "version"')),
         Dead(RECORD[:-1]),
+        Dead(RECORD.replace(b"requestContext", b"context")),
         Dead(b"[" + RECORD + b"]"),
         Dead(NOTIFICATION.replace(b'"Notification"', b'"UnsubscribeConfirmation", "x": "Notification"')),
         Dead(NOTIFICATION.replace(b'"Subject"', b'"Category"')),
@@ -138,6 +139,15 @@ def test_a_functions_message_about_its_input_is_not_shown() -> None:
 def test_a_message_is_short_and_has_one_line() -> None:
     shape = shaped(Dead(PAYLOAD, OF_LAMBDA | texts(ErrorMessage="x" * 900 + "\nmore")))
     assert shape.message == "x" * 200
+
+
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [("eventbridge", "ERROR_MESSAGE"), ("scheduler", "ERROR_MESSAGE"), ("scheduler", "IS_PAYLOAD_TRUNCATED")],
+)
+def test_the_message_and_the_sign_of_a_cut_may_be_missing(name: str, absent: str) -> None:
+    shape = shaped(Dead(LETTERS[name].body, without(dict(LETTERS[name].attributes), absent)))
+    assert (shape.truncated, shape.message == "") == (False, absent == "ERROR_MESSAGE")
 
 
 def test_a_schedule_of_another_api_names_the_api() -> None:

@@ -66,8 +66,15 @@ def test_a_notification_is_published_again_with_subject_and_attributes_of_every_
 
 
 def test_a_notification_with_invalid_attributes_is_not_published() -> None:
-    found = sns_notification.publication(read(NOTIFICATION.replace(b"AgME", b"?")), attempt=1)
-    assert found == Unreadable("its message or its attributes cannot be read")
+    for wrong, cut in ((b"AgME", b"?"), (b'"Type":"Binary",', b"")):
+        found = sns_notification.publication(read(NOTIFICATION.replace(wrong, cut)), attempt=1)
+        assert found == Unreadable("its message or its attributes cannot be read")
+
+
+def test_an_address_that_cannot_be_read_names_no_subscription() -> None:
+    for wrong in (b"[?", b"a?" + b"x=1&" * 10):
+        address = NOTIFICATION.replace(b"sns.us-west-2.amazonaws.com/?", wrong)
+        assert read(address).subscription == ""
 
 
 def test_a_refused_body_is_not_quoted() -> None:
