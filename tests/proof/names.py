@@ -29,6 +29,13 @@ _NOWHERE: Final = {
 }
 
 
+def without_servers() -> None:
+    """Set Django up in a process that connects to nothing."""
+    os.environ.pop("REDRIVE_MODE", None)
+    os.environ.update(_NOWHERE)
+    django.setup()
+
+
 def begun(asked: str, some: Iterable[str]) -> list[str]:
     """Of these names of `poison` the one that is asked for, or else those that begin so.
 
@@ -69,9 +76,7 @@ def main() -> None:
     parser.add_argument("layer", choices=LAYERS)
     layer = parser.parse_args().layer
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `head` reads only the first names
-    os.environ.pop("REDRIVE_MODE", None)
-    os.environ.update(_NOWHERE)
-    django.setup()
+    without_servers()
     print("\n".join(names(layer) or [f"The cases of {layer} are whole numbers: 0, 1, 2 ..."]))  # noqa: T201  it is asked
 
 
