@@ -192,10 +192,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("dlq_allows_at_least_one_attempt", lambda s: _dlq(s, max_attempts=0)),
     ("dlq_backoff_at_most_14_days", lambda s: _dlq(s, backoff_cap=-1)),
     ("new_key_delay_at_most_14_days", lambda s: _dlq(s, new_key_delay=-1)),
-    (
-        "dlq_has_interval_or_crontab",
-        lambda s: _dlq(s, interval=_schedule(), crontab=CrontabSchedule.objects.create()),
-    ),
+    ("dlq_has_interval_or_crontab", lambda s: _dlq(s, interval=_schedule(), crontab=CrontabSchedule.objects.create())),
     ("fifo_dlq_deletes_when_captured", lambda s: _dlq(s, fifo=True, delete_when="terminal")),
     ("dlq_stop_has_person_and_reason", lambda s: _dlq(s, stopped_at=NOW, stopped_by="anna")),
     ("aws_redrive_has_person_and_reason", lambda s: _dlq(s, aws_redrive_since=NOW, aws_redrive_by="anna")),

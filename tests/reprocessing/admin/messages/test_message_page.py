@@ -187,11 +187,7 @@ def test_body_download_has_the_exact_bytes() -> None:
     client = person("ann", *LOOKS, "view_payload")
     values = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
     answer = client.post(f"/admin/reprocessing/parkedletter/{letter.pk}/body", values)
-    assert AuditEntry.objects.values_list("act", "by", "reason").get() == (
-        "revealed",
-        "ann",
-        "Downloaded the body.",
-    )
+    assert AuditEntry.objects.values_list("act", "by", "reason").get() == ("revealed", "ann", "Downloaded the body.")
     assert answer.content == body
     assert [answer["Content-Type"], answer["Content-Disposition"], answer["X-Content-Type-Options"]] == [
         "application/octet-stream",
@@ -208,9 +204,7 @@ def test_body_download_takes_both_permissions(permissions: tuple[str, ...]) -> N
     assert client.post(f"/admin/reprocessing/parkedletter/{letter.pk}/body", values).status_code == 403
 
 
-def test_page_has_bounded_queries(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
-) -> None:
+def test_page_has_bounded_queries(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     letter = parked(dlq())
     for number in range(30):
         AuditEntry.objects.create(act=AuditAct.CHANGED, letter=letter, by="zoe", reason=f"{number}")

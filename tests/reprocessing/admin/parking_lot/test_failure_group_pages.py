@@ -259,9 +259,7 @@ def test_missing_group_is_not_found() -> None:
     assert [ann.get(f"{LIST}{one}/change/").status_code for one in ("7", "x", "9" * 30)] == [404, 404, 404]
 
 
-def test_pages_have_bounded_queries(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
-) -> None:
+def test_pages_have_bounded_queries(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     ann, shop = person("ann", *SETTLES), dlq()
     ours = group(shop)
     member(ours, shop)

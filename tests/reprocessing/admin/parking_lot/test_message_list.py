@@ -53,9 +53,7 @@ def pages(client: Client, query: str = "") -> Iterator[str]:
         query = unescape(found[1])
 
 
-def test_pages_show_each_message_once_newest_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pages_show_each_message_once_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_list, "SHOWN", 2)
     source = dlq()
     letters = [parked(source) for _ in range(5)]
@@ -126,9 +124,7 @@ def test_body_search_takes_the_permission_everywhere() -> None:
 
 
 @pytest.mark.soak
-def test_list_has_bounded_queries(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
-) -> None:
+def test_list_has_bounded_queries(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     source = dlq()
     client = person("ann", *EVERYTHING)
     for _ in range(30):
@@ -271,9 +267,7 @@ def test_filter_of_another_state_is_refused() -> None:
     assert ("This is only for discarded messages." in page, BulkAction.objects.count()) == (True, False)
 
 
-def test_body_search_is_limited_and_acts_only_if_complete(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_body_search_is_limited_and_acts_only_if_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     source = dlq()
     letters = [parked(source, body=b"card", attributes={"n": Attribute("String", "1")}) for _ in range(3)]
     client = person("ann", *EVERYTHING)

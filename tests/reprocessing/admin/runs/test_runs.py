@@ -131,9 +131,7 @@ def test_open_plan_is_renewed_once_a_minute(
 
 
 @pytest.mark.soak
-def test_plan_queries_use_the_index_of_the_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_plan_queries_use_the_index_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     source = dlq()
     _captured(source, 2)
     run = drain.plan_run(source.dlq, RunRequest("monday", "ann", Selection(limit=2)))

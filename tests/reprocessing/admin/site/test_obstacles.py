@@ -110,10 +110,7 @@ def test_due_message_is_sent_and_its_run_has_an_end() -> None:
     of_letter = ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     of_run = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert "this message is sent as soon as a worker is free<" in of_letter
-    assert (
-        "<b>2</b> key queues: due: waiting for a worker<" in of_run,
-        "time left, if nothing fails" in of_run,
-    ) == (
+    assert ("<b>2</b> key queues: due: waiting for a worker<" in of_run, "time left, if nothing fails" in of_run) == (
         True,
         True,
     )

@@ -82,9 +82,7 @@ def test_of_four_concurrent_checks_one_announces_the_opening() -> None:
     assert told("breaker_open") == [(f"breaker:{breaker}", 1, True)]
 
 
-def test_an_opening_and_its_announcement_are_committed_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_opening_and_its_announcement_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     bench.send("xxxxx")
 

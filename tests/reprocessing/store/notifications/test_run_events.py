@@ -55,9 +55,7 @@ def test_a_pause_by_a_person_is_no_incident() -> None:
     assert told("run_stopped") == []
 
 
-def test_a_pause_and_its_announcement_are_committed_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_pause_and_its_announcement_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Stock().run
 
     def pause_and_fail() -> None:
