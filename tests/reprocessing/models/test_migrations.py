@@ -1,5 +1,3 @@
-"""The doctor names the migrations that a database lacks, and a migration is recorded in its own transaction."""
-
 from __future__ import annotations
 
 import pytest

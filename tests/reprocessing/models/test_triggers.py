@@ -1,5 +1,3 @@
-"""Triggers: history is not rewritten, bytes never change, parking is announced."""
-
 from __future__ import annotations
 
 from datetime import timedelta

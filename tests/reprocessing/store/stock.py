@@ -43,7 +43,6 @@ class Stock:
         )  # fmt: skip
 
     def more_letters(self, many: int) -> list[Letter]:
-        """Create so many letters without payloads."""
         return Letter.objects.bulk_create([self._letter() for _ in range(many)])
 
     def _letter(self, **fields: object) -> Letter:

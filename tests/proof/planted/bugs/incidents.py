@@ -20,7 +20,7 @@ BUGS: Final = (
         file="reprocessing/store/safety/circuit_breakers.py",
         old="    announce_opened([OpenedBreaker(",
         new="    list([OpenedBreaker(",
-        caught_by=f"{_BREAKERS}::test_of_four_concurrent_checks_one_announces_the_opening",
+        caught_by=f"{_BREAKERS}::test_many_failures_open_one_incident",
     ),
     Bug(
         name="an-opening-is-committed-before-it-is-announced",

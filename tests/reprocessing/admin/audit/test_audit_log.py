@@ -1,5 +1,3 @@
-"""The audit log: its list and its export."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The edit of a message: form, preview, saving, conflicts."""
-
 from __future__ import annotations
 
 import json
@@ -58,7 +56,6 @@ def opened(client: Client, letter: Letter) -> str:
 
 
 def looked(client: Client, letter: Letter, **values: object) -> str:
-    """The page of what would change."""
     return post(client, address(letter), **filled(opened(client, letter), **values))
 
 

@@ -1,5 +1,3 @@
-"""Why a key queue is not sent: one answer on all pages and commands."""
-
 from __future__ import annotations
 
 import html
@@ -8,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from reprocessing.domain.runs.selection import ALL_LETTERS
-from reprocessing.models import Attempt, Breaker, HealthCheck, Lane, Letter, Run, Target, Wave
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, HealthCheck, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering.lanes import database_now
@@ -32,19 +30,6 @@ def _running(*, waves: bool = False) -> Run:
     return Run.objects.get()
 
 
-def _everything(_: Run) -> None:
-    stops.stop(None, by="ben", reason="it burns")
-
-
-def _its_dlq(run: Run) -> None:
-    stops.stop(run.dlq_id, by="ben", reason="it burns")
-
-
-def _its_mode(run: Run) -> None:
-    run.dlq.mode = "observe"
-    run.dlq.save()
-
-
 def _its_wave(run: Run) -> None:
     first = Attempt.objects.earliest("pk")
     Attempt.objects.create(
@@ -53,31 +38,26 @@ def _its_wave(run: Run) -> None:
     )  # fmt: skip
 
 
-def _its_health(_: Run) -> None:
-    HealthCheck.objects.create(target=Target.objects.get(), kind="alarm", subject="shop")
-
-
-def _its_breaker(_: Run) -> None:
-    Breaker.objects.update(state="open", retry_at=database_now() + HOUR)
-
-
-def _its_canary(_: Run) -> None:
-    Breaker.objects.update(state="half_open", canary_until=database_now() + HOUR)
-
-
-OBSTACLES: list[tuple[Callable[[Run], None], str]] = [
-    (_everything, "everything is stopped by ben: it burns"),
-    (_its_dlq, "the DLQ is stopped by ben: it burns"),
-    (_its_mode, "the DLQ is in mode observe"),
+BURNS = {"by": "ben", "reason": "it burns"}
+OBSTACLES: list[tuple[Callable[[Run], object], str]] = [
+    (lambda _: stops.stop(None, **BURNS), "everything is stopped by ben: it burns"),
+    (lambda run: stops.stop(run.dlq_id, **BURNS), "the DLQ is stopped by ben: it burns"),
+    (lambda _: DeadLetterQueue.objects.update(mode="observe"), "the DLQ is in mode observe"),
     (_its_wave, "the outcome of the run's wave is not known yet"),
-    (_its_health, "the target is not known to be healthy"),
-    (_its_breaker, "the circuit breaker is open"),
-    (_its_canary, "the circuit breaker is half open, and its canary has no outcome yet"),
+    (
+        lambda _: HealthCheck.objects.create(target=Target.objects.get(), kind="alarm", subject="shop"),
+        "the target is not known to be healthy",
+    ),
+    (lambda _: Breaker.objects.update(state="open", retry_at=database_now() + HOUR), "the circuit breaker is open"),
+    (
+        lambda _: Breaker.objects.update(state="half_open", canary_until=database_now() + HOUR),
+        "the circuit breaker is half open, and its canary has no outcome yet",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("put", "why"), OBSTACLES)
-def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], None], why: str) -> None:
+def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], object], why: str) -> None:
     run = _running(waves=put is _its_wave)
     put(run)
     ann = person("ann", *LOOKS, "view_run")

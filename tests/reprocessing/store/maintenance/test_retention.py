@@ -33,7 +33,6 @@ RETENTION = 4 * DAY  # what a dlq has by default
 
 
 def _finished(stock: Stock, **fields: object) -> Letter:
-    """A letter that was delivered now."""
     return stock.another_letter(**{"state": "delivered", "finished_at": lanes.database_now(), **fields})
 
 

@@ -1,5 +1,3 @@
-"""Which health checks are due and for whom, and when their results count."""
-
 from __future__ import annotations
 
 import threading
