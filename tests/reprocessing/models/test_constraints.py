@@ -16,9 +16,13 @@ pytestmark = pytest.mark.django_db
 HASH = b"h" * 32
 
 
-def _attempt(stock: Stock, **fields: object) -> models.Attempt:
-    values = {"letter": stock.letter, "lane": stock.lane, "target": stock.target, "no": 1, "epoch": 0, "fence": 1}
-    return models.Attempt.objects.create(**{**values, "opened_at": NOW, "holds_lane": True, **fields})
+def _run(stock: Stock, **fields: object) -> models.Run:
+    return models.Run.objects.create(**{"name": "drain", "dlq": stock.dlq, **fields})
+
+
+def _copy(stock: Stock, **fields: object) -> models.DlqCopy:
+    values = {"message_id": "copy", "state": "held", "handle": "h", "visible_until": NOW, **fields}
+    return models.DlqCopy.objects.create(dlq=stock.dlq, letter=stock.letter, **values)
 
 
 def _incident(**fields: object) -> models.Incident:
@@ -88,15 +92,9 @@ def _operation(**fields: object) -> models.BulkAction:
 
 
 def _revision(stock: Stock, **fields: object) -> models.Revision:
-    values = {
-        "letter": stock.letter,
-        "no": 1,
-        "body": b"{}",
-        "attributes": b"",
-        "body_hash": HASH,
-        "previous_body_hash": HASH,
-    }
-    return models.Revision.objects.create(**{**values, "size": 2, "by": "anna", "reason": "why", **fields})
+    values = {"letter": stock.letter, "no": 1, "body": b"{}", "attributes": b"", "body_hash": HASH, "size": 2}
+    told = {"previous_body_hash": HASH, "by": "anna", "reason": "why"}
+    return models.Revision.objects.create(**{**values, **told, **fields})
 
 
 def _schedule() -> IntervalSchedule:
@@ -122,36 +120,25 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("attempt_counts_not_negative", lambda s: _letter(s, attempts=-1)),
     (
         "unique_attempt_number_per_letter",
-        lambda s: [_attempt(s, holds_lane=False, outcome="unknown", closed_at=NOW), _attempt(s)],
+        lambda s: [s.attempt(outcome="unknown", closed_at=NOW), s.attempt()],
     ),
-    ("one_lane_holding_attempt_per_lane", lambda s: [_attempt(s), _attempt(s, letter=s.another_letter())]),
-    ("closed_attempt_has_outcome", lambda s: _attempt(s, holds_lane=False, closed_at=NOW)),
-    ("closed_attempt_holds_no_lane", lambda s: _attempt(s, outcome="unknown", closed_at=NOW)),
+    (
+        "one_lane_holding_attempt_per_lane",
+        lambda s: [s.attempt(letter, holds_lane=True) for letter in (None, s.another_letter())],
+    ),
+    ("closed_attempt_has_outcome", lambda s: s.attempt(closed_at=NOW)),
+    ("closed_attempt_holds_no_lane", lambda s: s.attempt(outcome="unknown", closed_at=NOW, holds_lane=True)),
     ("held_claim_has_end", lambda s: _claim(s, state="held")),
-    (
-        "gone_copy_has_time",
-        lambda s: models.DlqCopy.objects.create(
-            dlq=s.dlq, message_id="copy", letter=s.letter, state="gone", handle="h", visible_until=NOW
-        ),
-    ),
-    (
-        "one_standing_run_per_dlq",
-        lambda s: [models.Run.objects.create(name=name, dlq=s.dlq, kind="standing") for name in ("one", "two")],
-    ),
-    (
-        "standing_run_never_ends",
-        lambda s: models.Run.objects.create(name="standing", dlq=s.dlq, kind="standing", state="finished"),
-    ),
-    (
-        "stopped_run_has_person_and_reason",
-        lambda s: models.Run.objects.create(name="drain", dlq=s.dlq, state="paused", stopped_by="anna"),
-    ),
+    ("gone_copy_has_time", lambda s: _copy(s, state="gone")),
+    ("one_standing_run_per_dlq", lambda s: [_run(s, name=name, kind="standing") for name in ("one", "two")]),
+    ("standing_run_never_ends", lambda s: _run(s, kind="standing", state="finished")),
+    ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
     ("closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
     (
         "outage_attempts_are_since_the_last_release",
-        lambda s: models.Letter.objects.filter(pk=s.letter.pk).update(attempts=2, attempts_before_release=1, spared=2),
+        lambda s: _letter(s, attempts=2, attempts_before_release=1, spared=2),
     ),
     ("unique_wave_number_per_run", lambda s: [_wave(s, settled_at=NOW, touched=1, failed=0), _wave(s)]),
     ("one_open_wave_per_run", lambda s: [_wave(s, no=number) for number in (1, 2)]),
@@ -333,11 +320,8 @@ def test_a_number_outside_its_bounds_is_refused(
 
 
 def test_a_message_of_a_dlq_has_one_copy_row(stock: Stock) -> None:
-    keep = _twice(lambda s: models.DlqCopy.objects.create(
-        dlq=s.dlq, message_id="copy", letter=s.letter, state="held", handle="h", visible_until=NOW,
-    ))  # fmt: skip
     with pytest.raises(IntegrityError, match="redrive_dlq_copy_pkey"), transaction.atomic():
-        keep(stock)
+        _twice(_copy)(stock)
 
 
 def test_a_key_has_one_claim_at_a_target(stock: Stock) -> None:

@@ -9,10 +9,18 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, FailureGroup, Letter, Run, Source, Target
+from reprocessing.models import Breaker, DeadLetterQueue, FailureGroup, Letter, Run, Source, Target
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, held_copy, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import (
+    LOOKS,
+    dlq,
+    failure_group,
+    held_copy,
+    parked,
+    person,
+    tried_again,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -242,12 +250,8 @@ def test_parked_message_is_not_unfinished() -> None:
 def test_queue_without_consumer_is_named(minutes: int, meant: str) -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     assert letter.target
-    assert letter.lane
     Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=30)
     taken_at = database_now() - timedelta(minutes=minutes)
-    Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=taken_at,
-        taken_at=taken_at, deadline=taken_at + timedelta(seconds=30), holds_lane=True,
-    )  # fmt: skip
+    tried_again(letter, taken_at=taken_at, deadline=taken_at + timedelta(seconds=30), holds_lane=True)
     since = f"it received the oldest message, at {taken_at:%Y-%m-%d %X} UTC{meant}</small>"
     assert f"Oldest sent message waits for: shop-source has not been empty since {since}" in _board(ann)

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute, pack_attributes
 from reprocessing.models import Attempt, DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter, Payload, Source, Target
 from reprocessing.store.ordering.lanes import database_now
@@ -72,19 +72,7 @@ def parked(
     Payload.objects.create(
         letter=letter, body=body, attributes=pack_attributes(attributes or {}), system={"SenderId": "AIDA-shop"}
     )
-    Attempt.objects.create(
-        letter=letter,
-        lane=lane,
-        target=source.target,
-        no=1,
-        epoch=0,
-        fence=1,
-        opened_at=now,
-        closed_at=now,
-        outcome=AttemptOutcome.RETURNED,
-        sent_message_id=f"sent-{number}",
-        holds_lane=False,
-    )
+    tried_again(letter, no=1, epoch=0, fence=1, closed_at=now, outcome="returned", sent_message_id=f"sent-{number}")
     return letter
 
 
@@ -100,6 +88,12 @@ def failure_group(source: Source, title: str = "KeyError", **fields: Any) -> Fai
 def held_copy(letter: Letter, **fields: Any) -> None:  # noqa: ANN401
     values = {"message_id": letter.message_id, "state": "held", "handle": "secret-handle"}
     DlqCopy.objects.create(dlq=letter.dlq, letter=letter, **{**values, "visible_until": database_now(), **fields})
+
+
+def tried_again(letter: Letter, **fields: Any) -> Attempt:  # noqa: ANN401
+    """Create the second attempt of a letter, which is open."""
+    values = {"lane": letter.lane, "target": letter.target, "no": 2, "epoch": 1, "fence": 2, "holds_lane": False}
+    return Attempt.objects.create(letter=letter, **{**values, "opened_at": database_now(), **fields})
 
 
 def token(client: Client, address: str) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import pytest
 
 from reprocessing.domain.runs.selection import ALL_LETTERS
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, HealthCheck, Lane, Letter, Run, Target, Wave
+from reprocessing.models import Breaker, DeadLetterQueue, HealthCheck, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person, tried_again
 
 pytestmark = pytest.mark.django_db
 
@@ -31,11 +31,7 @@ def _running(*, waves: bool = False) -> Run:
 
 
 def _its_wave(run: Run) -> None:
-    first = Attempt.objects.earliest("pk")
-    Attempt.objects.create(
-        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=database_now(),
-        holds_lane=False, run=run, wave=Wave.objects.get(run=run),
-    )  # fmt: skip
+    tried_again(Letter.objects.earliest("pk"), run=run, wave=Wave.objects.get(run=run))
 
 
 BURNS = {"by": "ben", "reason": "it burns"}
@@ -72,11 +68,8 @@ def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], obj
 
 def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
     run = _running(waves=True)
-    first = Attempt.objects.earliest("pk")
-    Attempt.objects.create(
-        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=database_now(),
-        closed_at=database_now(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
-    )  # fmt: skip
+    letter, wave = Letter.objects.earliest("pk"), Wave.objects.get(run=run)
+    tried_again(letter, closed_at=database_now(), outcome="not_sent", run=run, wave=wave)
     assert sorted((one.n, dlq_status.describe_lanes(one)) for one in dlq_status.lane_counts(run.dlq_id)) == [
         (1, "due: waiting for a worker"),
         (1, "the target did not accept a message of the run's wave, which will be sent again"),

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Lane, Letter, Run, Target
+from reprocessing.models import Breaker, DeadLetterQueue, Lane, Letter, Run, Target
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
 from reprocessing.store.safety.stops import stop
@@ -182,8 +182,5 @@ def test_failures_before_the_last_success_do_not_count() -> None:
 def test_a_message_whose_copy_may_return_is_not_parked_yet() -> None:
     history = _dead(others=0)
     Target.objects.update(proof="absence", advance="settled", watched_by=history.dlq)
-    Attempt.objects.create(
-        letter=history.letter, lane=history.lane, target=history.target, no=9, epoch=0, fence=1, opened_at=NOW,
-        outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY, holds_lane=False,
-    )  # fmt: skip
+    history.attempt(no=9, outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY)
     assert _follows() == "tried on"

@@ -54,16 +54,13 @@ class Waves(Stock):
             lane = Lane.objects.create(dlq=self.dlq, source=self.source, key_hash=uuid.uuid4().bytes, run=self.run)
             letter = self.another_letter(lane=lane, state="awaiting" if outcome is None else "waiting")
             wave = Wave.objects.get(run=self.run, settled_at=None)
-            made.append(self.attempt(letter, outcome, wave=wave, **fields))
+            made.append(self.tried(letter, outcome, wave=wave, **fields))
         return made
 
-    def attempt(self, letter: Letter, outcome: str | None, **fields: Any) -> Attempt:  # noqa: ANN401
+    def tried(self, letter: Letter, outcome: str | None, **fields: Any) -> Attempt:  # noqa: ANN401
         closed = {"outcome": outcome, "closed_at": database_now()} if outcome else {}
-        return Attempt.objects.create(**{
-            "letter": letter, "lane": letter.lane, "target": self.target, "run": self.run, "no": 1, "epoch": 0,
-            "fence": 1, "opened_at": database_now(), "holds_lane": False,
-            "breaker": self.target.breakers.get(rate_class=None), **closed, **fields,
-        })  # fmt: skip
+        values = {"lane": letter.lane, "run": self.run, "breaker": self.target.breakers.get(rate_class=None)}
+        return self.attempt(letter, **{**values, "opened_at": database_now(), **closed, **fields})
 
 
 @pytest.fixture
@@ -148,7 +145,7 @@ def test_a_failed_wave_of_ten_stops_as_soon_as_it_cannot_succeed(stock: Waves) -
 def test_a_letter_that_was_not_sent_is_judged_by_its_next_attempt(stock: Waves, then: str, verdict: Judged) -> None:
     (attempt,) = stock.go(["not_sent"])
     assert stock.judged() == [(1, None, None)]
-    stock.attempt(attempt.letter, then, no=2)
+    stock.tried(attempt.letter, then, no=2)
     assert stock.judged()[-1] == verdict
 
 
