@@ -34,15 +34,12 @@ class Incident(models.Model):
         default_permissions = ("view",)
         constraints = [
             models.UniqueConstraint(
-                fields=["kind", "subject"],
-                condition=Q(ended_at=None),
-                name="one_open_incident_per_kind_and_subject",
+                fields=["kind", "subject"], condition=Q(ended_at=None), name="one_open_incident_per_kind_and_subject"
             ),
             models.CheckConstraint(condition=~Q(kind="") & ~Q(subject=""), name="incident_has_kind_and_subject"),
             models.CheckConstraint(condition=Q(times__gte=1), name="incident_announced_at_least_once"),
             models.CheckConstraint(
-                condition=Q(ended_at=None) | Q(ended_at__gte=F("opened_at")),
-                name="incident_ends_after_it_opens",
+                condition=Q(ended_at=None) | Q(ended_at__gte=F("opened_at")), name="incident_ends_after_it_opens"
             ),
         ]
         indexes = [

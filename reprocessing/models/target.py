@@ -107,8 +107,7 @@ class Target(models.Model):
                 condition=~Q(proof=Proof.ABSENCE) | Q(watched_by__isnull=False), name="proof_by_absence_needs_dlq"
             ),
             models.CheckConstraint(
-                condition=Q(timeout__gt=0, timeout__lte=MAX_TIMEOUT),
-                name="target_timeout_at_most_15_minutes",
+                condition=Q(timeout__gt=0, timeout__lte=MAX_TIMEOUT), name="target_timeout_at_most_15_minutes"
             ),
             models.CheckConstraint(
                 condition=~Q(kind__in=[TargetKind.TOPIC, TargetKind.BUS])

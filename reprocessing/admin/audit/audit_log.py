@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.fields import utc_datetime
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
 from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
@@ -62,7 +62,7 @@ class ExportFilterForm(forms.Form):
 
 
 @admin.register(AuditEntry)
-class AuditLogAdmin(ReadOnlyAdmin):
+class AuditLogAdmin(RecordsAdmin):
     """The list of what people did. PostgreSQL refuses changes of entries; deleting an object deletes its entries."""
 
     change_list_template = "reprocessing/admin/audit_log.html"
@@ -71,8 +71,6 @@ class AuditLogAdmin(ReadOnlyAdmin):
     list_select_related = ("letter", "dlq", "run", "target", "rule", "group", "operation")
     search_fields = ("by__exact",)
     search_help_text = "Enter a full user name."
-    ordering = ("-id",)
-    sortable_by = ()
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:

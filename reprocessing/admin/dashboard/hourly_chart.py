@@ -48,11 +48,7 @@ def table_context(now: datetime) -> dict[str, Any]:
     """Return the values of the table."""
     told = hourly_counts(now)
     is_empty = not any(any(line.counts) for line in told)
-    return {
-        "flow": list(reversed(told)),
-        "flow_kinds": list(KINDS.values()),
-        "flow_is_none": is_empty,
-    }
+    return {"flow": list(reversed(told)), "flow_kinds": list(KINDS.values()), "flow_is_none": is_empty}
 
 
 @require_safe

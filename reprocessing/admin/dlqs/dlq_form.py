@@ -275,7 +275,6 @@ def _defaults(begin: dict[str, str]) -> dict[str, Any]:
 
 
 def _settings(row: DeadLetterQueue) -> dict[str, Any]:
-    """Return the settings by the names of the form's fields."""
     found = {name: getattr(row, name) for name in _ROW}
     every = row.interval and int(registration.interval_seconds(row.interval))
     cron = row.crontab

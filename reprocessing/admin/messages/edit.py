@@ -87,7 +87,6 @@ def _open(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 
 
 def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
-    """Show the preview, or the form with its errors."""
     opened = _signed(request, "opened", _OPENED, letter)
     if opened is None:
         return _elsewhere(request, letter, _ANEW)

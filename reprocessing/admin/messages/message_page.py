@@ -124,7 +124,6 @@ def _a_person_decided(letter: Letter) -> bool:
 
 
 def _why(at: Neighbours, letter: Letter) -> str:
-    """Return why the key queue is in its state."""
     if at.stopped_at:
         return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
     head = "this message" if at.head_id == letter.pk else "its first message"

@@ -20,7 +20,7 @@ from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages import comparison, delivery_status_panel, message_actions, message_page, show_payload
-from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.admin.messages.readable_bytes import duration, short_key
 from reprocessing.admin.messages.show_payload import ShownPayload
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin, row_or_404
@@ -35,7 +35,6 @@ _COPY = models.Subquery(
 )
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
-_KEY_SHOWN = 60
 _LANES_FOUND = 100
 _LONGEST_NUMBER = 9  # digits
 _KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
@@ -109,7 +108,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     @admin.display(description="ordering key", empty_value="none")
     def key(self, letter: Letter) -> str | None:
         """Return the ordering key."""
-        return letter.ordering_key and _short(letter.ordering_key)
+        return letter.ordering_key and short_key(letter.ordering_key)
 
     @admin.display(description="age", ordering="first_sent_at")
     def age(self, letter: Letter) -> str:
@@ -202,12 +201,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(reverse(f"admin:{self._name('change')}", args=[letter.pk]))
 
     def _revealed(self, request: HttpRequest, letter: int) -> Letter:
-        """Return the message, if this person may see its payload.
-
-        Raises:
-            PermissionDenied: this person may not see payloads.
-            Http404: this list has no such message.
-        """
+        """Return the message, if this person may see its payload."""
         if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):
             raise PermissionDenied
         return row_or_404(self.get_queryset(request).select_related("revision"), letter)
@@ -228,11 +222,6 @@ def redrive_id(text: str) -> Q:
         return Q(public_id=UUID(text))
     except ValueError:
         return Q(pk__in=[])
-
-
-def _short(text: str) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
 
 
 def _annotated(letter: Letter, name: str) -> timedelta | None:

@@ -23,6 +23,7 @@ _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
 _DEEPEST = 64
+_KEY_SHOWN = 60
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -66,6 +67,12 @@ def indented(body: bytes) -> str:
     """Return a whole text for comparison: JSON indented, all else unchanged."""
     text = body.decode()
     return text if isinstance(json_view.read(body), Unreadable) else "".join(_indented(text))
+
+
+def short_key(key: str) -> str:
+    """Return an ordering key for a list, at most 60 characters."""
+    shown = visible(key)
+    return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
 
 
 def duration(length: timedelta | None) -> str:

@@ -7,7 +7,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from reprocessing.admin.messages.message_page import may_see_payloads
-from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, RecordsAdmin
 from reprocessing.models import (
     Attempt,
     GlobalStop,
@@ -21,15 +21,13 @@ from reprocessing.models import (
 
 
 @admin.register(Attempt)
-class Attempts(ReadOnlyAdmin):
+class Attempts(RecordsAdmin):
     """List of attempts to deliver messages."""
 
     list_display = ("id", "letter", "no", "target", "outcome", "opened_at", "closed_at", "returned_at")
     list_filter = ("outcome",)
     list_select_related = ("letter", "target")
     search_fields = ("sent_message_id__exact",)
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 @admin.register(Source)
@@ -43,25 +41,21 @@ class Sources(ReadOnlyAdmin):
 
 
 @admin.register(TargetCheck)
-class Sightings(ReadOnlyAdmin):
+class Sightings(RecordsAdmin):
     """List of the times when targets were found empty."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
     list_select_related = ("target",)
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 @admin.register(ParkingQueueMessage)
-class Notices(ReadOnlyAdmin):
+class Notices(RecordsAdmin):
     """List of messages that were sent, or wait to be sent, to parking queues."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)
     list_select_related = ("letter",)
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 @admin.register(GlobalStop)
@@ -88,15 +82,13 @@ class Reporters(ReadOnlyAdmin):
 
 
 @admin.register(Report)
-class Reports(ReadOnlyAdmin):
+class Reports(RecordsAdmin):
     """List of consumer reports. Reports can quote payloads, so the list requires the permission to see payloads."""
 
     list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")
     list_filter = ("verdict", "reporter")
     list_select_related = ("reporter",)
     search_fields = ("message_id__exact", "fingerprint__exact")
-    ordering = ("-id",)
-    sortable_by = ()
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether this person may see payloads."""

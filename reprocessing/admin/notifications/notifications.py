@@ -13,7 +13,7 @@ from reprocessing.admin.notifications import notification_form
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, row_or_404
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin, row_or_404
 from reprocessing.domain.errors import InvalidNotificationRoute
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.store.notifications import routes
@@ -58,25 +58,21 @@ class NotificationRoutes(ReadOnlyAdmin):
 
 
 @admin.register(Incident)
-class Incidents(ReadOnlyAdmin):
+class Incidents(RecordsAdmin):
     """List of incidents, with their start and end."""
 
     list_display = ("kind", "subject", "dlq", "times", "opened_at", "changed_at", "ended_at")
     list_filter = ("kind", "dlq")
     list_select_related = ("dlq",)
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 @admin.register(Notification)
-class Notifications(ReadOnlyAdmin):
+class Notifications(RecordsAdmin):
     """List of notifications that were sent, wait to be sent, or failed finally."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
     list_filter = ("route", "phase")
     list_select_related = ("incident", "route")
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 def _remove(request: HttpRequest, route: int) -> HttpResponse:

@@ -20,7 +20,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.decision import DecisionKind
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, is_id, row_or_404
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page, row_or_404
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionState, Letter, Target
@@ -49,14 +49,11 @@ class Operations(ReadOnlyAdmin):
         """Show the list, the newest first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        after, found = request.GET.get("after", ""), BulkAction.objects.order_by("-pk")
-        if is_id(after):
-            found = found.filter(pk__lt=after)
-        rows = list(found[: SHOWN + 1])
+        rows, after = keyset_page(BulkAction.objects.all(), request.GET.get("after", ""), SHOWN)
         context = self.admin_site.each_context(request) | {
             "title": "Bulk actions",
-            "operations": [(operation, no_longer_matching(operation)) for operation in rows[:SHOWN]],
-            "next": rows[SHOWN - 1].pk if len(rows) > SHOWN else None,
+            "operations": [(operation, no_longer_matching(operation)) for operation in rows],
+            "next": after,
         }
         return TemplateResponse(request, "reprocessing/admin/bulk_actions.html", context)
 
@@ -145,7 +142,6 @@ def _waits(one: BulkAction) -> bool:
 
 
 def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
-    """Return the runs that replay the messages."""
     released = DecisionKind(one.act) is DecisionKind.RELEASE
     return released_into_runs.runs_of_bulk_action(one.pk, since=one.asked_at, most=SHOWN) if released else []
 

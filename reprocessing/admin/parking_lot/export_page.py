@@ -83,11 +83,7 @@ def page(request: HttpRequest) -> HttpResponseBase:
 
 
 def _insist_on_rows(sieve: MessageFilter) -> None:
-    """Check that the DLQ and the failure group of the filter exist, since the audit entry names them.
-
-    Raises:
-        InvalidFilter: the DLQ or the failure group does not exist.
-    """
+    """Check that the DLQ and the failure group of the filter exist, since the audit entry names them."""
     known = message_list.names_of(sieve)
     for name in ("dlq", "group"):
         if (value := getattr(sieve, name)) is not None and name not in known:
@@ -108,7 +104,7 @@ def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
         "form": form,
         "refusal": refusal,
         "sentence": sieve.sentence(message_list.names_of(sieve), single=count == 1),
-        "counted": f"{min(count, message_filters.MAX_COUNT):,}{'+' if count > message_filters.MAX_COUNT else ''}",
+        "counted": message_filters.counted(count),
         "back": message_list.address_of(sieve),
     }
     return TemplateResponse(request, "reprocessing/admin/export.html", context)

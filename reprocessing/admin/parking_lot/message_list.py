@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reprocessing.admin.messages.message_page import may_see_payloads
-from reprocessing.admin.messages.readable_bytes import duration, time_since, visible
+from reprocessing.admin.messages.readable_bytes import duration, short_key, time_since, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
 from reprocessing.admin.parking_lot.decision import DecisionKind, from_stamp, pack_message, to_stamp
 from reprocessing.admin.site import labels
@@ -36,7 +36,7 @@ SHOWN: Final = 50
 #: URL parameters that are no filters: the position of the page, and the parameters of Django's own lists.
 _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
-_KEY_SHOWN, _DLQS_SHOWN = 60, 500
+_DLQS_SHOWN = 500
 _STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.value: "Discarded"}
 
 
@@ -105,7 +105,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "lines": [_line(letter, lanes.database_now()) for letter in found[:SHOWN]],
         "count": count,
-        "counted": f"{min(count, message_filters.MAX_COUNT):,}{'+' if count > message_filters.MAX_COUNT else ''}",
+        "counted": message_filters.counted(count),
         "next": _next(request, found),
         "first": address_of(sieve) if below else "",
         **_asked(request, sieve, count),
@@ -114,7 +114,6 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
-    """Return the filter for display, and the buttons."""
     names = names_of(sieve)
     states = [
         (label, query_of(MessageFilter(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
@@ -151,7 +150,7 @@ def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
         "pick": pack_message(letter.id, letter.finished_at, letter.revision_id),
         "message_id": visible(letter.message_id),
         "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,
-        "key": _short(letter.key), "group": letter.group_id, "cause": visible(letter.cause or ""),
+        "key": short_key(letter.key or ""), "group": letter.group_id, "cause": visible(letter.cause or ""),
         "age": time_since(now - letter.first_sent_at),
         "since": time_since(now - letter.finished_at) if letter.finished_at else "-",
         "attempts": letter.attempts, "left": duration(letter.expires_at - now) if letter.expires_at else "no copy",
@@ -159,17 +158,7 @@ def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _short(key: str | None) -> str:
-    shown = visible(key or "")
-    return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
-
-
 def _place(request: HttpRequest) -> PageStart | None:
-    """Return the position of the page.
-
-    Raises:
-        InvalidFilter: the parameter is no position.
-    """
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)
     if text and not found:
@@ -204,7 +193,6 @@ def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[st
 
 
 def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
-    """Yield the buttons for messages in these states."""
     if sieve.states == (LetterState.DISCARDED.value,):
         yield _deed(request, DecisionKind.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):

@@ -140,7 +140,6 @@ class ParkingLot(MessagesAdmin):
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[began.pk]))
 
     def _page(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
-        """Show the confirmation page with the messages that still match."""
         whole = bool(form["token"].value())
         kind = deed.state.value
         if whole and form.is_bound:
@@ -198,11 +197,10 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
     n = sum(kind.n for kind in kinds)
-    more = n > message_filters.MAX_COUNT
     return {
         "count": n,
-        "counted": f"{min(n, message_filters.MAX_COUNT):,}{'+' if more else ''}",
-        "bounded": message_filters.MAX_COUNT if more else 0,
+        "counted": message_filters.counted(n),
+        "bounded": message_filters.MAX_COUNT if n > message_filters.MAX_COUNT else 0,
         "sentence": sieve.sentence(message_list.names_of(sieve), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
         "strays": sum(kind.strays for kind in kinds),
@@ -212,12 +210,7 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
 
 
 def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> None:
-    """Check that a filter selects the state that the decision needs, and that the filter finds all matches.
-
-    Raises:
-        InvalidFilter: it selects another state, or does not find all matches.
-        PermissionDenied: it searches payloads, and this person may not see them.
-    """
+    """Check that a filter selects the state that the decision needs, and that the filter finds all matches."""
     message_list.check_allowed(sieve, request.user)
     if sieve.states != (deed.state.value,):
         raise InvalidFilter(f"This is only for {deed.state.value} messages. Open their list, and select them there.")
@@ -237,7 +230,6 @@ def _back(query: str) -> str:
 
 
 def _stopped(dlqs: Iterable[str]) -> Iterable[str]:
-    """Yield a sentence for each stop that keeps released messages of these DLQs from being sent."""
     ends = "replayed messages stay queued until somebody resumes it."
     names = set(dlqs)
     if names and (all_ := stops.stop_of(None)):
@@ -252,7 +244,6 @@ def _warn(request: HttpRequest, dlqs: Iterable[str]) -> None:
 
 
 def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
-    """Return a sentence that says what was done to `n` messages."""
     done = f"assigned to {form.cleaned_data['to'] or 'nobody'}" if deed is DecisionKind.ASSIGN else _DONE[deed]
     return f"{n:,} message{'' if n == 1 else 's'} {done}."
 

@@ -188,7 +188,6 @@ def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
 
 
 def _impatient() -> Callable[[], bool]:
-    """Return a function that says whether the preview has taken too long."""
     until = time.monotonic() + _PATIENCE
     return lambda: time.monotonic() >= until
 

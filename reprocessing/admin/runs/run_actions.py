@@ -48,15 +48,14 @@ class RunAction:
         out_of: the states of a run in which the action is possible.
         did: the action's past participle.
         does: returns the effect, in sentences.
-        act: executes the action with the form's values and the user name; returns whether the run changed.
+        act: executes the action with the form's values and the user name; returns None if the run did not change.
     """
 
     name: str
-    button: str
     out_of: tuple[RunState, ...]
     did: str
     does: Callable[[Run], tuple[str, ...]]
-    act: Callable[[Run, Mapping[str, Any], str], bool]
+    act: Callable[[Run, Mapping[str, Any], str], object]
     form: type[ReasonForm] = ReasonForm
 
 
@@ -87,10 +86,6 @@ def _starts(run: Run) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _pauses(_: Run) -> tuple[str, ...]:
-    return ("No worker sends its messages until somebody resumes the run. Messages that are being sent are settled.",)
-
-
 def _resumes(run: Run) -> tuple[str, ...]:
     begins = ", with 1 message first" if run.waves else ""
     return (f'Paused by {run.stopped_by}: "{run.why}"', f"Workers send again{begins}.")
@@ -105,31 +100,27 @@ def _aborts(run: Run) -> tuple[str, ...]:
     )
 
 
-def _start(run: Run, given: Mapping[str, Any], by: str) -> bool:
-    return run.selected is not None and run_transitions.start(run, by=by, reason=given["reason"]) is not None
-
-
-def _pause(run: Run, given: Mapping[str, Any], by: str) -> bool:
-    return run_transitions.pause(run.pk, by=by, reason=given["reason"]) is not None
-
-
-def _resume(run: Run, given: Mapping[str, Any], by: str) -> bool:
-    return run_transitions.resume(run.pk, by=by, reason=given["reason"]) is not None
-
-
-def _abort(run: Run, given: Mapping[str, Any], by: str) -> bool:
-    stops = bool(given.get("stop_dlq"))
-    return run_transitions.abort(run, by=by, reason=given["reason"], stop_dlq=stops) is not None
-
-
+_PAUSE = "No worker sends its messages until somebody resumes the run. Messages that are being sent are settled."
 RUN_ACTIONS: Final = {
     deed.name: deed
     for deed in (
-        RunAction("start", "Start", (RunState.PLANNED,), "started", _starts, _start),
-        RunAction("pause", "Pause", (RunState.RUNNING,), "paused", _pauses, _pause),
-        RunAction("resume", "Resume", (RunState.PAUSED,), "resumed", _resumes, _resume),
         RunAction(
-            "abort", "Abort", (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED), "aborted", _aborts, _abort,
+            "start", (RunState.PLANNED,), "started", _starts,
+            lambda run, given, by: run_transitions.start(run, by=by, reason=given["reason"]),
+        ),
+        RunAction(
+            "pause", (RunState.RUNNING,), "paused", lambda _: (_PAUSE,),
+            lambda run, given, by: run_transitions.pause(run.pk, by=by, reason=given["reason"]),
+        ),
+        RunAction(
+            "resume", (RunState.PAUSED,), "resumed", _resumes,
+            lambda run, given, by: run_transitions.resume(run.pk, by=by, reason=given["reason"]),
+        ),
+        RunAction(
+            "abort", (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED), "aborted", _aborts,
+            lambda run, given, by: run_transitions.abort(
+                run, by=by, reason=given["reason"], stop_dlq=bool(given.get("stop_dlq"))
+            ),
             AbortRunForm,
         ),
     )
@@ -191,7 +182,7 @@ def _question(key: int, deed: RunAction) -> Question:
     idle = why_impossible(run, deed)
     return Question(
         title=f"{deed.name.capitalize()} {run.name}",
-        button=deed.button,
+        button=deed.name.capitalize(),
         says=() if idle else deed.does(run),
         seen=run_transitions.page_stamp(run),
         back=reverse("admin:reprocessing_run_change", args=[run.pk]),
@@ -226,16 +217,16 @@ def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done |
 
 def _prepare(run: Run, deed: RunAction) -> None:
     """Check whether AWS moved messages of the DLQ meanwhile; such messages are parked, not sent."""
-    if deed.act is _start:
+    if deed.name == "start":
         with suppress(QueueUnreachable):
             native_redrive.read_redrives(run.dlq)
         leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
-    elif deed.act is _resume:
+    elif deed.name == "resume":
         native_redrive.check_before_resuming(run.dlq_id)
 
 
 def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
-    return (not why_impossible(run, deed) and deed.act(run, given, by)) or None
+    return (not why_impossible(run, deed) and deed.act(run, given, by) is not None) or None
 
 
 def _then(run: Run, deed: RunAction) -> str:

@@ -117,7 +117,6 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
 
 
 def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
-    """Return why a plan has no messages yet."""
     until = (
         dlq.orphans_hidden_until
         if dlq.orphans_hidden_until and dlq.orphans_hidden_until > now and dlq.leased_until is None

@@ -175,7 +175,6 @@ def _rate(sent: int, now: datetime, base: RateBase | None) -> str:
 def _ends(  # noqa: PLR0913  # all by name
     run: Run, tally: RunCounts, left: list[TargetRemainder], *, unknown: str, known: float | None, now: datetime
 ) -> str:
-    """Return the earliest end of the run, or why it is unknown."""
     if run.state in {RunState.FINISHED, RunState.ABORTED} or not tally.open:
         return ""
     if run.state == RunState.PAUSED:

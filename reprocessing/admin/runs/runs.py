@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from reprocessing.admin.runs import plan_run, run_actions, run_page
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.runs.run_progress import RateBase
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, is_id, row_or_404
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, keyset_page, row_or_404
 from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
@@ -44,13 +43,13 @@ class Runs(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the runs, the newest first."""
         self._look(request)
-        found = Run.objects.select_related("dlq").order_by("-pk")
+        found = Run.objects.select_related("dlq")
         asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
         if asked["dlq"].isdecimal():
             found = found.filter(dlq=int(asked["dlq"][:9]))
         if asked["state"] in RunState.values:
             found = found.filter(state=asked["state"])
-        page, after = _keyset(found, request.GET.get("after", ""))
+        page, after = keyset_page(found, request.GET.get("after", ""), _PAGE)
         context = {
             **self.admin_site.each_context(request), "title": "Runs", "runs": page, "asked": asked,
             "dlqs": DeadLetterQueue.objects.order_by("name").only("pk", "name"), "states": RunState.choices,
@@ -121,14 +120,6 @@ def _planned(form: RunForm, by: str) -> Run | None:
     except RunIdInUse as error:
         form.add_error("name", str(error))
         return None
-
-
-def _keyset(found: QuerySet[Run], after: str) -> tuple[list[Run], int | None]:
-    """Return one page of runs, and the id after which the next page begins; None: this is the last page."""
-    if is_id(after):
-        found = found.filter(pk__lt=after)
-    page = list(found[: _PAGE + 1])
-    return page[:_PAGE], page[_PAGE - 1].pk if len(page) > _PAGE else None
 
 
 def _found(key: str | int) -> Run:

@@ -10,20 +10,18 @@ from django.urls import reverse
 
 from reprocessing.admin.safety import breaker_actions, stop_pages
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
 from reprocessing.models import Breaker, HealthCheck, Lane, Wave
 
 
 @admin.register(Lane)
-class Lanes(ReadOnlyAdmin):
+class Lanes(RecordsAdmin):
     """List and pages of key queues; a key queue is stopped and resumed on its page."""
 
     list_display = ("id", "key", "dlq", "source", "phase", "due_at", "why", "stopped_by")
     list_filter = ("dlq", "phase")
     list_select_related = ("dlq", "source")
     search_fields = ("key__exact",)
-    ordering = ("-id",)
-    sortable_by = ()
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that stop and resume a key queue."""
@@ -57,14 +55,12 @@ class Breakers(ReadOnlyAdmin):
 
 
 @admin.register(Wave)
-class Waves(ReadOnlyAdmin):
+class Waves(RecordsAdmin):
     """List of waves: each is a number of a run's messages whose outcomes are awaited before more are sent."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)
     search_fields = ("run__name__exact",)
-    ordering = ("-id",)
-    sortable_by = ()
 
 
 @admin.register(HealthCheck)

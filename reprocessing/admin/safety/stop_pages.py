@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.messages.readable_bytes import short_key
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
@@ -23,7 +23,6 @@ from reprocessing.pipeline.aws import native_redrive
 from reprocessing.store.safety import stops
 from reprocessing.store.safety.stops import Stop
 
-_LONGEST: Final = 60
 _ALL: Final = "everything"
 _RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limits allow."
 
@@ -75,8 +74,7 @@ def _lane(key: int) -> str | None:
     lane = Lane.objects.filter(pk=key).first()
     if lane is None:
         return None
-    shown = visible(lane.key or f"key queue {lane.pk}")
-    return f"{shown if len(shown) <= _LONGEST else f'{shown[:_LONGEST]}…'} of {lane.dlq.name}"
+    return f"{short_key(lane.key or f'key queue {lane.pk}')} of {lane.dlq.name}"
 
 
 def _of_all(does: Callable[..., Any], _: int, **said: Any) -> Any:  # noqa: ANN401  what `stops` takes and gives

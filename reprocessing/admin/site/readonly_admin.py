@@ -216,6 +216,20 @@ class ReadOnlyAdmin(Desk):
     has_delete_permission = has_change_permission
 
 
+class RecordsAdmin(ReadOnlyAdmin):
+    """A read-only list of records, the newest first."""
+
+    ordering = ("-id",)
+    sortable_by = ()
+
+
+def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
+    """Return the newest rows with ids below `after`, and the id after which the next page begins; None: no more."""
+    rows = rows.order_by("-pk")
+    found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
+    return found[:size], found[size - 1].pk if len(found) > size else None
+
+
 def is_id(text: str) -> bool:
     """Return whether a text can be the id of a row."""
     return text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS

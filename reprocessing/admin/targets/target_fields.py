@@ -48,10 +48,7 @@ class TargetFieldsForm(forms.Form):
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
-        least=MIN_RATE,
-        most=MAX_RATE,
-        label="Rate (messages/s)",
-        help_text='All workers together. "off": no limit.',
+        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)", help_text='All workers together. "off": no limit.'
     )
     burst = NumberOrOff(
         least=1, most=MAX_RATE, label="Burst (messages)", help_text='"off": the messages of one second.'

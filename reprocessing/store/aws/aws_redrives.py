@@ -122,8 +122,7 @@ UPDATE redrive_dlq SET aws_redrive_asked_at = redrive_now()
 
 def current(dlq: int) -> AwsRedrive | None:
     """Return AWS's redrive of this DLQ; None: there is none."""
-    found = rows.fetch(AwsRedrive, _NATIVE, {"dlq": dlq})
-    return found[0] if found else None
+    return rows.first(AwsRedrive, _NATIVE, {"dlq": dlq})
 
 
 def all_current() -> list[AwsRedrive]:

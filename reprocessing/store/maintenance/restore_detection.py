@@ -33,8 +33,7 @@ def count_tick() -> DatabaseTicks:
 
 def read_ticks() -> DatabaseTicks | None:
     """Return the tick count; None before the first tick."""
-    found = rows.fetch(DatabaseTicks, _STAND, {})
-    return found[0] if found else None
+    return rows.first(DatabaseTicks, _STAND, {})
 
 
 def raise_ticks(ticks: int) -> bool:

@@ -119,8 +119,7 @@ _LOCK = f"{_STANDING} FOR UPDATE"
 
 def current_hold() -> RestoreHold | None:
     """Return the hold; None: there is none."""
-    found = rows.fetch(RestoreHold, _STANDING, {})
-    return found[0] if found else None
+    return rows.first(RestoreHold, _STANDING, {})
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:

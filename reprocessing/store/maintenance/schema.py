@@ -69,7 +69,6 @@ def _parts(model: type[models.Model], table: str) -> Iterator[str]:
 
 
 def _by_hand() -> set[str]:
-    """Return the objects that the SQL of migrations creates."""
     found = MigrationLoader(connection).disk_migrations
     texts = [
         str(operation.sql)

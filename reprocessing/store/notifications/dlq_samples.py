@@ -51,12 +51,8 @@ SELECT id AS dlq_id, extract(epoch FROM redrive_now() - since)::float8 AS second
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _Note(DlqNote):
     dlq_id: int
-    seconds_ago: float
-    uncaptured: int
-    captured: int
-    unfinished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +73,7 @@ def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
     """Return the records of at least the last `within` seconds, by DLQ, the oldest first."""
     found: dict[int, list[DlqNote]] = {}
     for row in rows.fetch(_Note, _NOTES, {"within": within}):
-        seen = DlqNote(row.seconds_ago, row.uncaptured, row.captured, row.unfinished)
-        found.setdefault(row.dlq_id, []).append(seen)
+        found.setdefault(row.dlq_id, []).append(row)
     return found
 
 

@@ -88,13 +88,7 @@ _TAKE = """
 UPDATE redrive_bulk_action
    SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8)
  WHERE id = %(id)b::bigint AND state = 'running'
-RETURNING id, act, filter, arguments, by, reason, asked_at, max_letter_id, cursor, leased_until
-"""
-
-_STEP = """
-UPDATE redrive_bulk_action
-   SET leased_until = redrive_now() + make_interval(secs => %(lease)b::float8)
- WHERE id = %(id)b::bigint AND state = 'running' AND leased_until = %(held)b
+   AND (%(held)b::timestamptz IS NULL OR leased_until = %(held)b::timestamptz)
 RETURNING id, act, filter, arguments, by, reason, asked_at, max_letter_id, cursor, leased_until
 """
 
@@ -167,14 +161,12 @@ def lease_due(*, limit: int) -> list[int]:
 
 def take_over(operation: int) -> LeasedAction | None:
     """Lease a running bulk action, also from another worker, whose next batch then fails; None: it has ended."""
-    found = rows.fetch(LeasedAction, _TAKE, {"id": operation, "lease": LEASE_SECONDS})
-    return found[0] if found else None
+    return rows.first(LeasedAction, _TAKE, {"id": operation, "held": None, "lease": LEASE_SECONDS})
 
 
 def renew_lease(held: LeasedAction) -> LeasedAction | None:
     """Lock the bulk action for one batch and renew the lease; None: another worker has it, or it has ended."""
-    found = rows.fetch(LeasedAction, _STEP, {"id": held.id, "held": held.leased_until, "lease": LEASE_SECONDS})
-    return found[0] if found else None
+    return rows.first(LeasedAction, _TAKE, {"id": held.id, "held": held.leased_until, "lease": LEASE_SECONDS})
 
 
 def next_letters(held: LeasedAction) -> list[int]:

@@ -109,8 +109,7 @@ def group_page(
 def find_group(group: int) -> GroupRow | None:
     """Return this group, or None."""
     values = dict.fromkeys(("dlq", "status", "after", "open", "last_at"))
-    found = rows.fetch(GroupRow, _PAGE, {**values, "group": group, "limit": 1})
-    return found[0] if found else None
+    return rows.first(GroupRow, _PAGE, {**values, "group": group, "limit": 1})
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:

@@ -108,8 +108,7 @@ SELECT act, by, reason, at FROM redrive_audit_entry
 
 def read_letter(letter: int) -> EditableLetter | None:
     """Return a letter with its bytes; None: the bytes are deleted."""
-    found = rows.fetch(EditableLetter, _STANDS, {"letter": letter})
-    return found[0] if found else None
+    return rows.first(EditableLetter, _STANDS, {"letter": letter})
 
 
 def lock_letter(letter: int) -> None:
@@ -143,5 +142,4 @@ def record_action(  # noqa: PLR0913  # each by its name
 
 def last_action(letter: int) -> LastAction | None:
     """Return the last audit log entry of a letter, other than of viewing or exporting it."""
-    found = rows.fetch(LastAction, _LAST, {"letter": letter})
-    return found[0] if found else None
+    return rows.first(LastAction, _LAST, {"letter": letter})

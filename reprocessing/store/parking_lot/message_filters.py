@@ -194,6 +194,11 @@ def count_letters(sieve: MessageFilter) -> int:
         return _count(sieve)
 
 
+def counted(n: int) -> str:
+    """Return a number of letters in words: "10,000+" if it is larger than `MAX_COUNT`."""
+    return f"{n:,}" if n <= MAX_COUNT else f"{MAX_COUNT:,}+"
+
+
 def is_exhaustive(sieve: MessageFilter) -> bool:
     """Return whether all letters that could contain the text were searched."""
     if sieve.text is None:

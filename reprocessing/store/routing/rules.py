@@ -127,7 +127,6 @@ def raise_version_if_due(now: datetime) -> bool:
 
 
 def _next(now: datetime) -> datetime | None:
-    """Return when an enabled rule begins or ends next."""
     periods = Row.objects.filter(enabled=True).values_list("valid_from", "valid_until")
     return min((at for period in periods for at in period if at is not None and at > now), default=None)
 

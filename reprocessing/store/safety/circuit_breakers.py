@@ -73,27 +73,14 @@ RETURNING b.id
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Policy):
     id: int
     target: str
     state: str
     epoch: int
-    threshold: int
-    ratio: float
-    at_least: int
-    cooldown: float
-    cooldown_cap: float
-    canaries_to_close: int
     rest: float
     canary_until: datetime | None
     successes: int
-
-    @property
-    def policy(self) -> Policy:
-        return Policy(
-            threshold=self.threshold, ratio=self.ratio, at_least=self.at_least, cooldown=self.cooldown,
-            cooldown_cap=self.cooldown_cap, canaries_to_close=self.canaries_to_close,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +111,14 @@ def _wanted(ids: Sequence[int]) -> list[_Move]:
     found = rows.fetch(_Row, _ROWS, {"ids": list(ids)})
     if not found:
         return []
-    sizes = [row.policy.window for row in found]
+    sizes = [row.window for row in found]
     seen = breaker_window.windows([row.id for row in found], [row.epoch for row in found], sizes)
     moves = [(_of_canary if row.state == BreakerState.HALF_OPEN else _of_sends)(row, seen[row.id]) for row in found]
     return [move for move in moves if move is not None]
 
 
 def _of_sends(row: _Row, seen: Window) -> _Move | None:
-    why = circuit_breaker.why_breaker_opens(row.policy, seen.sends)
+    why = circuit_breaker.why_breaker_opens(row, seen.sends)
     return _Move(row, BreakerState.OPEN, row.cooldown, 0, why=why) if why else None
 
 
@@ -141,7 +128,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
         return None
     if seen.failed is None and not seen.closed:
         return _wait(row, seen.awaited_until)
-    step = circuit_breaker.after_canary(row.policy, seen.failed, successes=row.successes, rest=row.rest)
+    step = circuit_breaker.after_canary(row, seen.failed, successes=row.successes, rest=row.rest)
     match step:
         case OpenBreaker(rest, why):
             return _Move(row, BreakerState.OPEN, rest, 0, why=why)
@@ -193,7 +180,7 @@ def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[Moved
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
-        _Move(row, BreakerState.OPEN, circuit_breaker.next_cooldown(row.policy, row.rest), 0, why=why)
+        _Move(row, BreakerState.OPEN, circuit_breaker.next_cooldown(row, row.rest), 0, why=why)
         for row in found
         if (row.id, row.epoch) in failures
     ]

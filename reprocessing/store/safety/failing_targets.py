@@ -125,7 +125,7 @@ WITH {_SENDS}, {_RESTARTS}, tried AS (
 )
 SELECT y.breaker_id, y.run_id, mine.lane_id, mine.letter_id, y.name, y.attempts, y.keys, y.last_failure,
        y.give_up_after, y.max_attempts, extract(epoch FROM redrive_now() - y.since)::float8 AS seconds,
-       coalesce(mine.attempts, 0) AS of_message, {_OTHERS} AS others, {_ELSEWHERE} AS elsewhere
+       coalesce(mine.attempts, 0) AS of_message, {_OTHERS} AS has_others, {_ELSEWHERE} AS has_other_targets
   FROM tried y
   LEFT JOIN LATERAL (
     SELECT l.id AS letter_id, l.lane_id, m.attempts
@@ -139,29 +139,11 @@ SELECT y.breaker_id, y.run_id, mine.lane_id, mine.letter_id, y.name, y.attempts,
 
 
 @dataclass(frozen=True, slots=True)
-class _Failing:
+class _Failing(FailingTarget):
     breaker_id: int
     run_id: int
     lane_id: int | None
     letter_id: int | None
-    name: str
-    attempts: int
-    keys: int
-    last_failure: str
-    give_up_after: float
-    max_attempts: int
-    seconds: float
-    of_message: int
-    others: bool
-    elsewhere: bool
-
-    @property
-    def target(self) -> FailingTarget:
-        return FailingTarget(
-            name=self.name, seconds=self.seconds, give_up_after=self.give_up_after, attempts=self.attempts,
-            of_message=self.of_message, keys=self.keys, max_attempts=self.max_attempts, has_others=self.others,
-            has_other_targets=self.elsewhere, last_failure=self.last_failure,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +159,7 @@ def give_up_on_failing_targets() -> GivenUp:
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": ATTEMPTS_READ}):
-        match give_up(failing.target):
+        match give_up(failing):
             case KeepTrying():
                 pass
             case ParkMessage(why):

@@ -13,7 +13,7 @@ from reprocessing.store.safety import breaker_window
 from reprocessing.store.safety.breaker_window import Window
 
 _DUE = """
-SELECT b.id, b.epoch, b.ramp_from, b.ramp, b.ramp_failure_ratio, b.ramp_at,
+SELECT b.id, b.epoch, b.ramp_from AS start, b.ramp AS share, b.ramp_failure_ratio AS failure_ratio, b.ramp_at,
        b.ramp > b.ramp_from
        AND extract(epoch FROM redrive_now() - b.ramp_at) >= greatest(%(idle)b::float8, 2 * b.ramp_every) AS idle
   FROM redrive_breaker b
@@ -43,12 +43,9 @@ _IDLE_WHY = f"from its start: nothing had been settled for {rate_ramp.IDLE_SECON
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(Ramp):
     id: int
     epoch: int
-    ramp_from: float
-    ramp: float
-    ramp_failure_ratio: float
     ramp_at: datetime
     idle: bool
 
@@ -73,12 +70,11 @@ def step_due_ramps(ids: Collection[int]) -> int:
 
 
 def _pace(row: _Due, seen: Window) -> RampStep | None:
-    now = Ramp(start=row.ramp_from, share=row.ramp, failure_ratio=row.ramp_failure_ratio)
     if row.idle:
-        return rate_ramp.restart_ramp(now, _IDLE_WHY)
+        return rate_ramp.restart_ramp(row, _IDLE_WHY)
     if seen.settled_at is None or seen.settled_at <= row.ramp_at:
         return None
-    return rate_ramp.next_step(now, seen.sends)
+    return rate_ramp.next_step(row, seen.sends)
 
 
 def reset_idle_ramps(ids: Collection[int] | None = None) -> int:

@@ -42,11 +42,8 @@ SELECT l.letter_id, extract(epoch FROM redrive_now() - used.failed_at)::float8 A
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(LastFailures):
     letter_id: int
-    seconds_ago: float
-    success_since_first: bool
-    success_since_last: bool
 
 
 def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
@@ -58,6 +55,4 @@ def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
     if not letters:
         return {}
     found = rows.fetch(_Row, _LAST_FAILURES, {"letters": sorted(letters), "depth": ATTEMPTS_READ})
-    return {
-        row.letter_id: LastFailures(row.seconds_ago, row.success_since_first, row.success_since_last) for row in found
-    }
+    return {row.letter_id: row for row in found}

@@ -29,21 +29,14 @@ from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 from reprocessing.store.safety.send_limits import SAYS_NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Open(WaveCounts):
     """An open wave of a running run, with the counts of its outcomes."""
 
     id: int
     run_id: int
     name: str
     success: float
-    size: int | None
-    touched: int
-    open: int
-    failed: int
-    silent: int
-    tries: int
-    poison: int
     standing: bool
 
 
@@ -233,8 +226,7 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 
 def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
-    count = WaveCounts(wave.size, wave.touched, wave.open, wave.failed, wave.silent, wave.tries, wave.poison)
-    return wave_progression.judge_wave(count, success=wave.success, heals=wave.standing)
+    return wave_progression.judge_wave(wave, success=wave.success, heals=wave.standing)
 
 
 def _move(run: int) -> PausedRun | None:

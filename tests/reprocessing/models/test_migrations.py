@@ -1,5 +1,3 @@
-"""The doctor names the migrations that a database lacks, and a migration is recorded in its own transaction."""
-
 from __future__ import annotations
 
 import pytest
@@ -24,10 +22,7 @@ def test_the_doctor_names_the_migrations_that_are_not_applied() -> None:
     for name in ("0001_tables", "0002_functions_and_triggers"):
         recorder.record_unapplied(OURS, name)
     assert [(remark.what, remark.cure) for remark in database.remarks()] == [
-        (
-            f"Migrations are not applied: {OURS}.0001_tables, {OURS}.0002_functions_and_triggers.",
-            "manage.py migrate",
-        )
+        (f"Migrations are not applied: {OURS}.0001_tables, {OURS}.0002_functions_and_triggers.", "manage.py migrate")
     ]
 
 

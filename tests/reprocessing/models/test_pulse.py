@@ -1,5 +1,3 @@
-"""Heartbeats go by the database's clock."""
-
 from __future__ import annotations
 
 from datetime import timedelta

@@ -1,5 +1,3 @@
-"""Triggers: history is not rewritten, bytes never change, parking is announced."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -27,11 +25,9 @@ KEPT = ("letter", "lane", "target", "run", "breaker", "wave")
 
 
 def _closed(stock: Stock) -> models.Attempt:
-    return models.Attempt.objects.create(
-        letter=stock.letter, lane=stock.lane, target=stock.target, run=stock.run, no=1, epoch=0, fence=1,
-        opened_at=NOW, holds_lane=False, breaker=stock.target.breakers.get(), breaker_epoch=7, spared=True,
-        wave=models.Wave.objects.create(run=stock.run, no=1), **WRITTEN,
-    )  # fmt: skip
+    wave = models.Wave.objects.create(run=stock.run, no=1)
+    breaker = stock.target.breakers.get()
+    return stock.attempt(run=stock.run, breaker=breaker, breaker_epoch=7, spared=True, wave=wave, **WRITTEN)
 
 
 @pytest.mark.parametrize("column", REWRITTEN)
@@ -60,11 +56,7 @@ def test_a_written_column_of_an_attempt_is_never_cleared(column: str) -> None:
 
 
 def test_an_attempt_may_become_a_failure_but_not_unknown() -> None:
-    stock = Stock()
-    attempt = models.Attempt.objects.create(
-        letter=stock.letter, lane=stock.lane, target=stock.target, no=1, epoch=0, fence=1, opened_at=NOW,
-        holds_lane=False, counts_as_failure=False,
-    )  # fmt: skip
+    attempt = Stock().attempt(counts_as_failure=False)
     mine = models.Attempt.objects.filter(pk=attempt.pk)
     with pytest.raises(IntegrityError, match="history is not rewritten"), transaction.atomic():
         mine.update(counts_as_failure=None)

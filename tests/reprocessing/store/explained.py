@@ -99,7 +99,6 @@ def _buffers(plan: Plan) -> int:
 
 
 def _found(plan: Plan) -> Iterator[int]:
-    """Return the rows that it returns, or that a part of it writes."""
     yield int(plan["Actual Rows"])
     yield from _written(plan)
 

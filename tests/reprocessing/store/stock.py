@@ -37,13 +37,14 @@ class Stock:
         self.letter.state = "awaiting"
         self.letter.attempts = 1
         self.letter.save()
-        Attempt.objects.create(
-            letter=self.letter, lane=self.lane, target=self.target, no=1, epoch=0, fence=1, opened_at=NOW,
-            taken_at=NOW, sent_message_id=sent, holds_lane=True,
-        )  # fmt: skip
+        self.attempt(taken_at=NOW, sent_message_id=sent, holds_lane=True)
+
+    def attempt(self, letter: Letter | None = None, **fields: object) -> Attempt:
+        """Create an open attempt of this letter, or of the first one."""
+        values = {"lane": self.lane, "target": self.target, "no": 1, "epoch": 0, "fence": 1, "opened_at": NOW}
+        return Attempt.objects.create(letter=letter or self.letter, **{**values, "holds_lane": False, **fields})
 
     def more_letters(self, many: int) -> list[Letter]:
-        """Create so many letters without payloads."""
         return Letter.objects.bulk_create([self._letter() for _ in range(many)])
 
     def _letter(self, **fields: object) -> Letter:

@@ -1,5 +1,3 @@
-"""DLQs and targets that changed since a person saw them are not written."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Statements: errors name the constraint and show no row; values have the expected type."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The audit log: its list and its export."""
-
 from __future__ import annotations
 
 import json
@@ -101,9 +99,7 @@ def test_export_takes_a_permission() -> None:
     assert person("cid", "export_letter").get(THERE).status_code == 403
 
 
-def test_list_shows_objects_with_bounded_queries(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
-) -> None:
+def test_list_shows_objects_with_bounded_queries(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     run = Run.objects.create(name="monday", dlq=letter.dlq)
     for about in ({"letter": letter}, {"run": run}, {"dlq": letter.dlq}, {}):

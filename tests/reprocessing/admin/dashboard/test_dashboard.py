@@ -1,5 +1,3 @@
-"""The dashboard: DLQs by urgency, and numbers that link to their messages."""
-
 from __future__ import annotations
 
 import html
@@ -11,10 +9,18 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, DlqCopy, FailureGroup, Letter, Run, Source, Target
+from reprocessing.models import Breaker, DeadLetterQueue, FailureGroup, Letter, Run, Source, Target
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import (
+    LOOKS,
+    dlq,
+    failure_group,
+    held_copy,
+    parked,
+    person,
+    tried_again,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -39,12 +45,10 @@ def _board(client: Client) -> str:
 
 
 def _looked_at(page: str) -> str:
-    """Where the board of a page asks for its figures."""
     return str(re.findall(r'id="board"[^>]* hx-get="([^"]+)"', page)[0])
 
 
 def _count(page: str, what: str) -> tuple[int, str]:
-    """A number of the board, and where it leads."""
     found = re.search(rf'<a href="([^"]+)"><b>([\d,]+)</b> {re.escape(what)}</a>', page)
     assert found, what
     return int(found[2].replace(",", "")), html.unescape(found[1])
@@ -76,10 +80,7 @@ def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
 def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source) -> None:
     letter = parked(shop)
     Letter.objects.filter(pk=letter.pk).update(state=LetterState.WAITING, reason="", finished_at=None)
-    DlqCopy.objects.create(
-        dlq=shop.dlq, message_id=letter.message_id, letter=letter, state="held", handle="h",
-        visible_until=database_now() + timedelta(hours=1),
-    )  # fmt: skip
+    held_copy(letter, visible_until=database_now() + timedelta(hours=1))
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
         depth_visible=1_200, depth_in_flight=7, depth_at=database_now(), trouble="AccessDenied", mode="automatic"
     )
@@ -96,15 +97,16 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source)
     assert '<div class="bad"><dt>SQS deletes the first in</dt>' in page
 
 
-def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Source) -> None:
+def test_uncaptured_messages_link_to_a_plan_in_mode_manual(ann: Client, shop: Source) -> None:
     DeadLetterQueue.objects.filter(pk=shop.dlq.pk).update(
         depth_visible=12, depth_in_flight=0, depth_at=database_now(), retention=4 * 86_400
     )
     page = _board(ann)
-    assert (
-        f'<a href="/admin/reprocessing/run/add/?dlq={shop.dlq.pk}"><b>12</b> in SQS, not captured: plan a run' in page
-    )
+    assert _count(page, "in SQS, not captured: plan a run…") == (12, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
     assert "SQS deletes each about 4 days after it was first sent. Planning a run" in page
+    assert "card-wary" in page
+    DeadLetterQueue.objects.update(mode="automatic")
+    assert "not captured" not in _board(ann)
 
 
 def test_urgent_dlqs_come_first(ann: Client) -> None:
@@ -171,14 +173,7 @@ def test_empty_dashboard_links_to_add_a_dlq() -> None:
 def test_largest_failure_groups_are_linked() -> None:
     shop = dlq("shop")
     for title, letters in (("KeyError", 2), ("Timeout", 4), ("JSON with id", 3), ("rare", 1)):
-        group = FailureGroup.objects.create(
-            dlq=shop.dlq,
-            fingerprint=title.encode(),
-            cause="reported",
-            title=title,
-            first_at=database_now(),
-            last_at=database_now(),
-        )
+        group = failure_group(shop, title)
         for _ in range(letters):
             Letter.objects.filter(pk=parked(shop).pk).update(group=group)
     page = _board(person("ann", *SEES, "view_failuregroup"))
@@ -186,10 +181,8 @@ def test_largest_failure_groups_are_linked() -> None:
     more = f'<a href="/admin/reprocessing/failuregroup/?dlq={shop.dlq_id}&amp;status=open">and 1 more</a>'
     assert more in page
     n, address = _count(page, "Timeout")
-    assert (n, address) == (
-        4,
-        f"/admin/reprocessing/failuregroup/{FailureGroup.objects.get(title='Timeout').pk}/change/",
-    )
+    timeouts = FailureGroup.objects.get(title="Timeout")
+    assert (n, address) == (4, f"/admin/reprocessing/failuregroup/{timeouts.pk}/change/")
     assert "Failure reasons" not in _board(person("bob", *SEES))
 
 
@@ -204,24 +197,13 @@ def test_standing_run_is_shown_when_busy_or_paused(ann: Client, shop: Source) ->
     assert "standing:1" in _board(ann)
 
 
-def test_uncaptured_messages_need_review_in_mode_manual(ann: Client, shop: Source) -> None:
-    DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(depth_visible=60, depth_in_flight=0, depth_at=database_now())
-    page = _board(ann)
-    assert _count(page, "in SQS, not captured: plan a run…") == (60, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
-    assert "card-wary" in page
-    DeadLetterQueue.objects.filter(pk=shop.dlq_id).update(mode="automatic")
-    assert "not captured" not in _board(ann)
-
-
 def test_messages_without_an_active_run_need_review(ann: Client, shop: Source) -> None:
     """Those of no run that goes, and those of a paused one; where a run is at work, it may take them up."""
     letter = Letter.objects.filter(pk=parked(shop).pk)
     letter.update(state=LetterState.CAPTURED, lane=None, reason="", finished_at=None)
     page = _board(ann)
-    assert _count(page, "captured, in no active run: plan a run…") == (
-        1,
-        f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}",
-    )
+    plan = f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}"
+    assert _count(page, "captured, in no active run: plan a run…") == (1, plan)
     assert re.findall(r"<strong>([\d,]+)</strong>", page) == ["1", "0"]
     run = Run.objects.create(name="mend-17", dlq=shop.dlq, state="running", asked_by="ann", started_at=database_now())
     letter.update(run=run)
@@ -237,45 +219,16 @@ def test_visible_copies_of_captured_messages_do_not_count(ann: Client, shop: Sou
     watched = DeadLetterQueue.objects.filter(pk=shop.dlq_id)
     watched.update(depth_visible=60, depth_in_flight=0, depth_at=database_now())
     letter = parked(shop)
-    DlqCopy.objects.create(
-        dlq_id=shop.dlq_id,
-        message_id="m",
-        letter=letter,
-        state="held",
-        handle="h",
-        visible_until=database_now() - timedelta(hours=1),
-    )
+    held_copy(letter, visible_until=database_now() - timedelta(hours=1))
     assert _count(_board(ann), "in SQS, not captured: plan a run…")[0] == 59
     watched.update(drained_through=database_now())
     assert "not captured" not in _board(ann)
 
 
-def test_pending_outcome_is_explained() -> None:
-    ann, letter = person("ann", *SEES), parked(dlq("shop"))
-    assert letter.target
-    assert letter.lane
-    Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=3_600)
-    Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=database_now(),
-        taken_at=database_now(), deadline=database_now() + timedelta(hours=1), holds_lane=True,
-    )  # fmt: skip
-    assert "Oldest sent message waits for: shop-source has not been empty since it received the oldest" in _board(ann)
-
-
 def test_groups_with_one_title_are_distinguished() -> None:
     shop = dlq("shop")
     since = database_now().replace(year=2026, month=3, day=1, hour=9, minute=30)
-    groups = [
-        FailureGroup.objects.create(
-            dlq=shop.dlq,
-            fingerprint=number.encode(),
-            cause="body",
-            title="Text",
-            first_at=since,
-            last_at=database_now(),
-        )
-        for number in "12"
-    ]
+    groups = [failure_group(shop, "Text", first_at=since) for _ in range(2)]
     for group in groups:
         Letter.objects.filter(pk=parked(shop).pk).update(group=group)
     page = _board(person("ann", *SEES, "view_failuregroup"))
@@ -297,12 +250,8 @@ def test_parked_message_is_not_unfinished() -> None:
 def test_queue_without_consumer_is_named(minutes: int, meant: str) -> None:
     ann, letter = person("ann", *SEES), parked(dlq("shop"))
     assert letter.target
-    assert letter.lane
     Target.objects.filter(pk=letter.target.pk).update(proof="absence", watched_by=letter.dlq_id, window=30)
     taken_at = database_now() - timedelta(minutes=minutes)
-    Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=0, fence=1, opened_at=taken_at,
-        taken_at=taken_at, deadline=taken_at + timedelta(seconds=30), holds_lane=True,
-    )  # fmt: skip
-    told = f"waits for: shop-source has not been empty since it received the oldest message, at {taken_at:%Y-%m-%d %X}"
-    assert f"{told} UTC{meant}</small>" in _board(ann)
+    tried_again(letter, taken_at=taken_at, deadline=taken_at + timedelta(seconds=30), holds_lane=True)
+    since = f"it received the oldest message, at {taken_at:%Y-%m-%d %X} UTC{meant}</small>"
+    assert f"Oldest sent message waits for: shop-source has not been empty since {since}" in _board(ann)

@@ -1,5 +1,3 @@
-"""The hourly chart and its table."""
-
 from __future__ import annotations
 
 import json
@@ -71,12 +69,6 @@ def test_table_has_the_values_of_the_chart() -> None:
 @pytest.mark.parametrize("asked", ["x", "-1", "1e3", "9" * 19, "\u0661"])
 def test_invalid_dlq_is_refused(asked: str) -> None:
     assert person("ann", *SEES).get("/admin/hours", {"dlq": asked}).status_code == 400
-
-
-def test_chart_takes_a_permission() -> None:
-    bob = person("bob", *LOOKS)
-    assert bob.get("/admin/hours").status_code == 403
-    assert "Last 24 hours" not in bob.get("/admin/").content.decode()
 
 
 def test_navigation_has_the_lists_of_the_permissions() -> None:

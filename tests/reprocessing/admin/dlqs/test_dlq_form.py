@@ -1,20 +1,13 @@
-"""The form of a DLQ: checks, preview, saving."""
-
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from django.test import Client
 
-from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.models import AuditEntry, DeadLetterQueue, Target
 from reprocessing.models.target import MAX_SECONDS
 from tests.contract.queues import Queue, redrive_policy
-from tests.reprocessing.admin.parking_lot.parked_messages import person, post
-from tests.reprocessing.admin.parking_lot.test_failure_group_pages import group
-from tests.reprocessing.admin.site.preview_steps import look, sheet
-from tests.reprocessing.commands.stock import add_lane, add_letter
+from tests.reprocessing.admin.parking_lot.parked_messages import failure_group, person, post
+from tests.reprocessing.admin.site.preview_steps import previewed, saved, sheet
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue, endpoint  # noqa: F401  a fixture of this module's own
 
 pytestmark = pytest.mark.django_db
@@ -36,20 +29,12 @@ def ann() -> Client:
     return person("ann", *CONFIGURES)
 
 
-def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
-    return sheet(client, address)
-
-
-def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
-    return {**look(client, given, address), "reason": "an incident"}
-
-
 def _examine(row: DeadLetterQueue) -> str:
     return f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
 
 
 def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann: Client) -> None:
-    given = _sheet(ann) | {"name": "orders", "url": watched.url, "advance": "accepted", "do": "look"}
+    given = sheet(ann, ADD) | {"name": "orders", "url": watched.url, "advance": "accepted", "do": "look"}
     page = post(ann, ADD, **given)
     assert "<b>ok</b>The URL is that of the expected queue, and no other DLQ has it." in page
     assert "<b>note</b>Capturing hides messages" in page
@@ -58,30 +43,18 @@ def test_preview_lists_passed_checks_and_problems_with_fixes(watched: Queue, ann
 
 
 def test_preview_is_saved_with_user_and_reason(watched: Queue, ann: Client) -> None:
-    given = _look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "max_attempts": 5, "rate": "off"})
+    given = previewed(ann, ADD, name="orders", url=watched.url, max_attempts=5, rate="off")
     page = post(ann, ADD, **given)
     assert "orders is added. Nothing is redriven yet" in page
     row, target = DeadLetterQueue.objects.get(), Target.objects.get()
     assert (row.name, row.url, row.mode, row.max_attempts, row.waves) == ("orders", watched.url, "manual", 5, True)
     assert (target.rate, target.proof) == (None, "absence")
-    assert list(AuditEntry.objects.values_list("act", "by", "reason", "dlq")) == [
-        ("added", "ann", "an incident", row.pk)
-    ]
-
-
-@pytest.mark.soak
-def test_errors_prevent_saving_and_name_the_fix(make_queue: MakeQueue) -> None:
-    ann, lonely = person("ann", *CONFIGURES), make_queue()
-    given = _look(ann, _sheet(ann) | {"name": "orders", "url": lonely.url})
-    page = post(ann, ADD, **given)
-    assert "<b>error</b>No queue&#x27;s redrive policy names it." in page
-    assert "Name the queue that messages go back to: “Source queues” URL" in page
-    assert "Fix the errors below first." in page
-    assert not DeadLetterQueue.objects.exists()
+    assert "Nothing would change" in post(ann, _examine(row), **sheet(ann, _examine(row)), do="look")
+    assert list(AuditEntry.objects.values_list("act", "by", "reason", "dlq")) == [("added", "ann", "a test", row.pk)]
 
 
 def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> None:
-    given = _look(ann, _sheet(ann) | {"name": "orders", "url": watched.url})
+    given = previewed(ann, ADD, name="orders", url=watched.url)
     page = post(ann, ADD, **given | {"max_attempts": 9})
     assert "The effect is no longer what you saw" in page
     assert "Give a reason." in post(ann, ADD, **given | {"reason": ""})
@@ -105,20 +78,20 @@ def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> No
     ],
 )
 def test_invalid_values_are_marked_at_their_field(field: str, value: str, why: str, ann: Client) -> None:
-    page = post(ann, ADD, **_sheet(ann) | {"name": "orders", "url": "http://127.0.0.1:9/0/x", field: value})
+    page = post(ann, ADD, **sheet(ann, ADD) | {"name": "orders", "url": "http://127.0.0.1:9/0/x", field: value})
     assert why in page
     assert "Correct the marked fields below" in page
 
 
 def test_unreachable_queue_is_explained(ann: Client) -> None:
-    page = post(ann, ADD, **_sheet(ann) | {"name": "orders", "url": "http://127.0.0.1:9/000000000000/nowhere"})
+    page = post(ann, ADD, **sheet(ann, ADD) | {"name": "orders", "url": "http://127.0.0.1:9/000000000000/nowhere"})
     assert "Nothing was saved." in page
     assert "nowhere" in page
 
 
 @pytest.mark.soak
 def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann: Client) -> None:
-    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
+    saved(ann, ADD, name="orders", url=watched.url)
     row = DeadLetterQueue.objects.get()
     changed = {
         "mode": "automatic",
@@ -127,7 +100,7 @@ def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann:
         "waves": "no",
         "window": 7200,
     }
-    page = post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | changed, _examine(row)))
+    page = saved(ann, _examine(row), **changed)
     assert "orders is changed. Beat and a worker redrive it automatically, from the next poll on" in page
     assert "No beat was seen in this database yet: nothing is polled." in page
     row.refresh_from_db()
@@ -142,12 +115,11 @@ def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann:
 
 
 def test_give_up_after_has_a_default_and_can_be_set_or_emptied(watched: Queue, ann: Client) -> None:
-    fresh = _sheet(ann)
-    assert fresh["give_up_after"] == DAY
-    post(ann, ADD, **_look(ann, fresh | {"name": "orders", "url": watched.url, "give_up_after": "7200"}))
+    assert sheet(ann, ADD)["give_up_after"] == DAY
+    saved(ann, ADD, name="orders", url=watched.url, give_up_after="7200")
     row = DeadLetterQueue.objects.get()
-    assert (row.give_up_after, _sheet(ann, _examine(row))["give_up_after"]) == (7_200, 7_200)
-    given = _look(ann, _sheet(ann, _examine(row)) | {"give_up_after": ""}, _examine(row))
+    assert (row.give_up_after, sheet(ann, _examine(row))["give_up_after"]) == (7_200, 7_200)
+    given = previewed(ann, _examine(row), give_up_after="")
     assert "orders is changed." in post(ann, _examine(row), **given)
     row.refresh_from_db()
     assert row.give_up_after is None
@@ -155,38 +127,18 @@ def test_give_up_after_has_a_default_and_can_be_set_or_emptied(watched: Queue, a
 
 
 @pytest.mark.soak
-def test_held_key_queues_continue_under_a_new_policy(watched: Queue, ann: Client) -> None:
-    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url, "when_parked": "hold"}))
-    row = DeadLetterQueue.objects.get()
-    source = row.sources.get()
-    lane = add_lane(source, LanePhase.HELD)
-    for state in (LetterState.PARKED, LetterState.WAITING):
-        add_letter(source, state, lane=lane)
-    post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"when_parked": "aside"}, _examine(row)))
-    lane.refresh_from_db()
-    assert lane.phase == LanePhase.READY
-
-
-def test_unchanged_form_changes_nothing(watched: Queue, ann: Client) -> None:
-    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
-    row = DeadLetterQueue.objects.get()
-    page = post(ann, _examine(row), **_sheet(ann, _examine(row)), do="look")
-    assert "Nothing would change" in page
-
-
-@pytest.mark.soak
 def test_second_editor_is_told_who_was_first(watched: Queue) -> None:
     ann, ben = person("ann", *CONFIGURES), person("ben", *CONFIGURES)
-    post(ann, ADD, **_look(ann, _sheet(ann) | {"name": "orders", "url": watched.url}))
+    saved(ann, ADD, name="orders", url=watched.url)
     row = DeadLetterQueue.objects.get()
-    mine = _look(ben, _sheet(ben, _examine(row)) | {"max_attempts": 4}, _examine(row))
-    post(ann, _examine(row), **_look(ann, _sheet(ann, _examine(row)) | {"max_attempts": 7}, _examine(row)))
+    mine = previewed(ben, _examine(row), max_attempts=4)
+    saved(ann, _examine(row), max_attempts=7)
     for act, more in (
         ("exported", {}), ("stopped", {}), ("changed", {"before": {"rule": "one that is gone"}}),
-        ("changed", {"group": group(row.sources.get())}), ("changed", {"before": {"native_redrive": True}}),
+        ("changed", {"group": failure_group(row.sources.get())}), ("changed", {"before": {"native_redrive": True}}),
     ):  # fmt: skip
         AuditEntry.objects.create(act=act, dlq=row, by="bob", reason="another thing", **more)
     page = post(ben, _examine(row), **mine)
-    assert "Somebody else changed orders after you opened this page: ann (&quot;an incident&quot;)" in page
+    assert "Somebody else changed orders after you opened this page: ann (&quot;a test&quot;)" in page
     row.refresh_from_db()
     assert row.max_attempts == 7

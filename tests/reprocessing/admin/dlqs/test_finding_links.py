@@ -1,5 +1,3 @@
-"""Checks name fields and pages instead of options and commands."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The delivery status of a message, and consumer reports for people who may see payloads."""
-
 from __future__ import annotations
 
 import html

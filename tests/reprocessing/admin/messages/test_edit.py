@@ -1,5 +1,3 @@
-"""The edit of a message: form, preview, saving, conflicts."""
-
 from __future__ import annotations
 
 import json
@@ -11,9 +9,8 @@ import pytest
 from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute, unpack_attributes
-from reprocessing.models import Attempt, AuditEntry, DeadLetterQueue, Letter, Payload, Revision
-from reprocessing.store.ordering.lanes import database_now
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, Revision
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, tried_again
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +55,6 @@ def opened(client: Client, letter: Letter) -> str:
 
 
 def looked(client: Client, letter: Letter, **values: object) -> str:
-    """The page of what would change."""
     return post(client, address(letter), **filled(opened(client, letter), **values))
 
 
@@ -230,12 +226,7 @@ def test_editing_takes_all_its_permissions(lacking: str, letter: Letter) -> None
 
 def test_page_lists_edits_and_their_attempts(client: Client, letter: Letter) -> None:
     done(client, letter, looked(client, letter, body=mended()))
-    assert letter.lane
-    assert letter.target
-    Attempt.objects.create(
-        letter=letter, lane=letter.lane, target=letter.target, no=2, epoch=1, fence=2, opened_at=database_now(),
-        holds_lane=False,
-    )  # fmt: skip
+    tried_again(letter)
     page = client.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     assert page.count("sent edit 1; ") == 1
     cells = re.sub(r"<td [^>]*>", "<td>", page)

@@ -1,5 +1,3 @@
-"""A list of messages uses an index, however many messages there are."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Bytes and durations are readable and unchanged in meaning."""
-
 from __future__ import annotations
 
 import json

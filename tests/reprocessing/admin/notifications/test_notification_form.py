@@ -1,16 +1,11 @@
-"""The form of a notification destination: preview, saving; its URL is never shown."""
-
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.test import Client
 from pytest_django import Settings
 
 from reprocessing.models import AuditEntry, NotificationRoute
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, person, post
-from tests.reprocessing.admin.site.preview_steps import look, sheet
+from tests.reprocessing.admin.site.preview_steps import saved, sheet
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/notificationroute/add/"
@@ -22,17 +17,9 @@ def destinations(settings: Settings) -> None:
     settings.REDRIVE = {"DESTINATIONS": {"ops": "mailto://user:hunter2@example.com"}}
 
 
-def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
-    return {**look(client, given, address), "reason": "on call"}
-
-
-def _set(client: Client, **given: Any) -> str:  # noqa: ANN401
-    return post(client, ADD, **_look(client, sheet(client, ADD) | given))
-
-
 def test_preview_is_saved_with_user_and_reason() -> None:
     ann, watched = person("ann", *CONFIGURES), dlq().dlq
-    page = _set(ann, destination="ops", events=["beat_silent"], dlqs=[watched.name])
+    page = saved(ann, ADD, destination="ops", events=["beat_silent"], dlqs=[watched.name])
     assert "Saved. Test it: manage.py test_notification ops" in page
     assert "hunter2" not in page
     row = NotificationRoute.objects.get()
@@ -41,15 +28,15 @@ def test_preview_is_saved_with_user_and_reason() -> None:
         ["beat_silent"],
         [watched.name],
     )
-    assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "on call")]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "a test")]
 
 
 def test_destination_is_changed_and_removed() -> None:
     ann = person("ann", *CONFIGURES)
-    _set(ann, destination="ops")
+    saved(ann, ADD, destination="ops")
     row = NotificationRoute.objects.get()
     edit = f"/admin/reprocessing/notificationroute/{row.pk}/edit"
-    post(ann, edit, **_look(ann, sheet(ann, edit) | {"events": ["run_stopped"]}, edit))
+    saved(ann, edit, events=["run_stopped"])
     row.refresh_from_db()
     assert row.kinds == ["run_stopped"]
     page = post(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import count
+from typing import Any
 
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
+from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute, pack_attributes
-from reprocessing.models import Attempt, DeadLetterQueue, Lane, Letter, Payload, Source, Target
+from reprocessing.models import Attempt, DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter, Payload, Source, Target
 from reprocessing.store.ordering.lanes import database_now
 
 _numbers = count(1)
@@ -71,30 +72,36 @@ def parked(
     Payload.objects.create(
         letter=letter, body=body, attributes=pack_attributes(attributes or {}), system={"SenderId": "AIDA-shop"}
     )
-    Attempt.objects.create(
-        letter=letter,
-        lane=lane,
-        target=source.target,
-        no=1,
-        epoch=0,
-        fence=1,
-        opened_at=now,
-        closed_at=now,
-        outcome=AttemptOutcome.RETURNED,
-        sent_message_id=f"sent-{number}",
-        holds_lane=False,
-    )
+    tried_again(letter, no=1, epoch=0, fence=1, closed_at=now, outcome="returned", sent_message_id=f"sent-{number}")
     return letter
 
 
+def failure_group(source: Source, title: str = "KeyError", **fields: Any) -> FailureGroup:  # noqa: ANN401
+    now = database_now()
+    values = {
+        "dlq": source.dlq, "fingerprint": f"{title} {next(_numbers)}".encode(), "cause": "reported", "title": title,
+        "first_at": now - 2 * HOUR, "last_at": now - HOUR,
+    }  # fmt: skip
+    return FailureGroup.objects.create(**{**values, **fields})
+
+
+def held_copy(letter: Letter, **fields: Any) -> None:  # noqa: ANN401
+    values = {"message_id": letter.message_id, "state": "held", "handle": "secret-handle"}
+    DlqCopy.objects.create(dlq=letter.dlq, letter=letter, **{**values, "visible_until": database_now(), **fields})
+
+
+def tried_again(letter: Letter, **fields: Any) -> Attempt:  # noqa: ANN401
+    """Create the second attempt of a letter, which is open."""
+    values = {"lane": letter.lane, "target": letter.target, "no": 2, "epoch": 1, "fence": 2, "holds_lane": False}
+    return Attempt.objects.create(letter=letter, **{**values, "opened_at": database_now(), **fields})
+
+
 def token(client: Client, address: str) -> str:
-    """The CSRF token of a page of this person's."""
     client.get(address)
     return client.cookies["csrftoken"].value
 
 
 def revealed(client: Client, letter: Letter, desk: str = "letter") -> str:
-    """The letter's page, its payload asked for."""
     given = {"csrfmiddlewaretoken": token(client, "/admin/password_change/")}
     answer = client.post(f"/admin/reprocessing/{desk}/{letter.pk}/reveal", given)
     assert answer.status_code == 200

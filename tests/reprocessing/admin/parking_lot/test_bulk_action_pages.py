@@ -1,5 +1,3 @@
-"""Bulk actions: live progress, skipped messages, abort."""
-
 from __future__ import annotations
 
 import re
@@ -169,12 +167,6 @@ def test_list_pages_have_bounded_queries(
         shown += [int(one) for one in re.findall(rf'{DESK}(\d+)/change/">Note', page)]
         query = "".join(re.findall(r'href="(\?after=\d+)"', page))
     assert (shown, query) == (asked[::-1], "")
-
-
-@pytest.mark.parametrize("which", ["0", "9" * 30, "x"])
-def test_missing_bulk_action_is_not_found(which: str) -> None:
-    client = person("ben", *MAY)
-    assert client.get(f"{DESK}{which}/change/").status_code == 404
 
 
 def test_body_text_takes_the_permission_to_see_payloads() -> None:

@@ -1,5 +1,3 @@
-"""Runs of replayed messages show who replayed how many, and why."""
-
 from __future__ import annotations
 
 import re

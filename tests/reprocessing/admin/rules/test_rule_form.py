@@ -1,9 +1,6 @@
-"""The form of a rule: preview of its effect, saving, removal, drafts from a message."""
-
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -18,6 +15,7 @@ from reprocessing.pipeline.parking_lot import edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, SeenLetter
 from reprocessing.store.routing import rule_changes, rules
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person, post
+from tests.reprocessing.admin.site.preview_steps import previewed, saved, sheet
 from tests.reprocessing.commands.stock import add_lane, add_letter
 
 pytestmark = pytest.mark.django_db
@@ -36,21 +34,6 @@ def row() -> Rule:
     return _made()
 
 
-def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
-    form = client.get(address).context["form"]
-    filled = {name: form[name].value() for name in form.fields}
-    return {name: value for name, value in filled.items() if value not in {None, False}}
-
-
-def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
-    """What looking came to, and the sheet as it is sent to be written."""
-    client.handler.enforce_csrf_checks = False
-    answer = client.post(address, {**given, "do": "look"})
-    look = answer.context["look"]
-    assert look is not None, answer.content.decode()
-    return {**given, "do": "write", "seen": look.seen, "reason": "bad orders"}
-
-
 def _edit(row: Rule) -> str:
     return f"/admin/reprocessing/rule/{row.pk}/edit"
 
@@ -66,7 +49,7 @@ def test_preview_shows_the_effect_and_saves_nothing() -> None:
     add_letter(source, LetterState.CAPTURED, body=b'{"kind": "bad"}', planned=True)
     add_letter(source, LetterState.CAPTURED, body=b'{"kind": "good"}', planned=True)
     given = {"name": "bad", "conditions": BAD, "action": "quarantine", "position": 100, "do": "look"}
-    page = post(ann, ADD, **_sheet(ann) | given)
+    page = post(ann, ADD, **sheet(ann, ADD) | given)
     assert "Of 2 messages captured in the last 7 days" in page
     assert "It would act on <strong>1</strong> message (1 captured)" in page
     assert not Rule.objects.exists()
@@ -87,26 +70,24 @@ def test_preview_of_payload_values_takes_the_permission(condition: str, is_shown
     add_letter(dlq(), LetterState.CAPTURED, body=b'{"card": "4111"}', planned=True)
     given = {"name": "bad", "conditions": json.dumps([condition]), "action": "quarantine", "do": "look"}
     people = (person("eve", *MAKES), person("ann", *MAKES, "view_payload"))
-    pages = [post(one, ADD, **_sheet(one) | given) for one in people]
+    pages = [post(one, ADD, **sheet(one, ADD) | given) for one in people]
     assert tuple("Of 1 message captured in the last 7 days" in page for page in pages) == is_shown
     told = tuple("takes the permission to see payloads (" not in page for page in pages)
     assert told == is_shown
-    post(people[0], ADD, **_look(people[0], _sheet(people[0]) | given))
+    saved(people[0], ADD, **given)
     assert Rule.objects.get().conditions == [condition]
 
 
 def test_preview_is_saved_with_user_and_reason() -> None:
     source, ann = dlq(), person("ann", *MAKES)
     given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": source.dlq_id, "enabled": "on"}
-    page = post(ann, ADD, **_look(ann, _sheet(ann) | given))
+    page = saved(ann, ADD, **given)
     assert "bad is added. It decides about every message whose turn it is." in page
     row = Rule.objects.get()
     assert (row.name, row.conditions, row.action, row.delay, row.dlq_id, row.enabled, row.created_by) == (
         "bad", ["body:kind equals bad"], "delay", 60.0, source.dlq_id, True, "ann",
     )  # fmt: skip
-    assert list(AuditEntry.objects.values_list("act", "by", "reason", "rule")) == [
-        ("added", "ann", "bad orders", row.pk)
-    ]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason", "rule")) == [("added", "ann", "a test", row.pk)]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +114,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
 )
 def test_invalid_values_are_explained(given: dict[str, str], why: str, ann: Client) -> None:
     usual = {"name": "bad", "conditions": BAD, "action": "hold", "do": "look"}
-    assert why in post(ann, ADD, **_sheet(ann) | usual | given)
+    assert why in post(ann, ADD, **sheet(ann, ADD) | usual | given)
 
 
 def test_every_example_is_valid_and_can_be_added() -> None:
@@ -155,7 +136,7 @@ def test_example_is_added_to_an_existing_rule_with_permission() -> None:
     row, ann, ben = _made(), person("ann", *MAKES), person("ben", "view_rule", "add_rule")
     for one in (ann, ben):
         one.handler.enforce_csrf_checks = False
-    sent = {**_sheet(ann, _edit(row)), "example": "0"}
+    sent = {**sheet(ann, _edit(row)), "example": "0"}
     found = json.loads(ann.post(_edit(row), sent).context["form"]["conditions"].value())
     assert found == [*row.conditions, EXAMPLES[0][0]]
     assert ben.post(_edit(row), sent).status_code == 403
@@ -165,15 +146,15 @@ def test_changed_rule_evaluates_held_messages_again() -> None:
     row, ann, source = _made(), person("ann", *MAKES), dlq()
     lane = add_lane(source, LanePhase.HELD, why="rule bad holds it")
     add_letter(source, LetterState.WAITING, lane=lane, rule=row, route="hold", rulebook_version=rules.version())
-    given = _sheet(ann, _edit(row)) | {"conditions": json.dumps(["body:kind equals worse"])}
-    assert "bad is changed." in post(ann, _edit(row), **_look(ann, given, _edit(row)))
+    conditions = json.dumps(["body:kind equals worse"])
+    assert "bad is changed." in saved(ann, _edit(row), conditions=conditions)
     row.refresh_from_db()
     lane.refresh_from_db()
     assert (row.conditions, row.enabled, lane.phase) == (["body:kind equals worse"], True, LanePhase.READY)
 
 
 def test_second_editor_is_told_who_was_first(row: Rule, ann: Client) -> None:
-    mine = _look(ann, _sheet(ann, _edit(row)) | {"position": 7}, _edit(row))
+    mine = previewed(ann, _edit(row), position=7)
     rule_changes.save_rule("bad", {"position": 5}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
     assert "Somebody changed the rules after you opened this page: bob (&quot;first&quot;)." in page
@@ -183,7 +164,7 @@ def test_second_editor_is_told_who_was_first(row: Rule, ann: Client) -> None:
 
 def test_taken_name_is_refused(ann: Client) -> None:
     _made()
-    page = post(ann, ADD, **_sheet(ann) | {"name": "bad", "conditions": "[]", "action": "discard", "do": "look"})
+    page = post(ann, ADD, **sheet(ann, ADD) | {"name": "bad", "conditions": "[]", "action": "discard", "do": "look"})
     assert "A rule named &quot;bad&quot; exists already." in page
 
 
@@ -257,8 +238,8 @@ def test_values_of_fields_take_the_permission_to_see_payloads() -> None:
     review = AuditEntry.objects.get()
     assert (review.act, review.letter, review.by) == (AuditAct.REVEALED, letter, "ben")
     assert "canary" not in f"{review.before}{review.after}{review.reason}"
-    given = _sheet(ben) | {"name": "paid", "conditions": json.dumps(conditions), "action": "quarantine"}
-    post(ben, f"{ADD}?letter={letter.pk}", **_look(ben, given))
+    there = f"{ADD}?letter={letter.pk}"
+    saved(ben, there, name="paid", conditions=json.dumps(conditions), action="quarantine")
     assert Rule.objects.get().conditions == conditions
 
 

@@ -1,5 +1,3 @@
-"""Circuit breakers are opened and closed with a reason, and only as they were seen."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""A DLQ, a key queue, or everything is stopped and resumed with a reason, and only as it was seen."""
-
 from __future__ import annotations
 
 import re
@@ -7,8 +5,10 @@ import re
 import pytest
 
 from reprocessing.models import AuditEntry, DeadLetterQueue, GlobalStop, Lane
+from reprocessing.store.maintenance import restore_hold
+from reprocessing.store.ordering import lanes
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.parked_messages import confirm, dlq, parked, person, post, seen_state
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, confirm, dlq, parked, person, post, seen_state
 
 pytestmark = pytest.mark.django_db
 STOPS = ("view_deadletterqueue", "view_lane", "stop_deadletterqueue", "stop_lane", "stop_sends")
@@ -17,14 +17,12 @@ KINDS = ("deadletterqueue", "lane", "everything")
 
 @pytest.fixture(params=KINDS)
 def there(request: pytest.FixtureRequest) -> str:
-    """The address below which a kind is stopped and resumed."""
     letter = parked(dlq(), key="<i>ann</i>")
     row = letter.dlq_id if request.param == KINDS[0] else letter.lane_id
     return "/admin" if request.param == "everything" else f"/admin/reprocessing/{request.param}/{row}"
 
 
 def _stopped() -> list[str]:
-    """By whom things are stopped."""
     found = [*DeadLetterQueue.objects.values_list("stopped_by"), *Lane.objects.values_list("stopped_by")]
     found += GlobalStop.objects.values_list("by")
     return [one for (one,) in found if one]
@@ -77,3 +75,31 @@ def test_audit_entry_of_a_key_queue_has_no_ordering_key() -> None:
     )  # fmt: skip
     assert review.after["lane"] == letter.lane_id
     assert "customer-7" not in str(review.after)
+
+
+def test_banner_is_on_every_page() -> None:
+    ann, ben = person("ann", *STOPS, *LOOKS), person("ben", *LOOKS)
+    stops.stop(None, by="cron", reason="a <b>test</b>")
+    for client, address in ((ann, "/admin/"), (ann, "/admin/reprocessing/letter/"), (ben, "/admin/")):
+        page = client.get(address).content.decode()
+        assert "Everything is stopped" in page
+        assert "a &lt;b&gt;test&lt;/b&gt;" in page
+    assert "Resume…" in ann.get("/admin/").content.decode()
+    assert "Resume…" not in ben.get("/admin/").content.decode()
+
+
+def test_without_permission_the_button_is_closed() -> None:
+    ben = person("ben", *LOOKS, "view_deadletterqueue")
+    page = ben.get("/admin/").content.decode()
+    assert 'You may not stop everything: <a href="/admin/rights">your permissions</a>' in page
+    assert 'href="/admin/stop"' not in page
+    assert [ben.get(address).status_code for address in ("/admin/stop", "/admin/resume")] == [403, 403]
+
+
+def test_hold_after_a_restore_is_not_resumed_here() -> None:
+    ann = person("ann", *STOPS)
+    restore_hold.begin_hold(lanes.database_now(), by="cron", reason="the disk burnt")
+    page = post(ann, "/admin/resume", reason="it is over", seen=seen_state(ann, "/admin/resume"))
+    assert "<strong>Nothing was done.</strong> Everything is held since" in page
+    assert "manage.py after_restore report" in page
+    assert GlobalStop.objects.get().by == "cron"

@@ -12,7 +12,6 @@ from reprocessing.models import (
     AuditEntry,
     BulkAction,
     BulkActionKind,
-    FailureGroup,
     GlobalStop,
     HealthCheck,
     Heartbeat,
@@ -28,11 +27,10 @@ from reprocessing.models.notification import Incident, Notification, Notificatio
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 
 
 def rows_of_everything() -> None:
-    """Three rows of whatever there is."""
     for number in range(3):
         letter = parked(dlq(f"dlq-{number}"), key=f"key-{number}")
         run = Run.objects.create(name=f"run-{number}", dlq=letter.dlq)
@@ -40,11 +38,8 @@ def rows_of_everything() -> None:
         ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
         Heartbeat.record(f"queue-{number}")
         operated()
-        FailureGroup.objects.create(
-            dlq=letter.dlq, fingerprint=b"%d" % number, cause="reported", title=f"KeyError-{number}",
-            first_at=database_now(),
-            last_at=database_now(),
-        )  # fmt: skip
+        assert letter.source
+        failure_group(letter.source, f"KeyError-{number}")
         AuditEntry.objects.create(act=AuditAct.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
         assert letter.target
         TargetCheck.objects.create(target=letter.target, seen_at=database_now())
@@ -64,13 +59,11 @@ def rows_of_everything() -> None:
 
 
 def operated() -> BulkAction:
-    """What somebody asked for of all parked letters."""
     bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(), {}, by="ann", reason="a note")
     return BulkAction.objects.latest("pk")
 
 
 def schedules() -> None:
-    """A row of everything that beat's own pages show."""
     for schedule in (
         IntervalSchedule(every=1, period="days"), CrontabSchedule(), ClockedSchedule(clocked_time=database_now()),
         SolarSchedule(event="sunset", latitude=1, longitude=1),

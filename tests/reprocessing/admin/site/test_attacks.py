@@ -1,5 +1,3 @@
-"""Cross-site requests, caches, frames and redirects."""
-
 from __future__ import annotations
 
 import pytest
@@ -35,7 +33,6 @@ def test_no_page_of_others_has_a_deed_done() -> None:
 
 
 def payloads(letter: Letter) -> list[tuple[str, dict[str, str]]]:
-    """Where a payload is handed out, and how it is asked for."""
     at = f"/admin/reprocessing/parkedletter/{letter.pk}"
     bodies = {"reason": "an audit", "query": "", "kind": "jsonl", "bodies": "on"}
     return [

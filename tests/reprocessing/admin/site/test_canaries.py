@@ -46,8 +46,6 @@ CANARY = re.compile(r"kanari7[0-9]{5}q")
 
 
 class Aviary:
-    """Canaries, each given out once."""
-
     def __init__(self) -> None:
         self.all: list[str] = []
 
@@ -87,7 +85,6 @@ def bury(bench: Workbench) -> Aviary:
 
 
 def send(bench: Workbench, body: str, attributes: dict[str, tuple[str, str]]) -> None:
-    """A message in the dlq."""
     values: dict[str, Any] = {
         name: {
             "DataType": kind,
@@ -120,7 +117,6 @@ def logged_in(role: str) -> Client:
 
 
 def told(text: object) -> set[str]:
-    """The canaries in it."""
     return set(CANARY.findall(text.decode(errors="replace") if isinstance(text, bytes) else str(text)))
 
 
@@ -199,7 +195,6 @@ def of_the_lot(letters: list[ParkedLetter]) -> Iterator[dict[str, Any]]:
 
 
 def deeds(letter: ParkedLetter) -> Iterator[str]:
-    """Every address that something is sent to."""
     its = {"run": Run.objects.earliest("pk").pk, "operation": operated().pk, "group": letter.group_id}
     its |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id, "letter": letter.pk}
     its |= {"rule": Rule.objects.earliest("pk").pk, "breaker": Breaker.objects.earliest("pk").pk}

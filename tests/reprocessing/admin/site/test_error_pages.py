@@ -1,5 +1,3 @@
-"""Errors have a page with a reason and links back, and one line in the log."""
-
 from __future__ import annotations
 
 import io
@@ -31,7 +29,6 @@ def root(client: Client) -> Client:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What the web server would have written."""
     written, root = io.StringIO(), logging.getLogger()
     handler = logging.StreamHandler(written)
     handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
@@ -41,7 +38,6 @@ def log() -> Iterator[io.StringIO]:
 
 
 def ways_back(page: str) -> list[str]:
-    """Where the buttons of a refusal lead."""
     found = re.search(r'<div class="actions">(.*?)</div>', page, re.DOTALL)
     assert found
     return re.findall(r'href="([^"]*)"', found[1])
@@ -77,7 +73,9 @@ def test_read_only_page_refuses_a_form(root: Client) -> None:
     "address",
     ["/admin/reprocessing/bulkaction/999/change/", "/admin/reprocessing/run/999/change/", f"{LOT}999/change/",
      "/admin/reprocessing/lane/999/change/", "/admin/reprocessing/lane/a%20b/change/", f"{LOT}999/edit",
-     "/admin/reprocessing/failuregroup/x/change/", "/admin/reprocessing/breaker/1/melt/now",
+     "/admin/reprocessing/failuregroup/x/change/", f"/admin/reprocessing/failuregroup/{'9' * 30}/change/",
+     "/admin/reprocessing/bulkaction/x/change/", f"/admin/reprocessing/bulkaction/{'9' * 30}/change/",
+     "/admin/reprocessing/breaker/1/melt/now",
      "/admin/reprocessing/deadletterqueue/999/change/", "/admin/reprocessing/rule/999/change/",
      "/admin/reprocessing/target/999/change/", "/admin/reprocessing/auditentry/999/history/"],
 )  # fmt: skip
@@ -139,7 +137,6 @@ SECRET = "4111-1111-1111-1111"
 
 
 def lines(log: io.StringIO) -> list[str]:
-    """What was written, without the moment."""
     return [re.sub(r"^\S+ \S+ ", "", one) for one in log.getvalue().splitlines()]
 
 

@@ -1,5 +1,3 @@
-"""Texts of other people are shown with their hidden characters."""
-
 from __future__ import annotations
 
 import pytest
@@ -9,7 +7,7 @@ from django.utils.html import format_html
 
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.site.fields import utc_datetime
-from reprocessing.models import DeadLetterQueue, GlobalStop, Run
+from reprocessing.models import DeadLetterQueue, Run
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
@@ -36,20 +34,6 @@ def test_a_discard_of_all_that_match_is_asked_for_in_words_that_cannot_deceive()
     said = page.split("<article")[1].split("</article>")[0]
     assert SHOWN in said
     assert "\u202e" not in said
-
-
-def test_a_stop_gives_its_reason_in_words_that_cannot_deceive_and_so_does_its_end() -> None:
-    ann = person("ann", DLQ, "stop_deadletterqueue", "stop_sends")
-    there = f"/admin/reprocessing/deadletterqueue/{dlq('orders-7').dlq_id}"
-    assert "orders-7 is stopped" in post(ann, f"{there}/stop", seen="none", reason=TURNED)
-    page = ann.get("/admin/").content.decode() + ann.get(f"{there}/change/").content.decode()
-    GlobalStop.objects.create(by="ann", reason=TURNED)
-    page += ann.get("/admin/").content.decode()
-    form = ann.get(f"{there}/resume").context["form"]
-    page += post(ann, f"{there}/resume", seen=form["seen"].value(), reason="it is over")
-    assert "orders-7 is resumed" in page
-    assert page.count(SHOWN) >= 4
-    assert "\u202e" not in page
 
 
 def test_what_an_error_of_a_form_quotes_cannot_deceive() -> None:

@@ -1,5 +1,3 @@
-"""Hostile texts are displayed and never run: they add no nodes to a page."""
-
 from __future__ import annotations
 
 import html

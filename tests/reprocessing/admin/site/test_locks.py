@@ -1,5 +1,3 @@
-"""Nobody else can act between the check and the action."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -13,12 +13,12 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from reprocessing.admin.site import permissions
-from reprocessing.models import Breaker, BulkAction, FailureGroup, Rule, Run
+from reprocessing.models import Breaker, BulkAction, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.store.maintenance import roles
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.admin.site.sample_rows import operated, rows_of_everything, schedules
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
@@ -86,7 +86,6 @@ DEEDS = {
 
 @pytest.fixture
 def people() -> dict[str, Client]:
-    """One of each role, one of none, and one who is not logged in."""
     roles.update_groups()
     clients = {NOBODY: Client(), STAFF: Client()} | {group: Client() for group in ROLES}
     for name, client in clients.items():
@@ -161,12 +160,10 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
     letter = parked(dlq("shop"))
     rule_changes.save_rule("a-rule", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     run = Run.objects.create(name="run", dlq=letter.dlq)
-    its = FailureGroup.objects.create(
-        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.first_sent_at,
-        last_at=letter.first_sent_at,
-    )  # fmt: skip
+    assert letter.source
     examples = {
-        "letter": letter.pk, "group": its.pk, "dlq": letter.dlq_id, "rule": Rule.objects.get().pk, "run": run.pk,
+        "letter": letter.pk, "group": failure_group(letter.source).pk,
+        "dlq": letter.dlq_id, "rule": Rule.objects.get().pk, "run": run.pk,
         "operation": operated().pk, "lane": letter.lane_id, "target": letter.target_id,
         "breaker": Breaker.objects.earliest("pk").pk, "route": NotificationRoute.objects.create(destination="ops").pk,
     }  # fmt: skip

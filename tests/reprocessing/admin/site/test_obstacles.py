@@ -1,5 +1,3 @@
-"""Why a key queue is not sent: one answer on all pages and commands."""
-
 from __future__ import annotations
 
 import html
@@ -8,14 +6,14 @@ from collections.abc import Callable
 import pytest
 
 from reprocessing.domain.runs.selection import ALL_LETTERS
-from reprocessing.models import Attempt, Breaker, HealthCheck, Lane, Letter, Run, Target, Wave
+from reprocessing.models import Breaker, DeadLetterQueue, HealthCheck, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.runs.plans import RunRequest
 from reprocessing.store.safety import stops
-from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person
+from tests.reprocessing.admin.parking_lot.parked_messages import HOUR, LOOKS, dlq, parked, person, tried_again
 
 pytestmark = pytest.mark.django_db
 
@@ -32,52 +30,30 @@ def _running(*, waves: bool = False) -> Run:
     return Run.objects.get()
 
 
-def _everything(_: Run) -> None:
-    stops.stop(None, by="ben", reason="it burns")
-
-
-def _its_dlq(run: Run) -> None:
-    stops.stop(run.dlq_id, by="ben", reason="it burns")
-
-
-def _its_mode(run: Run) -> None:
-    run.dlq.mode = "observe"
-    run.dlq.save()
-
-
 def _its_wave(run: Run) -> None:
-    first = Attempt.objects.earliest("pk")
-    Attempt.objects.create(
-        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=database_now(),
-        holds_lane=False, run=run, wave=Wave.objects.get(run=run),
-    )  # fmt: skip
+    tried_again(Letter.objects.earliest("pk"), run=run, wave=Wave.objects.get(run=run))
 
 
-def _its_health(_: Run) -> None:
-    HealthCheck.objects.create(target=Target.objects.get(), kind="alarm", subject="shop")
-
-
-def _its_breaker(_: Run) -> None:
-    Breaker.objects.update(state="open", retry_at=database_now() + HOUR)
-
-
-def _its_canary(_: Run) -> None:
-    Breaker.objects.update(state="half_open", canary_until=database_now() + HOUR)
-
-
-OBSTACLES: list[tuple[Callable[[Run], None], str]] = [
-    (_everything, "everything is stopped by ben: it burns"),
-    (_its_dlq, "the DLQ is stopped by ben: it burns"),
-    (_its_mode, "the DLQ is in mode observe"),
+BURNS = {"by": "ben", "reason": "it burns"}
+OBSTACLES: list[tuple[Callable[[Run], object], str]] = [
+    (lambda _: stops.stop(None, **BURNS), "everything is stopped by ben: it burns"),
+    (lambda run: stops.stop(run.dlq_id, **BURNS), "the DLQ is stopped by ben: it burns"),
+    (lambda _: DeadLetterQueue.objects.update(mode="observe"), "the DLQ is in mode observe"),
     (_its_wave, "the outcome of the run's wave is not known yet"),
-    (_its_health, "the target is not known to be healthy"),
-    (_its_breaker, "the circuit breaker is open"),
-    (_its_canary, "the circuit breaker is half open, and its canary has no outcome yet"),
+    (
+        lambda _: HealthCheck.objects.create(target=Target.objects.get(), kind="alarm", subject="shop"),
+        "the target is not known to be healthy",
+    ),
+    (lambda _: Breaker.objects.update(state="open", retry_at=database_now() + HOUR), "the circuit breaker is open"),
+    (
+        lambda _: Breaker.objects.update(state="half_open", canary_until=database_now() + HOUR),
+        "the circuit breaker is half open, and its canary has no outcome yet",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("put", "why"), OBSTACLES)
-def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], None], why: str) -> None:
+def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], object], why: str) -> None:
     run = _running(waves=put is _its_wave)
     put(run)
     ann = person("ann", *LOOKS, "view_run")
@@ -92,11 +68,8 @@ def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], Non
 
 def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
     run = _running(waves=True)
-    first = Attempt.objects.earliest("pk")
-    Attempt.objects.create(
-        letter=first.letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=2, opened_at=database_now(),
-        closed_at=database_now(), outcome="not_sent", holds_lane=False, run=run, wave=Wave.objects.get(run=run),
-    )  # fmt: skip
+    letter, wave = Letter.objects.earliest("pk"), Wave.objects.get(run=run)
+    tried_again(letter, closed_at=database_now(), outcome="not_sent", run=run, wave=wave)
     assert sorted((one.n, dlq_status.describe_lanes(one)) for one in dlq_status.lane_counts(run.dlq_id)) == [
         (1, "due: waiting for a worker"),
         (1, "the target did not accept a message of the run's wave, which will be sent again"),
@@ -110,10 +83,7 @@ def test_due_message_is_sent_and_its_run_has_an_end() -> None:
     of_letter = ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
     of_run = ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode()
     assert "this message is sent as soon as a worker is free<" in of_letter
-    assert (
-        "<b>2</b> key queues: due: waiting for a worker<" in of_run,
-        "time left, if nothing fails" in of_run,
-    ) == (
+    assert ("<b>2</b> key queues: due: waiting for a worker<" in of_run, "time left, if nothing fails" in of_run) == (
         True,
         True,
     )

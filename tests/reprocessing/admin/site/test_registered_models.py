@@ -1,5 +1,3 @@
-"""Every model has a list and a page, for people with the permission; history is read-only."""
-
 from __future__ import annotations
 
 from urllib.parse import urlencode
@@ -15,16 +13,13 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.site.readonly_admin import FirstPages
-from reprocessing.models import Letter, Report, Reporter
+from reprocessing.models import Letter, Reporter
 from reprocessing.models.letter import ParkedLetter
-from tests.reprocessing.admin.parking_lot.parked_messages import person
 from tests.reprocessing.admin.site.sample_rows import rows_of_everything
 
 pytestmark = pytest.mark.django_db
 MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one in admin.site._registry]
 NAMES = [one._meta.model_name or "" for one in MODELS]
-#: What is changed at the desk, each by a page of its own; see test_matrix.DEEDS.
-DECIDED = {"deadletterqueue", "failuregroup", "notificationroute", "rule", "run", "target"}
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
     "BulkAction", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount", "LetterCountDelta", "Metric",
@@ -41,7 +36,6 @@ def root(client: Client) -> Client:
 
 @pytest.fixture
 def rows() -> None:
-    """Three rows of whatever there is."""
     rows_of_everything()
 
 
@@ -75,33 +69,6 @@ def test_lists_and_pages_have_bounded_queries(
 
 
 @pytest.mark.soak
-def test_history_is_read_only(root: Client, rows: None) -> None:
-    names = [name for name in NAMES if name not in DECIDED]
-    refused = {
-        name: [
-            root.post(address(name, "add")).status_code,
-            root.post(address(name, "change", first(name)), {"reason": "x"}).status_code,
-            root.post(address(name, "delete", first(name)), {"post": "yes"}).status_code,
-        ]
-        for name in names
-    }
-    assert refused == {name: [403, 403, 403] for name in names}
-
-
-@pytest.mark.soak
-def test_without_permission_nothing_is_shown(client: Client, rows: None) -> None:
-    client.force_login(User.objects.create_user("nobody", is_staff=True))
-    seen = {
-        name: [
-            client.get(address(name, "changelist")).status_code,
-            client.get(address(name, "change", first(name))).status_code,
-        ]
-        for name in NAMES
-    }
-    assert seen == {name: [403, 403] for name in NAMES}
-
-
-@pytest.mark.soak
 def test_strange_searches_are_answered(root: Client, rows: None) -> None:
     queries = [urlencode({"q": text}) for text in ("shop\0", "x" * 5_000, "' OR 1=1")]
     seen = {
@@ -118,17 +85,6 @@ def test_count_has_a_limit(monkeypatch: pytest.MonkeyPatch, rows: None) -> None:
 
 def test_parking_lot_has_its_own_permissions() -> None:
     assert ParkedLetter._meta.default_permissions == ("view", "release", "discard", "edit", "assign")
-
-
-@pytest.mark.parametrize(("permissions", "status"), [((), 403), (("view_payload",), 200)])
-def test_consumer_reports_take_the_permission_to_see_payloads(
-    permissions: tuple[str, ...], status: int, rows: None
-) -> None:
-    report = Report.objects.first()
-    assert report is not None
-    client = person("ann", "view_report", *permissions)
-    pages = [client.get(address("report", "changelist")), client.get(address("report", "change", report.pk))]
-    assert [page.status_code for page in pages] == [status, status]
 
 
 def test_token_hash_is_not_shown(root: Client, rows: None) -> None:

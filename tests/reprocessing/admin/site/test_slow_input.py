@@ -1,5 +1,3 @@
-"""Input that would take long or break something gets a quick answer in a sentence."""
-
 from __future__ import annotations
 
 import json

@@ -30,7 +30,6 @@ def _of_a_filter(page: str) -> dict[str, str]:
 
 
 def begun() -> BulkAction:
-    """What was asked for last, done."""
     operation = BulkAction.objects.latest("id")
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     operation.refresh_from_db()

@@ -1,5 +1,3 @@
-"""Texts of pages: singular and plural, labels, glossary, no leftover text of Django."""
-
 from __future__ import annotations
 
 import re
@@ -16,10 +14,10 @@ from django.test import Client
 import reprocessing.admin_site as desk_module
 from reprocessing.admin.dlqs.dlq_form import DlqForm
 from reprocessing.admin.parking_lot.decision import DecisionKind
-from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Rule
+from reprocessing.models import DeadLetterQueue, Letter, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.routing import rule_changes
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person, post
 from tests.reprocessing.admin.site.sample_rows import operated, rows_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +34,6 @@ _WRONG = (
 
 
 def wrong(page: str) -> list[str]:
-    """What a page should not say, with some words around it."""
     text = " ".join(unescape(_NO_TEXT.sub(" ", page)).split())
     return [text[max(0, one.start() - 40) : one.end() + 20] for how in _WRONG for one in how.finditer(text)]
 
@@ -92,10 +89,8 @@ def test_lists_have_correct_texts(root: Client) -> None:
 
 def test_pages_about_one_message_use_the_singular(root: Client) -> None:
     letter = parked(dlq("shop"), body=b"x", reason="no_ordering_key")
-    group = FailureGroup.objects.create(
-        dlq=letter.dlq, fingerprint=b"f", cause="reported", title="KeyError", first_at=letter.first_sent_at,
-        last_at=letter.first_sent_at,
-    )  # fmt: skip
+    assert letter.source
+    group = failure_group(letter.source)
     Letter.objects.update(group=group, lane=None)
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     Rule.objects.update(match_count=1)
@@ -128,7 +123,8 @@ def test_closed_buttons_name_the_permission() -> None:
 CLOSED = {
     "deadletterqueue": ("stop DLQs", "change DLQs", "operate runs"), "target": ("change targets",),
     "rule": ("change rules", "remove rules"), "breaker": ("change circuit breakers",), "lane": ("stop key queues",),
-    "notificationroute": ("change notifications", "remove notifications"),
+    "notificationroute": ("change notifications", "remove notifications"), "run": ("operate runs",),
+    "failuregroup": ("change failure groups",),
 }  # fmt: skip
 
 

@@ -1,29 +1,16 @@
-"""The form of a target: checks, preview, saving."""
-
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.test import Client
 
 from reprocessing.models import AuditEntry, Breaker, Target
 from reprocessing.store.targets import targets
 from tests.reprocessing.admin.parking_lot.parked_messages import person, post
-from tests.reprocessing.admin.site.preview_steps import look, sheet
+from tests.reprocessing.admin.site.preview_steps import previewed, saved, sheet
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/target/add/"
 CONFIGURES = ("view_target", "add_target", "change_target")
 FUNCTION = "arn:aws:lambda:eu-west-1:111122223333:function:orders"
-
-
-def _sheet(client: Client, address: str = ADD) -> dict[str, Any]:
-    return sheet(client, address)
-
-
-def _look(client: Client, given: dict[str, Any], address: str = ADD) -> dict[str, Any]:
-    return {**look(client, given, address), "reason": "a new consumer"}
 
 
 def _edit(row: Target) -> str:
@@ -37,20 +24,18 @@ def _function() -> Target:
 
 def test_preview_is_saved_with_user_and_reason() -> None:
     ann = person("ann", *CONFIGURES)
-    given = _look(ann, _sheet(ann) | {"target": FUNCTION, "rate": "5", "breaker_threshold": "9"})
+    given = previewed(ann, ADD, target=FUNCTION, rate="5", breaker_threshold="9")
     assert not Target.objects.exists()
     assert "orders is added. Nothing is sent to it until" in post(ann, ADD, **given)
     row = Target.objects.get()
     assert (row.arn, row.kind, row.rate, Breaker.objects.get(target=row).threshold) == (FUNCTION, "lambda", 5.0, 9)
-    assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "a new consumer")]
+    assert list(AuditEntry.objects.values_list("act", "by", "reason")) == [("added", "ann", "a test")]
 
 
 def test_only_changed_fields_are_saved() -> None:
     row, ann = _function(), person("ann", *CONFIGURES)
-    assert "Nothing would change" in post(ann, _edit(row), **_sheet(ann, _edit(row)), do="look")
-    page = post(
-        ann, _edit(row), **_look(ann, _sheet(ann, _edit(row)) | {"rate": "off", "ramp_every": "20"}, _edit(row))
-    )
+    assert "Nothing would change" in post(ann, _edit(row), **sheet(ann, _edit(row)), do="look")
+    page = saved(ann, _edit(row), rate="off", ramp_every="20")
     assert "orders is changed." in page
     review = AuditEntry.objects.latest("pk")
     assert (review.before, review.after) == ({"rate": 10.0, "ramp_every": 10.0}, {"rate": None, "ramp_every": 20.0})
@@ -58,7 +43,7 @@ def test_only_changed_fields_are_saved() -> None:
 
 def test_errors_prevent_saving() -> None:
     ann = person("ann", *CONFIGURES)
-    page = post(ann, ADD, **_look(ann, _sheet(ann) | {"target": FUNCTION, "proof": "absence"}))
+    page = saved(ann, ADD, target=FUNCTION, proof="absence")
     assert "nothing comes back from there" in page
     assert "Fix the errors below first." in page
     assert not Target.objects.exists()
@@ -77,12 +62,12 @@ def test_errors_prevent_saving() -> None:
 )
 def test_invalid_values_are_explained(given: dict[str, str], why: str) -> None:
     ann = person("ann", *CONFIGURES)
-    assert why in post(ann, ADD, **_sheet(ann) | {"target": FUNCTION, "do": "look", **given})
+    assert why in post(ann, ADD, **sheet(ann, ADD) | {"target": FUNCTION, "do": "look", **given})
 
 
 def test_second_editor_is_told_who_was_first() -> None:
     row, ann = _function(), person("ann", *CONFIGURES)
-    mine = _look(ann, _sheet(ann, _edit(row)) | {"rate": "7"}, _edit(row))
+    mine = previewed(ann, _edit(row), rate="7")
     targets.save_target(FUNCTION, {"rate": 3.0}, by="bob", reason="first")
     page = post(ann, _edit(row), **mine)
     assert "Somebody else changed orders after you opened this page: bob (&quot;first&quot;)." in page
@@ -93,5 +78,5 @@ def test_second_editor_is_told_who_was_first() -> None:
 def test_registered_target_is_not_added_again() -> None:
     _function()
     ann = person("ann", *CONFIGURES)
-    page = post(ann, ADD, **_sheet(ann) | {"target": FUNCTION, "do": "look"})
+    page = post(ann, ADD, **sheet(ann, ADD) | {"target": FUNCTION, "do": "look"})
     assert "is registered already. Change it on its own page." in page

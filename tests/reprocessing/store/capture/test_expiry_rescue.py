@@ -1,5 +1,3 @@
-"""Copies that SQS is about to drop are given up before, the most urgent first."""
-
 from __future__ import annotations
 
 from datetime import timedelta

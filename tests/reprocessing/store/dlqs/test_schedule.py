@@ -1,5 +1,3 @@
-"""Every DLQ is polled by its own schedule, the longest due first."""
-
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta

@@ -1,5 +1,3 @@
-"""Maintained counts equal a count of the letters, whatever changed them."""
-
 from __future__ import annotations
 
 import random

@@ -1,5 +1,3 @@
-"""Pending messages to a parking queue are read in portions that a worker can hold."""
-
 from __future__ import annotations
 
 from contextlib import ExitStack

@@ -33,7 +33,6 @@ RETENTION = 4 * DAY  # what a dlq has by default
 
 
 def _finished(stock: Stock, **fields: object) -> Letter:
-    """A letter that was delivered now."""
     return stock.another_letter(**{"state": "delivered", "finished_at": lanes.database_now(), **fields})
 
 
@@ -45,14 +44,9 @@ def _copy(letter: Letter, state: str = "gone", **fields: object) -> DlqCopy:
 
 def _attempt(stock: Stock, letter: Letter, **fields: object) -> Attempt:
     """An attempt that was closed now, unless the fields say otherwise."""
-    closed = {
-        "holds_lane": False,
-        "outcome": "unknown",
-        "closed_at": lanes.database_now(),
-        "opened_at": lanes.database_now(),
-    }
-    values = {"lane": stock.lane, "target": stock.target, "run": stock.run, "no": 1, "epoch": 0, "fence": 1}
-    return Attempt.objects.create(letter=letter, **{**values, **closed, **fields})
+    now = lanes.database_now()
+    values = {"run": stock.run, "outcome": "unknown", "closed_at": now, "opened_at": now}
+    return stock.attempt(letter, **{**values, **fields})
 
 
 def _single(stock: Stock, key: bytes = b"s") -> Lane:

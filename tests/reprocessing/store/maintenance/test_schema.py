@@ -1,5 +1,3 @@
-"""Parts of the schema that were dropped or disabled by hand are named."""
-
 from __future__ import annotations
 
 import pytest

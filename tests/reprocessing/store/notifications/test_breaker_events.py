@@ -10,7 +10,6 @@ from reprocessing.models import Incident
 from reprocessing.store import rows
 from reprocessing.store.notifications import breaker_events
 from reprocessing.store.safety import breaker_resets, circuit_breakers
-from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
 from tests.reprocessing.store.safety.test_circuit_breakers import Bench
 
@@ -74,17 +73,7 @@ def test_a_canary_that_does_not_close_the_breaker_does_not_end_the_incident() ->
     assert told("breaker_open") == [(subject(bench), 1, True)]
 
 
-def test_of_four_concurrent_checks_one_announces_the_opening() -> None:
-    bench = Bench()
-    bench.send("xxxxx")
-    breaker = bench.breaker.pk
-    together([lambda: circuit_breakers.move_breakers([breaker])] * 4)
-    assert told("breaker_open") == [(f"breaker:{breaker}", 1, True)]
-
-
-def test_an_opening_and_its_announcement_are_committed_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_opening_and_its_announcement_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     bench.send("xxxxx")
 

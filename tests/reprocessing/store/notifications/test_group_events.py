@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from django.db import transaction
 
 from reprocessing.models import FailureGroup, FailureGroupStatus, Letter, NotificationRoute, Payload
 from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.store.notifications import notification_writer, sending
 from reprocessing.store.notifications.outbox import SETTLING_SECONDS
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import failure_groups
 from tests.race.abreast import together
 from tests.reprocessing.incidents import statements, told
 from tests.reprocessing.pipeline.bench import Clock
-from tests.reprocessing.store.parking_lot.test_failure_groups import cause, parked, put, settle
+from tests.reprocessing.store.parking_lot.test_failure_groups import parked, put, settle
 from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,12 +80,3 @@ def test_a_resolved_group_that_recurs_is_announced_and_an_ignored_one_is_not() -
     parked(stock)
     put("a")
     assert [times for _, times, _ in told("failure_group_reopened")] == [1]
-
-
-def test_grouping_that_is_rolled_back_announces_nothing() -> None:
-    Stock()
-    found = failure_groups.ungrouped_letters(limit=10)
-    with transaction.atomic():
-        failure_groups.group_letters(found, {letter.id: cause() for letter in found})
-        transaction.set_rollback(True)
-    assert told("failure_group_new") == []

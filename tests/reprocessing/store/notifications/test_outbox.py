@@ -116,9 +116,7 @@ def test_a_condition_that_flaps_for_a_day_gets_a_reminder(clock: Clock) -> None:
     assert filed() == ["opened", "reminded"]
 
 
-def test_a_condition_that_outlasted_its_settling_time_is_notified_though_it_ended(
-    clock: Clock,
-) -> None:
+def test_a_condition_that_outlasted_its_settling_time_is_notified_though_it_ended(clock: Clock) -> None:
     NotificationRoute.objects.create(destination="ops")
     announce([opened()])
     clock.advance(SETTLING_SECONDS)

@@ -1,5 +1,3 @@
-"""A restore from a backup is announced in the transaction that holds everything, and concluded with the hold."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -7,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from reprocessing.models import Incident, RestoreDoubt
-from reprocessing.store import rows
+from reprocessing.models import RestoreDoubt
 from reprocessing.store.maintenance import restore_hold
 from reprocessing.store.ordering import lanes
 from tests.race.abreast import together
@@ -38,14 +35,3 @@ def test_a_second_restore_is_a_new_incident() -> None:
     restore_hold.begin_hold(lanes.database_now(), **WHO)
     restore_hold.begin_hold(lanes.database_now(), **WHO, anew=True)
     assert told("restore_detected") == [("restore", 1, False), ("restore", 1, True)]
-
-
-def test_a_hold_that_is_rolled_back_is_not_announced() -> None:
-    def hold_and_fail() -> None:
-        restore_hold.begin_hold(lanes.database_now(), **WHO)
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        rows.in_transaction(hold_and_fail)
-    assert not Incident.objects.exists()
-    assert restore_hold.current_hold() is None

@@ -17,12 +17,11 @@ from reprocessing.store.notifications import run_events
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.runs import progress, run_transitions
-from reprocessing.store.safety import waves
 from reprocessing.store.safety.paused_runs import pause_run
 from tests.race.abreast import together
 from tests.reprocessing.incidents import is_open, statements, told
-from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
-from tests.reprocessing.pipeline.safety.test_automatic_redrive_heals import automatic, failing, live_through
+from tests.reprocessing.pipeline.bench import Clock, Outcomes
+from tests.reprocessing.pipeline.safety.test_automatic_redrive_heals import automatic, live_through
 from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,9 +54,7 @@ def test_a_pause_by_a_person_is_no_incident() -> None:
     assert told("run_stopped") == []
 
 
-def test_a_pause_and_its_announcement_are_committed_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_pause_and_its_announcement_are_committed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Stock().run
 
     def pause_and_fail() -> None:
@@ -74,20 +71,6 @@ def test_a_pause_and_its_announcement_are_committed_together(
     with pytest.raises(ZeroDivisionError):
         rows.in_transaction(partial(pause_run, run.pk, "why"))
     assert Run.objects.get().state == "running"
-
-
-def test_a_manual_run_whose_wave_failed_is_announced(clock: Clock) -> None:
-    bench = Workbench(fields={"waves": True})
-    for number in range(20):
-        bench.bury(f"{number}")
-    run = bench.ready()
-    Run.objects.filter(pk=run.pk).update(waves=True)
-    waves.begin(run.pk)
-    with failing(lambda _: True):
-        for _ in range(6):
-            live_through(bench, clock, 30)
-    assert Run.objects.get().state == "paused"
-    assert is_open("run_stopped")[f"run:{run.pk}"]["why"].startswith("Paused automatically: ")
 
 
 def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Clock) -> None:

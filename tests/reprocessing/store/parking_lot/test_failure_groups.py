@@ -1,5 +1,3 @@
-"""Failure groups: letters of one cause, reopened when it recurs, settled by one person at a time."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -26,7 +24,6 @@ def cause(name: str = "a") -> FailureCause:
 
 
 def put(*names: str) -> int:
-    """Everything unsorted is of these causes, in turn."""
     found = failure_groups.ungrouped_letters(limit=100)
     with transaction.atomic():
         return failure_groups.group_letters(

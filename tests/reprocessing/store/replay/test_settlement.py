@@ -1,5 +1,3 @@
-"""Closing a letter that was not sent: only in the states asked for, and its key becomes free."""
-
 from __future__ import annotations
 
 from datetime import timedelta

@@ -1,5 +1,3 @@
-"""Hints: as many as workers take, fewer and longer-lived ones while nobody takes any."""
-
 from __future__ import annotations
 
 from datetime import timedelta

@@ -1,5 +1,3 @@
-"""How far a run is, at a cost that has an end."""
-
 from __future__ import annotations
 
 import pytest

@@ -63,7 +63,6 @@ def planned(
 
 
 def aborted(stock: Stock) -> Run:
-    """An aborted run that left its letters."""
     run = started(stock)
     run_transitions.abort(run, **BY, stop_dlq=False)
     return run
@@ -77,7 +76,6 @@ def started(stock: Stock) -> Run:
 
 
 def stop(run: Run) -> tuple[str, str, str]:
-    """State of a run, and who stopped it and why."""
     return Run.objects.values_list("state", "stopped_by", "why").get(pk=run.pk)
 
 
@@ -86,7 +84,6 @@ def lanes_runs(stock: Stock) -> set[int | None]:
 
 
 def of(run: Run) -> list[tuple[str, str]]:
-    """The state of each letter of a run."""
     return sorted(Letter.objects.filter(run=run).values_list("message_id", "state"))
 
 

@@ -42,7 +42,6 @@ def plan(stock: Stock) -> Run:
 
 
 def select(stock: Stock, wish: Selection = ALL_LETTERS, run: Run | None = None) -> tuple[SelectedCount, list[str]]:
-    """What was selected: the counts, and the names."""
     run = run or plan(stock)
     with transaction.atomic():
         found = selection.select_letters(stock.dlq.pk, run.pk, wish)

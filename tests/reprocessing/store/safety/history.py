@@ -37,18 +37,17 @@ class History(Stock):
     def tried(self, fates: str, letter: Letter | None = None, **fields: object) -> list[Attempt]:
         """Create an attempt for each sign, of this letter or each of a new one, in the breaker's present epoch."""
         letters = [letter] * len(fates) if letter else self.more_letters(len(fates))
-        return [self._attempt(fate, one, **fields) for fate, one in zip(fates, letters, strict=True)]
+        return [self._tried(fate, one, **fields) for fate, one in zip(fates, letters, strict=True)]
 
-    def _attempt(self, fate: str, letter: Letter, **fields: object) -> Attempt:
+    def _tried(self, fate: str, letter: Letter, **fields: object) -> Attempt:
         Letter.objects.filter(pk=letter.pk).update(attempts=F("attempts") + 1)
         now = database_now()
-        return Attempt.objects.create(**{
-            "letter": letter, "lane": self.lane, "target": self.target, "run": self.run,
-            "no": Attempt.objects.filter(letter=letter).count() + 1, "epoch": 0, "fence": 1, "opened_at": now,
-            "holds_lane": False, "breaker": self.breaker, "breaker_epoch": self.breaker.epoch,
+        values = {
+            "run": self.run, "no": Attempt.objects.filter(letter=letter).count() + 1, "opened_at": now,
+            "breaker": self.breaker, "breaker_epoch": self.breaker.epoch,
             "closed_at": None if fate == "o" else now, "returned_at": now if fate in "ra" else None,
-            **FATES[fate], **fields,
-        })  # fmt: skip
+        }  # fmt: skip
+        return self.attempt(letter, **{**values, **FATES[fate], **fields})
 
     def resumed(self, *, after: str = "the service", act: str = "resumed") -> None:
         """Have a person resume the run that `after` had paused."""

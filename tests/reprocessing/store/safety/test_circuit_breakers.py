@@ -1,5 +1,3 @@
-"""Circuit breakers and ramps follow the outcomes of attempts, whoever looks, and however often."""
-
 from __future__ import annotations
 
 import logging

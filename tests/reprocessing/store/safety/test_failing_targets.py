@@ -1,13 +1,11 @@
-"""Which runs pause because their target fails, which message is parked instead, and what is tried on."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Lane, Letter, Run, Target
+from reprocessing.models import Breaker, DeadLetterQueue, Lane, Letter, Run, Target
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.failing_targets import give_up_on_failing_targets
 from reprocessing.store.safety.stops import stop
@@ -35,28 +33,22 @@ def _follows() -> str:
     return "paused" if found.paused else "parked" if parked else "tried on"
 
 
-def _lane_to(history: History, breaker: Breaker | None) -> None:
+def _lane_to(history: History, breaker: Breaker | None, phase: str = "ready") -> None:
     Lane.objects.create(
-        dlq=history.dlq, source=history.source, key_hash=b"o" * 32, run=history.run, phase="ready", due_at=NOW,
+        dlq=history.dlq, source=history.source, key_hash=b"o" * 32, run=history.run, phase=phase, due_at=NOW,
         breaker=breaker,
     )  # fmt: skip
 
 
 def _failed(history: History, letter: Letter, *ago: timedelta) -> None:
-    """Create failed attempts of this message, each so long ago."""
     for before in ago:
         history.tried("x", letter, opened_at=database_now() - before, closed_at=database_now() - before)
 
 
 def _another(history: History, **fields: object) -> Breaker:
-    """Return the breaker of another target."""
     target = Target.objects.create(arn=f"{history.target.arn}-2", url="http://127.0.0.1:9/0/other", region="us-east-1")
     Breaker.objects.filter(target=target).update(**fields)
     return Breaker.objects.get(target=target)
-
-
-def _waits_behind_it_in_its_lane(history: History) -> None:
-    history.more_letters(1)
 
 
 def test_the_only_message_of_the_run_is_parked() -> None:
@@ -72,21 +64,14 @@ def test_a_message_for_another_failing_target_is_no_other_message_to_try() -> No
     assert _follows() == "parked"
 
 
-def _waits_behind_the_breaker(history: History) -> None:
-    _lane_to(history, history.breaker)
-
-
-def _is_leased(history: History) -> None:
-    _lane_to(history, history.breaker)
-    Lane.objects.filter(phase="ready").update(phase="leased")
-
-
-def _awaits_its_outcome(history: History) -> None:
-    history.tried("o")
-
-
 @pytest.mark.parametrize(
-    "another", [_waits_behind_it_in_its_lane, _waits_behind_the_breaker, _is_leased, _awaits_its_outcome]
+    "another",
+    [
+        pytest.param(lambda history: history.more_letters(1), id="waits behind it in its lane"),
+        pytest.param(lambda history: _lane_to(history, history.breaker), id="waits behind the breaker"),
+        pytest.param(lambda history: _lane_to(history, history.breaker, "leased"), id="is leased"),
+        pytest.param(lambda history: history.tried("o"), id="awaits its outcome"),
+    ],
 )
 def test_a_run_pauses_when_another_message_to_the_target(another: Callable[[History], None]) -> None:
     another(_dead(others=0))
@@ -104,55 +89,30 @@ def test_a_finished_message_is_not_given_up(finished: str, follows: str) -> None
     assert finished == "all" or Letter.objects.get(state="parked").pk == history.letter.pk
 
 
-def _goes_elsewhere(history: History) -> None:
-    _lane_to(history, _another(history))
-
-
 def _awaits_elsewhere(history: History) -> None:
     other = _another(history)
     history.tried("o", target=other.target, breaker=other)
 
 
-def _is_leased_elsewhere(history: History) -> None:
-    _goes_elsewhere(history)
-    Lane.objects.filter(phase="ready").update(phase="leased")
-
-
-def _goes_nobody_knows_where(history: History) -> None:
-    _lane_to(history, None)
-
-
-def _is_manual(_: History) -> None:
-    Run.objects.update(kind="drain")
-
-
-def _stands(_: History) -> None:
-    Run.objects.update(state="paused", stopped_by="ann", why="a test")
-
-
-def _has_failed_for_less(_: History) -> None:
-    Breaker.objects.update(failing_since=database_now() - DAY + timedelta(minutes=1))
-
-
-def _was_resumed(_: History) -> None:
-    Run.objects.update(changed_at=database_now() - DAY + timedelta(minutes=1))
-
-
-def _dlq_was_stopped(history: History) -> None:
-    stop(history.dlq.pk, by="ann", reason="a test")
-
-
-def _all_was_stopped(_: History) -> None:
-    stop(None, by="ann", reason="a test")
+def _almost_a_day_ago() -> datetime:
+    return database_now() - DAY + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(
     "happens",
     [
-        _goes_elsewhere, _awaits_elsewhere, _is_leased_elsewhere, _goes_nobody_knows_where, _is_manual, _stands,
-        _has_failed_for_less, _was_resumed, _dlq_was_stopped, _all_was_stopped,
+        pytest.param(lambda history: _lane_to(history, _another(history)), id="a message goes elsewhere"),
+        pytest.param(_awaits_elsewhere, id="a message elsewhere awaits its outcome"),
+        pytest.param(lambda history: _lane_to(history, _another(history), "leased"), id="a lane elsewhere is leased"),
+        pytest.param(lambda history: _lane_to(history, None), id="a message goes nobody knows where"),
+        pytest.param(lambda _: Run.objects.update(kind="drain"), id="a manual run"),
+        pytest.param(lambda _: Run.objects.update(state="paused", stopped_by="ann", why="a test"), id="a paused run"),
+        pytest.param(lambda _: Breaker.objects.update(failing_since=_almost_a_day_ago()), id="it failed for less"),
+        pytest.param(lambda _: Run.objects.update(changed_at=_almost_a_day_ago()), id="the run was resumed"),
+        pytest.param(lambda history: stop(history.dlq.pk, by="ann", reason="a test"), id="the DLQ was stopped"),
+        pytest.param(lambda _: stop(None, by="ann", reason="a test"), id="everything was stopped"),
     ],
-)  # fmt: skip
+)
 def test_a_target_is_tried_on_for(happens: Callable[[History], None]) -> None:
     happens(_dead())
     assert _follows() == "tried on"
@@ -222,8 +182,5 @@ def test_failures_before_the_last_success_do_not_count() -> None:
 def test_a_message_whose_copy_may_return_is_not_parked_yet() -> None:
     history = _dead(others=0)
     Target.objects.update(proof="absence", advance="settled", watched_by=history.dlq)
-    Attempt.objects.create(
-        letter=history.letter, lane=history.lane, target=history.target, no=9, epoch=0, fence=1, opened_at=NOW,
-        outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY, holds_lane=False,
-    )  # fmt: skip
+    history.attempt(no=9, outcome="unknown", closed_at=database_now(), deadline=database_now() + DAY)
     assert _follows() == "tried on"

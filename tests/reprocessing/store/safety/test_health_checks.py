@@ -1,5 +1,3 @@
-"""Which health checks are due and for whom, and when their results count."""
-
 from __future__ import annotations
 
 import threading
@@ -97,8 +95,7 @@ def test_a_claimed_check_says_what_is_needed_to_run_it(clock: Clock, stock: Chec
 
 
 @pytest.mark.parametrize(
-    "lane",
-    [{"phase": "idle", "due_at": None}, {"phase": "awaiting", "due_at": None}, {"due_at": LATER}, {"run": None}],
+    "lane", [{"phase": "idle", "due_at": None}, {"phase": "awaiting", "due_at": None}, {"due_at": LATER}, {"run": None}]
 )
 def test_a_target_for_which_nothing_waits_is_not_checked(lane: dict[str, object]) -> None:
     Checked(**lane)

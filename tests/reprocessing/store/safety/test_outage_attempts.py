@@ -1,5 +1,3 @@
-"""Attempts do not count if a circuit breaker opened over them, and no other message succeeded meanwhile."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Which runs pause because their DLQ refills with what they redrive."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +19,6 @@ BODIES, TIMES = 12, 8
 
 
 def _looping() -> History:
-    """Twelve bodies returned eight times within the last minutes."""
     history = History()
     now = database_now()
     for round_ in range(TIMES):
@@ -44,41 +41,26 @@ def test_a_dlq_that_refills_with_delivered_messages_pauses_its_run() -> None:
     assert (Run.objects.get().state, pause_looping_runs()) == ("paused", [])
 
 
-def _is_manual() -> None:
-    Run.objects.update(kind="drain")
+def _returned(**fields: object) -> None:
+    Letter.objects.filter(state="delivered").update(**fields)
 
 
-def _was_never_delivered() -> None:
-    Letter.objects.filter(state="delivered").update(state="waiting", finished_at=None)
-
-
-def _was_long_ago() -> None:
-    Letter.objects.filter(state="delivered").update(captured_at=database_now() - 2 * HOUR)
-
-
-def _was_before_the_run_was_resumed() -> None:
-    Run.objects.update(changed_at=database_now())
-
-
-def _drains_little() -> None:
-    HourlyCount.objects.filter(what="delivered").update(n=DIFFERENT * ROUNDS - 1)
-
-
-def _arrives_little() -> None:
-    HourlyCount.objects.filter(what="captured").update(n=DIFFERENT * ROUNDS - 1)
-
-
-def _flowed_long_ago() -> None:
-    HourlyCount.objects.update(hour=database_now() - 3 * HOUR)
+def _counted(what: str) -> None:
+    HourlyCount.objects.filter(what=what).update(n=DIFFERENT * ROUNDS - 1)
 
 
 @pytest.mark.parametrize(
     "happened",
     [
-        _is_manual, _was_never_delivered, _was_long_ago, _was_before_the_run_was_resumed, _drains_little,
-        _arrives_little, _flowed_long_ago,
+        pytest.param(lambda: Run.objects.update(kind="drain"), id="is manual"),
+        pytest.param(lambda: _returned(state="waiting", finished_at=None), id="delivered nothing"),
+        pytest.param(lambda: _returned(captured_at=database_now() - 2 * HOUR), id="delivered them long ago"),
+        pytest.param(lambda: Run.objects.update(changed_at=database_now()), id="was resumed since"),
+        pytest.param(lambda: _counted("delivered"), id="delivers little"),
+        pytest.param(lambda: _counted("captured"), id="captures little"),
+        pytest.param(lambda: HourlyCount.objects.update(hour=database_now() - 3 * HOUR), id="rests since long ago"),
     ],
-)  # fmt: skip
+)
 def test_a_dlq_is_no_loop_if_its_run(happened: Callable[[], None]) -> None:
     _looping()
     happened()

@@ -1,5 +1,3 @@
-"""Whether other messages succeeded while a message used up its attempts."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -21,7 +19,6 @@ def _known(history: History) -> tuple[bool, bool] | None:
 
 
 def _lived(story: str) -> History:
-    """Create the letter's attempts in capitals, and those of others between them."""
     history = History()
     for fate in story:
         if fate.isupper():

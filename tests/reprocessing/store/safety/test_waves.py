@@ -54,16 +54,13 @@ class Waves(Stock):
             lane = Lane.objects.create(dlq=self.dlq, source=self.source, key_hash=uuid.uuid4().bytes, run=self.run)
             letter = self.another_letter(lane=lane, state="awaiting" if outcome is None else "waiting")
             wave = Wave.objects.get(run=self.run, settled_at=None)
-            made.append(self.attempt(letter, outcome, wave=wave, **fields))
+            made.append(self.tried(letter, outcome, wave=wave, **fields))
         return made
 
-    def attempt(self, letter: Letter, outcome: str | None, **fields: Any) -> Attempt:  # noqa: ANN401
+    def tried(self, letter: Letter, outcome: str | None, **fields: Any) -> Attempt:  # noqa: ANN401
         closed = {"outcome": outcome, "closed_at": database_now()} if outcome else {}
-        return Attempt.objects.create(**{
-            "letter": letter, "lane": letter.lane, "target": self.target, "run": self.run, "no": 1, "epoch": 0,
-            "fence": 1, "opened_at": database_now(), "holds_lane": False,
-            "breaker": self.target.breakers.get(rate_class=None), **closed, **fields,
-        })  # fmt: skip
+        values = {"lane": letter.lane, "run": self.run, "breaker": self.target.breakers.get(rate_class=None)}
+        return self.attempt(letter, **{**values, "opened_at": database_now(), **closed, **fields})
 
 
 @pytest.fixture
@@ -79,7 +76,6 @@ def standing(stock: Waves) -> Waves:
 
 @pytest.fixture
 def last(stock: Waves) -> Waves:
-    """A run in its last wave."""
     Wave.objects.update(size=None)
     return stock
 
@@ -149,33 +145,25 @@ def test_a_failed_wave_of_ten_stops_as_soon_as_it_cannot_succeed(stock: Waves) -
 def test_a_letter_that_was_not_sent_is_judged_by_its_next_attempt(stock: Waves, then: str, verdict: Judged) -> None:
     (attempt,) = stock.go(["not_sent"])
     assert stock.judged() == [(1, None, None)]
-    stock.attempt(attempt.letter, then, no=2)
+    stock.tried(attempt.letter, then, no=2)
     assert stock.judged()[-1] == verdict
 
 
-def _is_discarded(_: Waves, attempt: Attempt) -> None:
-    Letter.objects.filter(pk=attempt.letter_id).update(state="discarded", finished_at=database_now())
-
-
-def _is_behind_an_earlier_one(stock: Waves, attempt: Attempt) -> None:
-    stock.another_letter(lane=attempt.lane, sequence="0")
-
-
-def _is_on_a_held_lane(_: Waves, attempt: Attempt) -> None:
-    Lane.objects.filter(pk=attempt.lane_id).update(phase="held")
-
-
-def _is_parked(_: Waves, attempt: Attempt) -> None:
-    Letter.objects.filter(pk=attempt.letter_id).update(state="parked", reason="no_answer", finished_at=database_now())
+def _ended(attempt: Attempt, **fields: str) -> None:
+    Letter.objects.filter(pk=attempt.letter_id).update(finished_at=database_now(), **fields)
 
 
 @pytest.mark.parametrize(
     ("outcome", "happens"),
     [
-        ("not_sent", _is_discarded), ("unknown", _is_behind_an_earlier_one), ("unknown", _is_on_a_held_lane),
-        ("silent", _is_parked),
+        pytest.param("not_sent", lambda _, sent: _ended(sent, state="discarded"), id="is discarded"),
+        pytest.param("unknown", lambda stock, sent: stock.another_letter(lane=sent.lane, sequence="0"), id="is second"),
+        pytest.param(
+            "unknown", lambda _, sent: Lane.objects.filter(pk=sent.lane_id).update(phase="held"), id="is held"
+        ),
+        pytest.param("silent", lambda _, sent: _ended(sent, state="parked", reason="no_answer"), id="is parked"),
     ],
-)  # fmt: skip
+)
 def test_a_letter_without_an_outcome_is_silent_when_it(stock: Waves, outcome: str, happens: Any) -> None:  # noqa: ANN401
     (attempt,) = stock.go([outcome])
     assert stock.judged() == [(1, None, None)]
