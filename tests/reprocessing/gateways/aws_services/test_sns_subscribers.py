@@ -50,10 +50,12 @@ def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aw
     assert sns_subscribers.subscription(other).raw is False
 
 
-def test_a_subscription_that_is_gone_is_out_of_reach(aws: Aws) -> None:
+def test_a_subscription_or_a_bus_that_is_gone_is_out_of_reach(aws: Aws) -> None:
     arn = f"{aws.topic()}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"
     with pytest.raises(QueueUnreachable, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
         sns_subscribers.subscription(arn)
+    with pytest.raises(QueueUnreachable, match="ListRules failed: ResourceNotFoundException"):
+        sns_subscribers.count_other_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")
 
 
 def test_publishing_again_says_how_many_healthy_subscribers_it_reaches(aws: Aws) -> None:
@@ -91,8 +93,3 @@ def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> No
     ]  # fmt: skip
     assert sns_subscribers.count_other_receivers(bus, queue) == 1
     assert sns_subscribers.count_other_receivers(bus) == 2
-
-
-def test_a_bus_that_is_not_there_is_out_of_reach(aws: Aws) -> None:
-    with pytest.raises(QueueUnreachable, match="ListRules failed: ResourceNotFoundException"):
-        sns_subscribers.count_other_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")

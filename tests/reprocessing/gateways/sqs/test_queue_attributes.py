@@ -10,7 +10,7 @@ import pytest
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedriveAllowPolicy, RedrivePolicy
-from tests.contract.endpoints import Endpoint, Sandbox
+from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
@@ -107,12 +107,6 @@ def test_a_missing_right_is_named_with_its_queue(address: QueueAddress, sandbox:
         sqs.sources_of(address)
     with pytest.raises(QueueUnreachable, match="sqs:ListMessageMoveTasks"):
         sqs.active_moves("arn:aws:sqs:us-east-1:000000000000:any")
-
-
-def test_a_queue_that_is_not_there_asks_for_its_name_to_be_checked(endpoint: Endpoint) -> None:
-    gone = QueueAddress.of(f"{endpoint.url}/000000000000/gone")
-    with pytest.raises(QueueUnreachable, match=r"gone: .*NonExistentQueue.* Check its name, account and region"):
-        sqs.describe(gone)
 
 
 @pytest.mark.parametrize("arn", ["", "orders", "arn:aws:sns:us-east-1:1:orders", "arn:aws:sqs:us-east-1:1:"])
