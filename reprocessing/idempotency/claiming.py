@@ -193,7 +193,7 @@ def _take(place: ClaimKey, lease: timedelta, wait: float, *, may_take: Callable[
             raise PayloadConflict(
                 f'This key of the space "{place.space}" was used for another payload. Use another key for other work.'
             )
-        if seen and seen.done:
+        if seen and seen.state == "done":
             return Claim(place, lease, None, EarlierResult(None if seen.result is None else json.loads(seen.result)))
         rest = max(seen.rest, 0.0) if seen and seen.rest is not None else 0.0
         if may and not rest:

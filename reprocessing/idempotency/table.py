@@ -30,7 +30,7 @@ ON CONFLICT (space, key) DO UPDATE
 """  # noqa: S608  # the inserted texts are constants, here and below
 
 _LOOK: Final = f"""
-SELECT state, result, done_at IS NOT NULL AS done, EXTRACT(epoch FROM lease_until - clock_timestamp())::float8 AS rest,
+SELECT state, result, EXTRACT(epoch FROM lease_until - clock_timestamp())::float8 AS rest,
        COALESCE(payload_hash <> %(payload_hash)s::bytea, false) AS other_payload
   FROM redrive_idempotency_claim WHERE {_KEY}
 """  # noqa: S608
@@ -103,7 +103,6 @@ class ClaimRow:
 
     state: str
     result: str | None
-    done: bool
     rest: float | None
     other_payload: bool
 

@@ -119,8 +119,7 @@ def alarms_of_dlq(
         name=f"{PREFIX}-{dlq}-messages-expire", of=dlq,
         means=f"The oldest message of {queue} has used up 3/4 of its retention: SQS deletes it within "
         f"{duration_in_words(retention / 4)}{sooner}. A message that is not captured is then lost. Run: manage.py "
-        "drain_dlq "
-        f"{dlq}, a dry run, which captures.",
+        f"drain_dlq {dlq}, a dry run, which captures.",
         streams=(_of_queue("ApproximateAgeOfOldestMessage", queue),), threshold=round(retention * 0.75),
     )  # fmt: skip
     ours = (("Dlq", dlq),)
@@ -172,8 +171,8 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-everything-stopped",
-        means="Everything has been stopped for an hour. To resume: "
-        "manage.py resume_redrive --all --reason WHY --confirm.",
+        means="Everything has been stopped for an hour. "
+        "To resume: manage.py resume_redrive --all --reason WHY --confirm.",
         streams=(_own(metric_names.HALTED, (), namespace, "Minimum"),), threshold=0, period=5 * _MINUTE, periods=12,
     )  # fmt: skip
     yield Alarm(

@@ -79,17 +79,16 @@ ConsumerHealth: TypeAlias = KeepingUp | FallingBehind | SlowOrCrashing | Failing
 def judge_consumers(of: QueueMetrics) -> tuple[ConsumerHealth, ...]:
     """Return all problems that a queue's metrics show; without problems, `KeepingUp` or `TooFewValues`."""
     found: list[ConsumerHealth] = []
-    if (rise := _rise(of.age, _AGE_RISE)) is not None:
+    if rise := _rise(of.age, _AGE_RISE):
         found.append(FallingBehind(*rise))
-    if (rise := _rise(of.in_flight, _FLIGHT_RISE)) is not None:
+    if rise := _rise(of.in_flight, _FLIGHT_RISE):
         found.append(SlowOrCrashing(*rise))
-    if (failing := _failing(of)) is not None:
+    if failing := _failing(of):
         found.append(failing)
     if found:
         return tuple(found)
-    few = [
-        name for name, values in (("age", of.age), ("messages in flight", of.in_flight)) if len(values) < LEAST_VALUES
-    ]
+    trends = {"age": of.age, "messages in flight": of.in_flight}
+    few = [name for name, values in trends.items() if len(values) < LEAST_VALUES]
     if few or not of.received:
         missing = " and ".join(few) or "receives"
         return (TooFewValues(f"CloudWatch has too few values of its {missing}: it was not used lately"),)

@@ -105,12 +105,9 @@ ALLOWED: Final = Metric(
     "AllowedRate", "Count/Second",
 )  # fmt: skip
 UNSETTLED: Final = Metric(
-    "redrive_unsettled_letters",
-    Kind.GAUGE,
-    "Messages sent whose outcome is not known yet.",
-    ("target",),
+    "redrive_unsettled_letters", Kind.GAUGE, "Messages sent whose outcome is not known yet.", ("target",),
     "UnsettledLetters",
-)
+)  # fmt: skip
 ATTEMPTS: Final = Metric("redrive_attempts", Kind.COUNTER, "Attempts to send messages.", ("target",), "Attempts")
 
 CAPTURES: Final = Metric("redrive_capture_seconds", Kind.HISTOGRAM, "Duration of captures.", _DLQ)

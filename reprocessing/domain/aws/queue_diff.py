@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reprocessing.domain.aws.queue_spec import (
     ALLOW,
@@ -34,7 +35,7 @@ def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Diffe
     return (
         *_number(VISIBILITY, wanted.visibility, found.visibility),
         *_number(RETENTION, wanted.retention, found.retention), *_number(WAIT, wanted.wait, found.wait),
-        *(_number(BY_CONTENT, WantedNumber(int(wanted.by_content), Precedence.AT_LEAST), int(found.by_content))),
+        *_number(BY_CONTENT, WantedNumber(int(wanted.by_content), Precedence.AT_LEAST), int(found.by_content)),
         *_encryption(wanted, found), *_circle(wanted, found), *_chain(wanted, found), *_redrive(wanted, found),
         *_allow(wanted, found),
     )  # fmt: skip
@@ -52,7 +53,7 @@ def _text(attribute: str, value: int) -> str:
     return ("true" if value else "false") if attribute == BY_CONTENT else str(value)
 
 
-def _number(attribute: str, want: WantedNumber, found: int) -> Iterator[Difference]:
+def _number(attribute: str, want: WantedNumber, found: int) -> Iterator[AttributeDiffers | AttributeKept]:
     if found == want.value:
         return
     texts = _text(attribute, found), _text(attribute, want.value)
@@ -116,13 +117,8 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
             f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
         )
         return
-    for difference in _number(REDRIVE, wanted.receives, receives):
-        texts = _policy(arn, receives), _policy(arn, wanted.receives.value)
-        yield (
-            AttributeDiffers(REDRIVE, *texts)
-            if isinstance(difference, AttributeDiffers)
-            else AttributeKept(REDRIVE, *texts, wanted.receives.hold.value)
-        )
+    texts = {"found": _policy(arn, receives), "wanted": _policy(arn, wanted.receives.value)}
+    yield from (replace(difference, **texts) for difference in _number(REDRIVE, wanted.receives, receives))
 
 
 def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:

@@ -104,10 +104,8 @@ def select_key(selector: Selector, letter: LetterFacts) -> Selected:
             attribute = letter.attributes.get(selector.name)
             return _key(attribute.value if attribute else None)
         case SelectorSource.BODY:
-            document = letter.document
-            return (
-                document if isinstance(document, Unreadable) else _key(jmespath_query.search(selector.name, document))
-            )
+            found = letter.document
+            return found if isinstance(found, Unreadable) else _key(jmespath_query.search(selector.name, found))
         case SelectorSource.MESSAGE_ID:
             return _key(letter.message_id)
         case SelectorSource.CONTENT_HASH:

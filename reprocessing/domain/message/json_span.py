@@ -22,12 +22,9 @@ def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
         if json_view.is_too_deep(body):
             return Unreadable(f"its JSON is nested more than {json_view.DEPTH} deep")
         return _members(text)
-    except UnicodeDecodeError:
-        return Unreadable("it is not UTF-8", is_json=False)
-    except json.JSONDecodeError as error:
-        return Unreadable(f"it is not JSON: {error.msg} at character {error.pos}", is_json=False)
     except ValueError as error:
-        return Unreadable(str(error))
+        is_json = not isinstance(error, UnicodeDecodeError | json.JSONDecodeError)
+        return Unreadable(json_view.why_unreadable(error), is_json=is_json)
 
 
 def json_string_text(raw: bytes | None) -> str | None:

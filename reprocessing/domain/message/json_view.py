@@ -47,7 +47,7 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
         value: JsonValue = json.loads(text, parse_int=_integer, parse_float=Decimal, parse_constant=refuse_constant)
     except (ValueError, InvalidOperation) as error:
         is_json = not isinstance(error, UnicodeDecodeError | json.JSONDecodeError) or _is_json_behind_a_mark(body)
-        return Unreadable(_why(error), is_json=is_json)
+        return Unreadable(why_unreadable(error), is_json=is_json)
     if not halves and _ESCAPED_SURROGATE.search(text) and any(_SURROGATE.search(part) for part in _strings(value)):
         return Unreadable("its text holds half a surrogate pair, which is no character")
     return value
@@ -91,7 +91,8 @@ def _is_json_behind_a_mark(body: bytes) -> bool:
     return not isinstance(value, Unreadable) or value.is_json
 
 
-def _why(error: ValueError | InvalidOperation) -> str:
+def why_unreadable(error: ValueError | InvalidOperation) -> str:
+    """Return in words why a text was not parsed."""
     match error:
         case UnicodeDecodeError():
             return "it is not UTF-8"

@@ -66,15 +66,8 @@ def attributes_to_send(
 ) -> tuple[dict[str, Attribute], list[str]]:
     """Return the attributes to send, and the names of the marks among them.
 
-    The letter's own attributes win over marks, except for a mark of an earlier redrive. Marks without room are left
-    out.
-
-    Args:
-        attributes: the letter's own attributes.
-        added: the result of `marks`.
-        names: the names of the marks.
-        space: bytes for all attributes: the queue's limit less the body.
-        room: most attributes that may be sent.
+    The letter's own attributes win over marks (`added`), except for a mark of an earlier redrive. Marks without room
+    are left out. `space`: bytes for all attributes, the queue's limit less the body; `room`: their number.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):

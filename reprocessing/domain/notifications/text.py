@@ -92,7 +92,7 @@ def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
     parts = [_section(section, link) for section in ordered]
     return Text(
         title=_cut(title, LONGEST_TITLE - len(more)) + more,
-        body=_bounded("\n\n".join(parts)),
+        body=_cut("\n\n".join(parts), LONGEST_BODY, _CUT),
         tone=_tone(first),
         link=_address(WORDING[first.kind].page, first.examples[0].facts, link),
     )
@@ -199,9 +199,5 @@ def _shown(name: str, fact: str | float) -> str:
     return str(fact) if name.endswith("_id") else f"{fact:,.12g}"
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _bounded(body: str) -> str:
-    return body if len(body) <= LONGEST_BODY else body[: LONGEST_BODY - len(_CUT)] + _CUT
+def _cut(text: str, most: int, mark: str = "…") -> str:
+    return text if len(text) <= most else text[: most - len(mark)] + mark

@@ -78,9 +78,8 @@ def status_of_letter(facts: DeliveryFacts) -> DeliveryStatus:
     """Return what is known about a letter."""
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
-        return DeliveryStatus(
-            OutcomeSource.UNSENT, "It was not sent: an equal message was delivered.", facts.finished_at
-        )
+        text = "It was not sent: an equal message was delivered."
+        return DeliveryStatus(OutcomeSource.UNSENT, text, facts.finished_at)
     if state is LetterState.DELIVERED and facts.presumed and facts.outcome in {None, AttemptOutcome.UNKNOWN}:
         text = "It is presumed delivered: a person said so after PostgreSQL was restored from a backup."
         return DeliveryStatus(OutcomeSource.PRESUMED, text, facts.finished_at)
@@ -120,17 +119,15 @@ def _open(facts: DeliveryFacts) -> DeliveryStatus:
 
 def _undelivered(facts: DeliveryFacts, end: str) -> DeliveryStatus:
     if facts.returned_at is not None:
-        return DeliveryStatus(
-            OutcomeSource.FAILED, f"It failed: it came back to a DLQ.{end}", facts.returned_at, worked=False
-        )
+        text = f"It failed: it came back to a DLQ.{end}"
+        return DeliveryStatus(OutcomeSource.FAILED, text, facts.returned_at, worked=False)
     if facts.denied:
         since = facts.said_at or facts.closed_at
         return DeliveryStatus(OutcomeSource.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)
     match facts.outcome:
         case AttemptOutcome.REFUSED:
-            return DeliveryStatus(
-                OutcomeSource.FAILED, f"It failed: its target refused it.{end}", facts.closed_at, worked=False
-            )
+            text = f"It failed: its target refused it.{end}"
+            return DeliveryStatus(OutcomeSource.FAILED, text, facts.closed_at, worked=False)
         case AttemptOutcome.SILENT:
             text = f"It is not known: its target took it; its consumer was to say so{_until(facts)}, and has not.{end}"
             return DeliveryStatus(OutcomeSource.SILENT, text, facts.closed_at)

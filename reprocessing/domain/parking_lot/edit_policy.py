@@ -85,12 +85,10 @@ def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) ->
         return LockedAttribute("it links the message to its trace")
     if name in FAILURE_ATTRIBUTES:
         return LockedAttribute("AWS added it when delivery failed")
-    told = [
-        what
-        for what, selector in goes_by.items()
-        if selector.source is SelectorSource.ATTRIBUTE and selector.name == name
-    ]
-    return SensitiveAttribute(f"it says {told[0]}") if told else CustomAttribute()
+    for what, selector in goes_by.items():
+        if selector == Selector(SelectorSource.ATTRIBUTE, name):
+            return SensitiveAttribute(f"it says {what}")
+    return CustomAttribute()
 
 
 def why_not_editable(body: bytes, attributes: Attributes) -> str:
@@ -138,7 +136,18 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
         names: the names of the marks (the service's attributes), for which room is kept.
         largest: bytes that the target accepts.
     """
-    return list(_problems(body, attributes, former, names, largest))
+    changed = [(name, attribute) for name, attribute in attributes.items() if former.get(name) != attribute]
+    found = [problem for name, attribute in changed for problem in _problems_of(name, attribute)]
+    room = MOST_ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
+    if len(attributes) > max(len(former), room):
+        found.append(
+            f"There are {len(attributes)} attributes; SQS accepts {MOST_ATTRIBUTES}, and {MOST_ATTRIBUTES - room} are "
+            f"needed on redrive. Remove {len(attributes) - max(len(former), room)}."
+        )
+    weight = len(body) + attributes_size(attributes)
+    if weight > largest:
+        found.append(f"With its attributes it has {weight:,} bytes; its target accepts {largest:,}.")
+    return found
 
 
 def json_problem(before: bytes, after: bytes) -> str:
@@ -164,22 +173,6 @@ def changed_selectors(goes_by: SelectorsByPurpose, before: LetterFacts, after: L
         for what, selector in goes_by.items()
         if select_key(selector, before) != select_key(selector, after)
     ]
-
-
-def _problems(body: bytes, attributes: Attributes, former: Attributes, names: MarkNames, largest: int) -> Iterator[str]:
-    for name, attribute in attributes.items():
-        if former.get(name) != attribute:
-            yield from _problems_of(name, attribute)
-    room = MOST_ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
-    if len(attributes) > max(len(former), room):
-        yield (
-            f"There are {len(attributes)} attributes; SQS accepts {MOST_ATTRIBUTES}, and {MOST_ATTRIBUTES - room} are "
-            "needed on "
-            f"redrive. Remove {len(attributes) - max(len(former), room)}."
-        )
-    weight = len(body) + attributes_size(attributes)
-    if weight > largest:
-        yield f"With its attributes it has {weight:,} bytes; its target accepts {largest:,}."
 
 
 def _problems_of(name: str, attribute: Attribute) -> Iterator[str]:

@@ -148,9 +148,8 @@ def failure_cause(signs: FailureSigns) -> FailureCause:
 def _cause(kind: CauseKind, title: str, *parts: str) -> FailureCause:
     told = json.dumps([_EDITION, kind.value, *parts]).encode()
     shown = " ".join(visible(title).split())
-    return FailureCause(
-        kind, shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…", hashlib.sha256(told).digest()
-    )
+    cut = shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+    return FailureCause(kind, cut, hashlib.sha256(told).digest())
 
 
 def _reported(signs: FailureSigns) -> FailureCause | None:
@@ -246,11 +245,8 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
     letter, large = signs.letter, signs.size > BODY_LIMIT
     if not large and (task := _task(letter)):
         name = text_pattern.type_name(task)
-        return _cause(
-            CauseKind.TASK,
-            f"Task {name}" if name else "A task with an unusual name",
-            name or text_pattern.without_values(task),
-        )
+        title = f"Task {name}" if name else "A task with an unusual name"
+        return _cause(CauseKind.TASK, title, name or text_pattern.without_values(task))
     looks = _LARGE if large else _looks(letter)
     kind = select_key(signs.type, letter) if signs.type else None
     if isinstance(kind, str):

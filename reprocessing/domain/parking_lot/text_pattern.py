@@ -35,9 +35,8 @@ def without_values(text: str) -> str:
 def first_line(text: str, values: Iterable[str]) -> str:
     """Return the first line like `without_values`, also without `values` and possible ids; empty: nothing is left."""
     line = text.strip().partition("\n")[0][:LONGEST]
-    for value in sorted(
-        {value for value in values if len(value) >= _SHORTEST and value in line}, key=len, reverse=True
-    ):
+    quoted = {value for value in values if len(value) >= _SHORTEST and value in line}
+    for value in sorted(quoted, key=len, reverse=True):
         line = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "…", line)
     told = without_values(" ".join("#" if _ID.search(word) else word for word in line.split()))
     return told if _LETTER.search(told) else ""

@@ -230,11 +230,8 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
     if problem := _problem_of(where, named=bool(where.name)) or _problem_of_number(operator, len(values)):
         yield problem
         return
-    if (
-        where.kind in (FieldKind.BODY, FieldKind.TASK)
-        and where.name
-        and (problem := jmespath_query.problem_of_rule(where.name))
-    ):
+    has_expression = where.name and where.kind in (FieldKind.BODY, FieldKind.TASK)
+    if has_expression and (problem := jmespath_query.problem_of_rule(where.name)):
         yield problem
     for value in values:
         if len(value) > VALUE_LENGTH:

@@ -94,7 +94,7 @@ class IndexedRules:
     """Rules with indexes: of rules that compare one field, only the rules for the letter's value are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.rules = tuple(sorted(rules, key=_order))
+        self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
         self._always: list[int] = []  # ascending, and so a heap
         indexed: dict[Field, dict[str, list[int]]] = {}
         for place, rule in enumerate(self.rules):
@@ -163,10 +163,6 @@ def _key(rule: Rule) -> Condition | None:
     """Return the condition whose values index the rule: if possible, a condition that does not read the body."""
     keys = [condition for condition in rule.conditions if condition.matched_texts]
     return min(keys, key=lambda key: key.field.kind in (FieldKind.BODY, FieldKind.TASK), default=None)
-
-
-def _order(rule: Rule) -> tuple[int, int]:
-    return rule.position, rule.id
 
 
 def _problem(rule: Rule) -> str | None:

@@ -85,8 +85,7 @@ class AllowList:
 
     def value_with_endpoint(self, endpoint: Endpoint) -> str:
         """Return the value of REDRIVE_OUTBOUND_HOSTS with this endpoint added."""
-        listed = [(name, port) for name, port in self.names]
-        listed += [(_written(network), port) for network, port in self.networks]
+        listed = [*self.names, *((_written(network), port) for network, port in self.networks)]
         entries = sorted(_entry(host, port) for host, port in listed)
         return ",".join([*entries, endpoint.authority])
 

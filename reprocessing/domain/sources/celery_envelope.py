@@ -96,10 +96,8 @@ def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -
         return found
     if not isinstance(found, dict) or "properties" not in found:
         return NotATask("it is not a kombu message")
-    if why := _unfit(found):
+    if (why := _unfit(found)) or not isinstance(found.get("body"), str):
         return NotATask("it is not a kombu message", why)
-    if not isinstance(found.get("body"), str):
-        return NotATask("it is not a kombu message")
     return Envelope(raw.decode(), decoded is not None, found)
 
 
@@ -111,9 +109,8 @@ def close_envelope(envelope: Envelope, text: str) -> bytes:
 def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotShown:
     """Return the payload as JSON, or why it is not shown. Never raises, never unpacks more than `limit` bytes."""
     if envelope.content_type not in (JSON, ""):
-        return NotShown(
-            _NOT_SHOWN.get(envelope.content_type, "its payload is of a content type that is not known here")
-        )
+        unknown = "its payload is of a content type that is not known here"
+        return NotShown(_NOT_SHOWN.get(envelope.content_type, unknown))
     payload = unpack_payload(envelope, limit=limit)
     if isinstance(payload, NotShown):
         return payload
@@ -131,10 +128,9 @@ def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShow
         return NotShown("its payload is no base64", damaged=True)
     if not envelope.compression:
         return raw if len(raw) <= limit else _too_large(limit)
-    way = _WAYS.get(envelope.compression)
-    return (
-        NotShown("its payload is compressed in a way that is not known here") if way is None else way.open(raw, limit)
-    )
+    if way := _WAYS.get(envelope.compression):
+        return way.open(raw, limit)
+    return NotShown("its payload is compressed in a way that is not known here")
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:

@@ -44,14 +44,12 @@ def _timing(message: TaskMessage, sent: datetime | None, visibility: timedelta |
     if eta and sent and eta - sent > visibility:
         yield (
             f"It was to run {duration_in_words((eta - sent).total_seconds())} after it was sent, and {hides}: workers "
-            "that "
-            "waited for that moment used up its receives, so it probably died without having run."
+            "that waited for that moment used up its receives, so it probably died without having run."
         )
     if message.time_limit is not None and message.time_limit > visibility.total_seconds():
         yield (
             f"It may run for {duration_in_words(message.time_limit)}, and {hides}: it was probably running still when "
-            "it died, "
-            "perhaps several times at once."
+            "it died, perhaps several times at once."
         )
 
 

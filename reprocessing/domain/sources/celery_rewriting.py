@@ -136,11 +136,8 @@ def _outside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
     properties = message.envelope.properties
     if wanted.strips_expires and "expiration" in properties:
         yield _Change(("properties", "expiration"), goes=True)
-    if (
-        wanted.new_id is not None
-        and not message.is_of_group_or_chord
-        and message.id == properties.get("correlation_id")
-    ):
+    is_named = message.id == properties.get("correlation_id")
+    if wanted.new_id is not None and is_named and not message.is_of_group_or_chord:
         yield _Change(("properties", "correlation_id"), wanted.new_id)
 
 

@@ -130,24 +130,18 @@ def _from_a_destination(body: bytes) -> FailedDelivery | None:
     if b'"requestPayload"' not in body:
         return None
     record = member_bytes(body)
-    if (
-        isinstance(record, Unreadable)
-        or json_string_text(record.get("version")) != "1.0"
-        or "requestPayload" not in record
-    ):
+    if isinstance(record, Unreadable) or "requestPayload" not in record:
         return None
     context = member_bytes(record.get("requestContext", b""))
-    if isinstance(context, Unreadable) or not json_string_text(context.get("requestId")):
+    if isinstance(context, Unreadable) or json_string_text(record.get("version")) != "1.0":
         return None
     function, condition = json_string_text(context.get("functionArn")), json_string_text(context.get("condition"))
-    if not (function and _FUNCTION.fullmatch(function) and condition and _WORD.fullmatch(condition)):
+    if not (function and _FUNCTION.fullmatch(function) and json_string_text(context.get("requestId"))):
         return None
-    if condition == "Success":
+    if not (condition and _WORD.fullmatch(condition)) or condition == "Success":
         return None
-    kind = FailedDeliveryKind.LAMBDA_DESTINATION
-    return FailedDelivery(
-        kind, function.removesuffix(":$LATEST"), condition, _type_of_error(record.get("responsePayload"))
-    )
+    error = _type_of_error(record.get("responsePayload"))
+    return FailedDelivery(FailedDeliveryKind.LAMBDA_DESTINATION, function.removesuffix(":$LATEST"), condition, error)
 
 
 def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import boto3
@@ -37,34 +36,23 @@ class AwsClient(Protocol):
         """Return the method for an action, by its boto3 name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Properties by which clients differ; each combination has its own client."""
-
-    service: str
-    region: str
-    role: str
-    read_seconds: float
-    connections: int
-
-
 class _Clients:
     """The clients of one process, and its sessions, one for each role."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: dict[str, boto3.session.Session] = {}
-        self._made: dict[_Kind, object] = {}
+        self._made: dict[tuple[str, str, str, float, int], object] = {}
 
     def get(self, service: str, region: str, role: str, read_seconds: float, connections: int = _POOL) -> object:
-        kind = _Kind(service, region, role, read_seconds, connections)
+        kind = service, region, role, read_seconds, connections
         known = self._made.get(kind)
         if known is not None:
             return known
         with self._lock:  # two threads must not create a session at the same time
             if kind not in self._made:
-                with explain_configuration_errors(kind.service):
-                    self._made[kind] = self._make(kind)
+                with explain_configuration_errors(service):
+                    self._made[kind] = self._make(*kind)
             return self._made[kind]
 
     def region(self) -> str | None:
@@ -79,24 +67,24 @@ class _Clients:
             self._sessions[role] = boto3.session.Session(botocore_session=core)
         return self._sessions[role]
 
-    def _make(self, kind: _Kind) -> object:
+    def _make(self, service: str, region: str, role: str, read_seconds: float, connections: int) -> object:
         # The type stubs accept only literal service names.
-        make = cast("Any", self._session(kind.role, kind.region).client)
+        make = cast("Any", self._session(role, region).client)
         made: object = make(
-            kind.service,
-            region_name=kind.region,
+            service,
+            region_name=region,
             config=Config(
                 connect_timeout=CONNECT_SECONDS,
-                read_timeout=kind.read_seconds,
-                max_pool_connections=kind.connections,
+                read_timeout=read_seconds,
+                max_pool_connections=connections,
                 tcp_keepalive=True,
                 # The parts of a batch request are typed here; to check them again takes a quarter of its time.
-                parameter_validation=kind.service != "sqs",
+                parameter_validation=service != "sqs",
                 retries={"mode": "standard", "total_max_attempts": 1},
             ),
         )
-        count_throttling(made, kind.service)
-        if kind.service == "sqs":
+        count_throttling(made, service)
+        if service == "sqs":
             use_lean_requests(made)
         return made
 
@@ -107,10 +95,7 @@ _clients = _Clients()
 def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
     """Return the SQS client of a region. Answers may take `wait` seconds longer than usual, for long polls.
 
-    Args:
-        region: such as eu-west-1.
-        role: ARN of the role to assume; it is renewed before it expires. Empty: none.
-        wait: seconds.
+    `role`: the ARN of the role to assume, which is renewed before it expires; empty: the process's own role.
 
     Raises:
         AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. If a role cannot be assumed,

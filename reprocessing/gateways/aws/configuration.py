@@ -44,11 +44,7 @@ class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
 
 @contextmanager
 def explain_configuration_errors(service: str = "") -> Iterator[None]:
-    """Raise errors from creating a session, or a client of this service, with the way to correct them.
-
-    Raises:
-        AwsConfigurationIsUnclear: the session or the client could not be created.
-    """
+    """Raise errors from creating a session, or a client of this service, as AwsConfigurationIsUnclear."""
     try:
         yield
     except (BotoCoreError, ValueError, OSError) as error:

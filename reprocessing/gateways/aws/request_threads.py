@@ -24,13 +24,9 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 def run_as_completed(
     act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float
 ) -> Iterator[Done]:
-    """Call `act` for every item of `works`, in parallel, and yield each result as soon as it is there.
+    """Call `act` for every item of `works`, in this order and in parallel; yield each result as soon as it is there.
 
-    Args:
-        act: called in the threads.
-        works: the items; calls begin in this order.
-        threads: calls at a time.
-        within: seconds after which no further call begins. Calls that have begun are completed.
+    After `within` seconds no further call begins. Calls that have begun are completed.
     """
     end = time.monotonic() + within
 

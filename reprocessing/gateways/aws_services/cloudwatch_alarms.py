@@ -5,7 +5,7 @@ Nothing here raises an error: if CloudWatch cannot be asked, the result is Healt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
@@ -29,13 +29,7 @@ NOBODY_USES_IT = HealthUnknown("CloudWatch has had no age of its oldest message 
 
 
 def alarm_states(region: str, names: Sequence[str], *, role: str = "") -> dict[str, HealthResult]:
-    """Return the health of each alarm, by name. Alarms that do not exist, or lack data, are HealthUnknown.
-
-    Args:
-        region: the region of the alarms.
-        names: names of metric alarms and composite alarms.
-        role: ARN of the role to assume; empty: the process's own role.
-    """
+    """Return the health of metric alarms and composite alarms, by name; HealthUnknown: no such alarm, or no data."""
 
     def ask(some: Sequence[str]) -> dict[str, HealthResult]:
         answer = cloudwatch(region, role).describe_alarms(
@@ -52,11 +46,7 @@ def oldest_message_ages(
 ) -> dict[str, float | HealthUnknown]:
     """Return the age in seconds of each queue's oldest message (ApproximateAgeOfOldestMessage), by queue name.
 
-    Args:
-        region: the region of the queues.
-        queues: names of queues in the account of the role.
-        now: end of the ten minutes for which CloudWatch is asked.
-        role: ARN of the role to assume; empty: the process's own role.
+    CloudWatch is asked for the ten minutes until `now`.
     """
 
     def ask(some: Sequence[str]) -> dict[str, float | HealthUnknown]:
@@ -64,11 +54,8 @@ def oldest_message_ages(
             MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
             StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
         )  # fmt: skip
-        return {
-            some[int(result["Id"][1:])]: result["Values"][0]
-            for result in answer["MetricDataResults"]
-            if result["Values"]
-        }
+        known = (result for result in answer["MetricDataResults"] if result["Values"])
+        return {some[int(result["Id"][1:])]: result["Values"][0] for result in known}
 
     return _in_batches(queues, _MOST_METRICS, ask, "GetMetricData", NOBODY_USES_IT)
 
@@ -81,17 +68,15 @@ def _in_batches(
     missing: HealthUnknown,
 ) -> dict[str, Said | HealthUnknown]:
     found: dict[str, Said | HealthUnknown] = {}
-    for some in _cut(list(dict.fromkeys(names)), most):
+    distinct = list(dict.fromkeys(names))
+    for first in range(0, len(distinct), most):
+        some = distinct[first : first + most]
         found.update(dict.fromkeys(some, missing))
         try:
             found.update(ask(some))
         except (BotoCoreError, ClientError) as error:
             found.update(dict.fromkeys(some, _failure(action, error)))
     return found
-
-
-def _cut(names: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    return (names[first : first + most] for first in range(0, len(names), most))
 
 
 def _state(alarm: Mapping[str, Any]) -> HealthResult:
@@ -106,11 +91,8 @@ def _state(alarm: Mapping[str, Any]) -> HealthResult:
 
 
 def _metric(number: int, queue: str) -> dict[str, Any]:
-    metric = {
-        "Namespace": "AWS/SQS",
-        "MetricName": "ApproximateAgeOfOldestMessage",
-        "Dimensions": [{"Name": "QueueName", "Value": queue}],
-    }
+    dimensions = [{"Name": "QueueName", "Value": queue}]
+    metric = {"Namespace": "AWS/SQS", "MetricName": "ApproximateAgeOfOldestMessage", "Dimensions": dimensions}
     return {"Id": f"q{number}", "MetricStat": {"Metric": metric, "Period": _PERIOD, "Stat": "Maximum"}}
 
 

@@ -28,13 +28,7 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, QueueMetrics]:
-    """Return the metrics of each queue, by queue URL.
-
-    Args:
-        region: the region of the queues.
-        queues: queues of one account.
-        role: ARN of the role to assume; empty: the process's own role.
-        now: the hour of metrics ends five minutes before this time.
+    """Return the metrics of each queue of one account, by queue URL, for the hour until five minutes before `now`.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.
@@ -70,9 +64,5 @@ def _values(client: AwsClient, queues: Sequence[QueueAddress], now: datetime) ->
 
 def _query(place: int, queue: QueueAddress, name: str) -> dict[str, Any]:
     metric, stat = _METRICS[name]
-    what = {
-        "Namespace": "AWS/SQS",
-        "MetricName": metric,
-        "Dimensions": [{"Name": "QueueName", "Value": queue.name}],
-    }
+    what = {"Namespace": "AWS/SQS", "MetricName": metric, "Dimensions": [{"Name": "QueueName", "Value": queue.name}]}
     return {"Id": f"q{place}_{name}", "MetricStat": {"Metric": what, "Period": _PERIOD, "Stat": stat}}

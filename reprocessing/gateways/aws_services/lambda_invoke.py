@@ -143,9 +143,7 @@ class Invocations:
     def _invoke(self, call: LambdaCall) -> Outcome:
         seconds = call.timeout + self.slack
         client = lambda_client(call.region, call.role, seconds=seconds, connections=self.limit)
-        answer = client.invoke(
-            FunctionName=call.function, InvocationType="RequestResponse", Payload=call.payload
-        )  # fmt: skip
+        answer = client.invoke(FunctionName=call.function, InvocationType="RequestResponse", Payload=call.payload)
         kind = answer.get("FunctionError")
         said = _drained(answer)
         if not kind:
@@ -190,15 +188,12 @@ def _outcome_of(error: Exception) -> Outcome:
     if code in _POISON:
         return _POISON[code]
     if code in THROTTLED:
-        return NotSent(f"{NOTHING_WAS_SENT}{_throttle(error)}", after=_wait(error))
+        reason = _name(error.response.get("Reason"))
+        why = f"{NOTHING_WAS_SENT}the function is throttled{f' ({reason})' if reason else ''}"
+        return NotSent(why, after=_wait(error))
     if code not in _DID_NOT_BEGIN and status >= _SERVER_FAULT:
         return Unknown(f"{_SERVICE} failed: {code} ({status})")
     return NotSent(f"{NOTHING_WAS_SENT}{error_in_words(error)}", unreachable=True)
-
-
-def _throttle(error: ClientError) -> str:
-    reason = _name(error.response.get("Reason"))
-    return f"the function is throttled ({reason})" if reason else "the function is throttled"
 
 
 def _wait(error: ClientError) -> timedelta:

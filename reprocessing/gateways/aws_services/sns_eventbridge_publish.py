@@ -76,7 +76,11 @@ def publish(
     ready: list[PackedMessage] = []
     subjects: dict[int, str] = {}
     for publication in publications:
-        made = pack(_departure(publication), fifo=fifo)
+        departure = OutgoingMessage(
+            publication.attempt, publication.message, publication.attributes, publication.group_id,
+            publication.deduplication_id,
+        )  # fmt: skip
+        made = pack(departure, fifo=fifo)
         if isinstance(made, Refused):
             outcomes[publication.attempt] = made
             continue
@@ -107,23 +111,11 @@ def put(
     ready = [_Put(event, event.detail.decode(), event.size) for event in events]
 
     def ask(load: list[_Put]) -> list[Outcome]:
-        return _taken(
-            eventbridge_client(region, role).put_events(Entries=[ready_event.entry(bus) for ready_event in load]),
-            len(load),
-        )
+        entries = [ready_event.entry(bus) for ready_event in load]
+        return _taken(eventbridge_client(region, role).put_events(Entries=entries), len(load))
 
     packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # a request must be smaller than the limit
     return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
-
-
-def _departure(publication: Publication) -> OutgoingMessage:
-    return OutgoingMessage(
-        publication.attempt,
-        publication.message,
-        publication.attributes,
-        publication.group_id,
-        publication.deduplication_id,
-    )
 
 
 def _entry(letter: PackedMessage, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:

@@ -93,33 +93,28 @@ def rule_targets(bus: str, role: str = "") -> list[RuleTarget]:
     for rule in rules:
         with reaching(rule["Arn"], "ListTargetsByRule", "events"):
             targets = list(_all(client.list_targets_by_rule, "Targets", Rule=rule["Name"], EventBusName=bus))
-        found += [_target(rule["Arn"], target) for target in targets]
+        found += [
+            RuleTarget(
+                rule["Arn"], target["Arn"], any(name in target for name in _MATCHED),
+                target.get("DeadLetterConfig", {}).get("Arn", ""),
+            )
+            for target in targets
+        ]  # fmt: skip
     return found
 
 
 def count_other_receivers(topic_or_bus: str, failed: str = "", role: str = "") -> int:
     """Return how many receivers, except the one that failed, would get a letter that is published again.
 
-    This is an upper bound: subscription filters and rule patterns may exclude some receivers.
-
-    Args:
-        topic_or_bus: the ARN of the topic or the bus.
-        failed: the ARN of the subscription, or of the rule's target, for which the letter is.
-        role: ARN of the role to assume; empty: the process's own role.
+    This is an upper bound: subscription filters and rule patterns may exclude some receivers. `failed`: the ARN of the
+    subscription, or of the rule's target, for which the letter is.
 
     Raises:
         QueueUnreachable: SNS or EventBridge refused or did not answer.
     """
-    if topic_or_bus.split(":")[2:3] == ["sns"]:
-        reached = [receiver.arn for receiver in subscribers(topic_or_bus, role)]
-    else:
-        reached = [receiver.arn for receiver in rule_targets(topic_or_bus, role)]
-    return len(reached) - (1 if failed in reached else 0)
-
-
-def _target(rule: str, said: Mapping[str, Any]) -> RuleTarget:
-    reshapes = any(name in said for name in _MATCHED)
-    return RuleTarget(rule, said["Arn"], reshapes, said.get("DeadLetterConfig", {}).get("Arn", ""))
+    receivers = subscribers if topic_or_bus.split(":")[2:3] == ["sns"] else rule_targets
+    reached = [receiver.arn for receiver in receivers(topic_or_bus, role)]
+    return len(reached) - (failed in reached)
 
 
 def _all(page: Callable[..., Mapping[str, Any]], name: str, **asked: str) -> Iterator[Mapping[str, Any]]:

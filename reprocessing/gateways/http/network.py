@@ -36,13 +36,7 @@ REAL_NETWORK: Final = Network()
 
 
 def allowed_addresses(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequence[Address] | UrlDenied:
-    """Return the addresses of a host, if connections to all of them are allowed; otherwise UrlDenied.
-
-    Args:
-        asked: the endpoint with the host name.
-        texts: the addresses to which the host name was resolved, at least one.
-        allowed: the allow list of addresses (public ones, and REDRIVE_OUTBOUND_HOSTS).
-    """
+    """Return the addresses of a host, if connections to all of them are allowed; `texts`: these addresses."""
     found = [url_policy.read_address(text) for text in texts]
     good = [address for address in found if address is not None and allowed.allows_address(address, asked.port)]
     if len(good) < len(found):

@@ -113,7 +113,9 @@ def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.so
 def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float) -> int:
     """Send the request, read the whole answer, and return its status."""
     plain.settimeout(_left(until))  # limits the whole handshake, and the whole sendall
-    wire = plain if asked.scheme == "http" else _secure(plain, str(asked.host), net.tls)
+    wire = plain
+    if asked.scheme == "https":  # the certificate must be valid for the host name, whatever the address
+        wire = (net.tls or _trusted()).wrap_socket(plain, server_hostname=str(asked.host))
     with wire:
         wire.settimeout(_left(until))
         wire.sendall(
@@ -127,11 +129,6 @@ def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float)
             if answer.length:
                 raise IncompleteRead(b"", answer.length)
             return answer.status
-
-
-def _secure(plain: socket.socket, host: str, tls: ssl.SSLContext | None) -> ssl.SSLSocket:
-    """Return a TLS connection. The certificate must be valid for the host name, whatever the address."""
-    return (tls or _trusted()).wrap_socket(plain, server_hostname=host)
 
 
 @cache

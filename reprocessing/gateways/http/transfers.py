@@ -26,11 +26,7 @@ class Transfers:
     """The open transfers of one thread. Other threads may call only `wake`."""
 
     def __init__(self, *, connections: int) -> None:
-        """Create the libcurl multi handle.
-
-        Args:
-            connections: idle connections that are kept open.
-        """
+        """Create the libcurl multi handle, which keeps so many idle connections open."""
         self._multi = pycurl.CurlMulti()
         self._selector = selectors.DefaultSelector()
         self._bell, self._rope = socket.socketpair()
@@ -57,11 +53,7 @@ class Transfers:
         self._multi.remove_handle(handle)
 
     def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
-        """Let transfers proceed; return those that have ended, each with libcurl's error number or None.
-
-        Args:
-            wait: longest wait in seconds for an event.
-        """
+        """Let transfers proceed; wait up to so many seconds. Return the ended ones, with libcurl's error or None."""
         until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
         for key, events in self._selector.select(min(wait, until_due)):
             if key.fileobj is self._bell:
@@ -81,13 +73,9 @@ class Transfers:
             self._rope.send(b"!")
 
     def is_stale(self, address: str, port: int) -> bool:
-        """Return whether a reused connection was closed by the server, or has unexpected data.
+        """Return whether a reused connection, by its local end, was closed by the server or has unexpected data.
 
         libcurl checks that once a second at most, and repeats the request if it notices too late.
-
-        Args:
-            address: the local address.
-            port: the local port.
         """
         end = address, port
         wire = self._ends.get(end)

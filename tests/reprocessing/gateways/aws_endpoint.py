@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
-from uuid import uuid4
 
 import pytest
 
 from reprocessing.gateways import aws
 from reprocessing.gateways.sqs import QueueAddress
-from tests.contract.endpoints import Endpoint, Sandbox, local_endpoint
+from tests.contract.conftest import MakeQueue, fifo, make_queue, queue, sandbox
+from tests.contract.endpoints import Endpoint, local_endpoint
 from tests.contract.queues import Queue
+
+__all__ = [
+    "MakeQueue", "address", "afresh", "endpoint", "fifo", "fifo_address", "make_queue", "own_sqs", "queue", "sandbox",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -36,41 +39,6 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     yield monkeypatch
     monkeypatch.undo()
     aws.forget_clients()
-
-
-@pytest.fixture
-def sandbox(endpoint: Endpoint) -> Iterator[Sandbox]:
-    """The control interface, with no fault planned before and after."""
-    control_interface = Sandbox(endpoint.url)
-    control_interface.release()
-    yield control_interface
-    control_interface.release()
-
-
-class MakeQueue(Protocol):
-    def __call__(self, *, fifo: bool = False, **attributes: str) -> Queue: ...
-
-
-@pytest.fixture
-def make_queue(endpoint: Endpoint) -> MakeQueue:
-    def make(*, fifo: bool = False, **attributes: str) -> Queue:
-        name = f"sqs-{uuid4().hex[:16]}{'.fifo' if fifo else ''}"
-        if fifo:
-            attributes["FifoQueue"] = "true"
-        url = endpoint.client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]  # a plain dict of texts
-        return Queue(endpoint.client, url)
-
-    return make
-
-
-@pytest.fixture
-def queue(make_queue: MakeQueue) -> Queue:
-    return make_queue()
-
-
-@pytest.fixture
-def fifo(make_queue: MakeQueue) -> Queue:
-    return make_queue(fifo=True)
 
 
 @pytest.fixture

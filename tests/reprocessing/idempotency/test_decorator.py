@@ -26,11 +26,13 @@ def test_a_key_may_be_an_argument_however_it_is_given() -> None:
 
     @idempotent(key="order", space="orders")
     def charge(order: int = 7, *, cents: int = 5) -> list[int]:
+        """Charge it."""
         done.append(order)
         return [order, cents]
 
     assert [charge(7), charge(order=7), charge(), charge(8, cents=1)] == [[7, 5], [7, 5], [7, 5], [8, 1]]
     assert done == [7, 8]
+    assert (charge.__name__, charge.__doc__) == ("charge", "Charge it.")
 
 
 @pytest.mark.django_db
@@ -45,21 +47,7 @@ def test_a_key_may_be_computed_from_all_arguments_and_a_payload_be_one_of_them()
         ship(1, ["b"])
 
 
-@pytest.mark.django_db
-def test_the_function_keeps_its_name_and_its_docstring() -> None:
-    @idempotent(key=lambda: 1, space="orders")
-    def ship() -> None:
-        """Ship it."""
-
-    assert (ship.__name__, ship.__doc__) == ("ship", "Ship it.")
-
-
-def test_an_unknown_argument_is_refused_at_import() -> None:
-    with pytest.raises(InvalidClaim, match='has no argument "ordr"'):
-        idempotent(key="ordr", space="orders")(lambda order: order)
-
-
-def test_coroutines_and_generators_are_refused() -> None:
+def test_coroutines_generators_and_unknown_arguments_are_refused_at_import() -> None:
     async def later() -> None: ...
     def bit_by_bit() -> Any:  # noqa: ANN401
         yield
@@ -67,6 +55,8 @@ def test_coroutines_and_generators_are_refused() -> None:
     for function in (later, bit_by_bit):
         with pytest.raises(InvalidClaim, match="coroutine or a generator"):
             idempotent(key=lambda: 1, space="orders")(function)
+    with pytest.raises(InvalidClaim, match='has no argument "ordr"'):
+        idempotent(key="ordr", space="orders")(lambda order: order)
 
 
 @pytest.mark.parametrize(("message", "key"), [(MESSAGE, "m-1"), (MARKED, "m-0")])

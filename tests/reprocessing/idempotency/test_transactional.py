@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from reprocessing.idempotency import InProgress, InvalidClaim, ResultIsNotJson, claiming, once
+from reprocessing.idempotency import InProgress, ResultIsNotJson, claiming, once
 from reprocessing.idempotency.models import Claim
 from reprocessing.idempotency.table import ClaimKey
 from tests.race.abreast import elsewhere, together
@@ -30,6 +30,7 @@ def enrol(name: str = "ours", *, wait: float = 0.0) -> str:
         if claim.found:
             return f"found {claim.found.result}"
         Group.objects.create(name=name)
+        claim.renew()
         claim.result(name)
         return name
 
@@ -110,17 +111,6 @@ def test_a_claim_in_the_callers_transaction_is_committed_by_the_caller() -> None
             enrol()
             assert begin(effects).result(5) == []
         assert begin(effects).result(5) == ["ours"]
-
-
-def test_a_transactional_claim_takes_no_lease() -> None:
-    with pytest.raises(InvalidClaim), once("key", space=SPACE, transactional=True, lease=5):
-        pass
-
-
-def test_a_transactional_claim_can_be_renewed() -> None:
-    with once("key", space=SPACE, transactional=True) as claim:
-        claim.renew()
-    assert row().state == "done"
 
 
 @pytest.mark.django_db(transaction=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from celery import _state, signals
+
+from tests.reprocessing.gateways.stand_ins import Asked, Said, standing_in
 
 
 @dataclass(slots=True)
@@ -41,38 +42,18 @@ def listening() -> Iterator[Stub]:
     """Run a stub on a loopback port."""
     stub = Stub()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            stub.asked.append({"path": self.path, "headers": dict(self.headers), "body": json.loads(body)})
-            if stub.hangs:
-                stub.let_go.wait(600)
-            self.send_response(stub.status)
-            for name, value in stub.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(stub.answer)))
-            self.end_headers()
-            self.wfile.write(stub.answer)
+    def answer(asked: Asked) -> Said:
+        stub.asked.append({"path": asked.path, "headers": asked.headers, "body": json.loads(asked.body)})
+        if stub.hangs:
+            stub.let_go.wait(600)
+        return Said(stub.status, stub.answer, stub.headers)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def handle(self) -> None:
-            with suppress(ConnectionError):  # the client has gone
-                super().handle()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    stub.url = f"http://127.0.0.1:{server.server_address[1]}/reports"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield stub
-    finally:
-        stub.let_go.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with standing_in(answer) as running:
+        stub.url = f"{running.url}/reports"
+        try:
+            yield stub
+        finally:
+            stub.let_go.set()
 
 
 @contextmanager

@@ -74,31 +74,30 @@ def failing(desk: Desk, **options: Any) -> Any:  # noqa: ANN401
     return fail
 
 
-def test_a_failed_task_is_reported_with_its_message_and_its_reason(desk: Desk) -> None:
-    desk.run(failing(desk))
-    (said,) = desk.said()
+def test_a_failed_task_is_reported_with_its_message_and_its_reason_when_its_process_ends(
+    desk: Desk, stub: Stub
+) -> None:
+    other = Desk(stub)
+    task = failing(desk)
+    desk.run(task)
+    task.apply()  # without a message of SQS
+    signals.worker_process_shutdown.send(sender=None, pid=1, exitcode=0)
+    (said,) = stub.reports
     assert (said["message_id"], said["redrive_id"]) == ("m-1", ATTRIBUTES["RedriveId"]["StringValue"])
-    assert (said["type"], said["message"], len(said["fingerprint"])) == ("ValueError", "no stock", 16)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"acks_late": False}, "failed"),
-        ({"acks_late": False, "acks_on_failure": False}, "failed"),
-        ({"acks_late": True, "acks_on_failure": True}, "failed"),
-        ({"acks_late": True, "acks_on_failure": False}, "retrying"),
-        ({"acks_late": True, "acks_on_failure_or_timeout": False}, "retrying"),
-    ],
-)
-def test_a_failure_is_final_if_celery_acknowledges_it(desk: Desk, options: dict[str, Any], expected: str) -> None:
-    desk.run(failing(desk, **options))
-    assert [one["verdict"] for one in desk.said()] == [expected]
+    assert (said["verdict"], said["type"], said["message"]) == ("failed", "ValueError", "no stock")
+    assert len(said["fingerprint"]) == 16
+    assert desk.reporter.counts == Counts(taken=1, heard=1, nameless=1)
+    assert other.reporter.counts == Counts()  # the task is another app's
 
 
 @pytest.mark.parametrize(
     ("error", "options", "expected"),
     [
+        (ValueError(), {"acks_late": False}, "failed"),
+        (ValueError(), {"acks_late": False, "acks_on_failure": False}, "failed"),
+        (ValueError(), {"acks_late": True, "acks_on_failure": True}, "failed"),
+        (ValueError(), {"acks_late": True, "acks_on_failure": False}, "retrying"),
+        (ValueError(), {"acks_late": True, "acks_on_failure_or_timeout": False}, "retrying"),
         (TimeLimitExceeded(5), {"acks_late": True, "acks_on_timeout": True}, "failed"),
         (TimeLimitExceeded(5), {"acks_late": True, "acks_on_timeout": False, "acks_on_failure": True}, "retrying"),
         (TimeLimitExceeded(5), {"acks_late": False}, "failed"),
@@ -106,14 +105,18 @@ def test_a_failure_is_final_if_celery_acknowledges_it(desk: Desk, options: dict[
         (Reject("no", requeue=False), {"acks_late": False}, "failed"),
     ],
 )
-def test_a_task_that_the_main_process_ends_is_known_by_its_id(
+def test_a_failure_is_final_if_celery_acknowledges_it(
     desk: Desk, error: Exception, options: dict[str, Any], expected: str
 ) -> None:
-    task = failing(desk, **options)
+    assert hook.verdict(failing(desk, **options), error) == expected
+
+
+def test_a_task_that_the_main_process_ends_is_known_by_its_id(desk: Desk) -> None:
+    task, error = failing(desk, acks_late=True, acks_on_timeout=False), TimeLimitExceeded(5)
     signals.task_received.send(sender=None, request=Request(desk.message(task, "m-1"), app=desk.app, task=task))
-    signals.task_failure.send(sender=task, task_id="task-1", exception=error, args=[], kwargs={}, traceback=None)
-    signals.task_failure.send(sender=task, task_id="task-2", exception=error, args=[], kwargs={}, traceback=None)
-    assert [(one["message_id"], one["verdict"]) for one in desk.said()] == [("m-1", expected)]
+    for task_id in ("task-1", "task-2"):
+        signals.task_failure.send(sender=task, task_id=task_id, exception=error, args=[], kwargs={}, traceback=None)
+    assert [(one["message_id"], one["verdict"]) for one in desk.said()] == [("m-1", "retrying")]
     assert desk.reporter.counts == Counts(taken=1, heard=1, nameless=1)
 
 
@@ -127,8 +130,23 @@ def test_only_the_last_thousand_received_tasks_are_remembered(desk: Desk) -> Non
     assert len(desk.said()) == 1
 
 
+def published(desk: Desk, task: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """Run a task, and return the headers of the tasks that it published."""
+    sent: list[dict[str, Any]] = []
+    signals.after_task_publish.connect(lambda headers, **_: sent.append(headers), weak=False, dispatch_uid="sent")
+    try:
+        desk.run(task)
+    finally:
+        signals.after_task_publish.disconnect(dispatch_uid="sent")
+    return sent
+
+
 def test_a_retry_is_reported_with_its_reason_and_carries_the_first_messages_names(desk: Desk) -> None:
-    (headers,) = published(desk, retrying(desk))
+    @desk.app.task(name="desk.retry", bind=True)
+    def again(self: Any) -> None:  # noqa: ANN401
+        raise self.retry(exc=ValueError("no stock"))
+
+    (headers,) = published(desk, again)
     desk.run(failing(desk), "m-2", **{hook.HEADER: headers[hook.HEADER]})
     assert [(one["message_id"], one["verdict"], one["type"], one["message"]) for one in desk.said()] == [
         ("m-1", "retrying", "ValueError", "no stock"), ("m-1", "failed", "ValueError", "no stock"),
@@ -145,33 +163,6 @@ def test_a_task_that_another_task_sends_carries_no_names(desk: Desk) -> None:
     assert [hook.HEADER in one for one in published(desk, send)] == [False]
 
 
-def retrying(desk: Desk) -> Any:  # noqa: ANN401
-    """Return a task that retries once."""
-
-    def order() -> None:
-        raise ValueError("no stock")
-
-    @desk.app.task(name="desk.retry", bind=True)
-    def again(self: Any) -> None:  # noqa: ANN401
-        try:
-            order()
-        except ValueError as error:
-            raise self.retry(exc=error) from error
-
-    return again
-
-
-def published(desk: Desk, task: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Run a task, and return the headers of the tasks that it published."""
-    sent: list[dict[str, Any]] = []
-    signals.after_task_publish.connect(lambda headers, **_: sent.append(headers), weak=False, dispatch_uid="sent")
-    try:
-        desk.run(task)
-    finally:
-        signals.after_task_publish.disconnect(dispatch_uid="sent")
-    return sent
-
-
 @pytest.mark.parametrize(("acknowledges", "expected"), [(False, []), (True, ["delivered"])])
 def test_success_is_reported_if_the_app_acknowledges(
     desk: Desk, stub: Stub, *, acknowledges: bool, expected: list[str]
@@ -184,25 +175,6 @@ def test_success_is_reported_if_the_app_acknowledges(
 
     other.run(work)
     assert [one["verdict"] for one in other.said()] == expected
-
-
-def test_tasks_of_another_app_are_not_reported(desk: Desk, stub: Stub) -> None:
-    other = Desk(stub)
-    desk.run(failing(desk))
-    assert len(desk.said()) == 1
-    assert other.reporter.counts == Counts()
-
-
-def test_a_task_without_an_sqs_message_is_counted_and_left_out(desk: Desk) -> None:
-    failing(desk).apply()
-    assert desk.said() == []
-    assert desk.reporter.counts == Counts(nameless=1)
-
-
-def test_a_pool_process_that_ends_sends_waiting_reports(desk: Desk) -> None:
-    desk.run(failing(desk))
-    signals.worker_process_shutdown.send(sender=None, pid=1, exitcode=0)
-    assert [one["message_id"] for one in desk.stub.reports] == ["m-1"]
 
 
 @pytest.mark.parametrize("receiver", ["failed", "retried", "succeeded", "published", "received"])

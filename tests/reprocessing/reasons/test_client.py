@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_a_report_has_all_that_is_known(stub: Stub, reporter: Reporter) -> None:
     }  # fmt: skip
     assert second == {"message_id": "m-1", "verdict": "delivered", "at": at}
     headers = stub.asked[0]["headers"]
-    assert (stub.asked[0]["path"], headers["Authorization"], headers["Content-Type"]) == (
+    assert (stub.asked[0]["path"], headers["authorization"], headers["content-type"]) == (
         "/reports", f"Bearer {TOKEN}", "application/json",
     )  # fmt: skip
 
@@ -93,14 +93,25 @@ def test_a_batch_is_smaller_than_the_endpoint_accepts(stub: Stub) -> None:
         reporter.report("failed", Names("m-1"), broken("\x01" * 2_000))  # six bytes each, in JSON
     reporter.close(within=10)
     assert len(stub.reports) == 100
-    assert max(int(one["headers"]["Content-Length"]) for one in stub.asked) < 600 * 1024
+    assert max(int(one["headers"]["content-length"]) for one in stub.asked) < 600 * 1024
 
 
-def test_refused_reports_are_counted(stub: Stub, reporter: Reporter) -> None:
-    stub.answer = b'{"accepted": 0, "repeated": 0, "refused": [{"index": 0, "why": "foreign"}]}'
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (200, b'{"accepted": 0, "repeated": 0, "refused": [{"index": 0, "why": "foreign"}]}'),
+        (400, b""), (413, b""), (422, b""),
+    ],
+)  # fmt: skip
+def test_refused_reports_are_counted_and_given_up(stub: Stub, reporter: Reporter, status: int, answer: bytes) -> None:
+    stub.status, stub.answer = status, answer
     reporter.report("delivered", Names("m-1"))
     eventually(lambda: reporter.counts.refused, within=10)
-    assert reporter.counts == Counts(taken=1, refused=1)
+    stub.status, stub.answer = 200, b"{}"
+    reporter.report("delivered", Names("m-2"))
+    eventually(lambda: reporter.counts.heard, within=10)
+    assert reporter.counts == Counts(taken=2, refused=1, heard=1)
+    assert [one["message_id"] for one in stub.reports] == ["m-1", "m-2"]
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"refused": 5}', b"\xff"])
@@ -108,17 +119,6 @@ def test_a_success_without_a_readable_answer_is_a_success(stub: Stub, reporter: 
     stub.answer = answer
     reporter.report("delivered", Names("m-1"))
     eventually(lambda: reporter.counts.heard, within=10)
-
-
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_batch_that_is_refused_for_good_is_given_up(stub: Stub, reporter: Reporter, status: int) -> None:
-    stub.status = status
-    reporter.report("delivered", Names("m-1"))
-    eventually(lambda: reporter.counts.refused, within=10)
-    stub.status = 200
-    reporter.report("delivered", Names("m-2"))
-    eventually(lambda: reporter.counts.heard, within=10)
-    assert [one["message_id"] for one in stub.reports] == ["m-1", "m-2"]
 
 
 @pytest.mark.parametrize("status", [301, 307, 401, 404, 429, 500, 503])
@@ -164,15 +164,6 @@ def test_report_never_waits_for_an_endpoint_that(stub: Stub, trouble: str, monke
     reporter.close(within=0)
 
 
-def test_close_does_not_wait_for_an_endpoint_that_hangs(stub: Stub) -> None:
-    stub.hangs = True
-    reporter = Reporter(stub.url, TOKEN, every=0, timeout=FOR_GOOD)
-    reporter.report("delivered", Names("m-1"))
-    heard(stub, 1)
-    reporter.close(within=0.1)
-    assert not stub.let_go.is_set()
-
-
 def test_a_closed_reporter_sends_waiting_reports_and_takes_no_more(stub: Stub) -> None:
     reporter = Reporter(stub.url, TOKEN, every=60)
     reporter.report("delivered", Names("m-1"))
@@ -199,26 +190,15 @@ def test_close_ends_a_backoff_with_one_more_try(stub: Stub, monkeypatch: pytest.
     assert reporter.counts == Counts(taken=1, heard=1)
 
 
-def test_reports_that_cannot_be_sent_at_the_end_are_counted(stub: Stub) -> None:
+def test_reports_that_cannot_be_sent_at_the_end_are_counted_and_nothing_without_a_url(stub: Stub) -> None:
     stub.status = 500
-    reporter = Reporter(stub.url, TOKEN, batch=1, every=0)
+    reporter, without_a_url = Reporter(stub.url, TOKEN, batch=1, every=0), Reporter("", "")
     for _ in range(3):
         reporter.report("delivered", Names("m-1"))
+        without_a_url.report("failed", Names("m-1"), broken())
     reporter.close(within=10)
     assert reporter.counts == Counts(taken=3, dropped=3)
-
-
-class Untellable(Exception):
-    """An exception whose text raises."""
-
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-def test_an_exception_whose_text_raises_is_reported_by_its_type(stub: Stub, reporter: Reporter) -> None:
-    reporter.report("failed", Names("m-1"), Untellable())
-    (said,) = heard(stub, 1)
-    assert (said["type"], said["message"]) == (f"{__name__}.Untellable", "(its text could not be had)")
+    assert (without_a_url.counts, without_a_url._thread) == (Counts(), None)
 
 
 def test_texts_can_be_left_out_and_scrubbed(stub: Stub) -> None:
@@ -233,27 +213,6 @@ def test_texts_can_be_left_out_and_scrubbed(stub: Stub) -> None:
     assert [one.get("message") for one in stub.reports] == [None, "card ****", "(its text could not be had)"]
 
 
-def test_a_text_is_cut_and_made_storable(stub: Stub, reporter: Reporter) -> None:
-    reporter.report("failed", Names("m-1"), broken("a\0b\ud800" + "x" * 5_000))
-    (said,) = heard(stub, 1)
-    assert said["message"] == "ab?" + "x" * 1_996
-
-
-def test_a_message_without_ids_is_counted_and_left_out(stub: Stub, reporter: Reporter) -> None:
-    reporter.report("failed", Names(), broken())
-    assert reporter.counts == Counts(nameless=1)
-    assert stub.asked == []
-
-
-def test_an_ignored_exception_is_not_reported(stub: Stub) -> None:
-    reporter = Reporter(stub.url, TOKEN, ignores=(LookupError,))
-    for error in (KeyError("busy"), ValueError("no stock")):
-        with pytest.raises(type(error)), reporting(reporter, message_id="m-1"):
-            raise error
-    reporter.close(within=10)
-    assert [one["type"] for one in stub.reports] == ["ValueError"]
-
-
 def test_a_thread_that_cannot_be_started_is_no_error(
     stub: Stub, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,13 +224,6 @@ def test_a_thread_that_cannot_be_started_is_no_error(
         reporter.report("delivered", Names("m-1"))
     reporter.report("delivered", Names("m-2"))
     assert [one["message_id"] for one in heard(stub, 2)] == ["m-1", "m-2"]
-
-
-def test_a_reporter_without_a_url_reports_nothing() -> None:
-    reporter = Reporter("", "")
-    reporter.report("failed", Names("m-1"), broken())
-    assert reporter.counts == Counts()
-    assert reporter._thread is None
 
 
 @pytest.mark.parametrize(
@@ -342,33 +294,34 @@ def test_all_reporters_share_the_time_at_exit(stub: Stub, monkeypatch: pytest.Mo
     assert not stub.let_go.is_set()
 
 
-@pytest.mark.parametrize(("final", "verdict"), [(False, "retrying"), (True, "failed")])
-def test_a_failure_of_the_block_is_reported_and_raised(
-    stub: Stub, reporter: Reporter, final: bool, verdict: str
+@pytest.mark.parametrize(
+    ("error", "options", "reported"),
+    [
+        (ValueError("no stock"), {}, [("m-1", MARK, "retrying", "no stock")]),
+        (ValueError("no stock"), {"final": True}, [("m-1", MARK, "failed", "no stock")]),
+        (KeyError("busy"), {}, []),  # is ignored
+        (SystemExit(), {}, []),  # is no failure of the message
+        (None, {}, []),
+        (None, {"acknowledges": True}, [("m-1", MARK, "delivered", None)]),
+        (None, {"message": None, "redrive_id": MARK, "acknowledges": True}, [(None, MARK, "delivered", None)]),
+        (ValueError("no stock"), {"message": None}, []),  # has no ids
+    ],
+)
+def test_the_end_of_a_block_is_reported_and_its_error_raised(
+    stub: Stub, error: BaseException | None, options: dict[str, Any], reported: list[object]
 ) -> None:
-    with pytest.raises(ValueError, match="no stock"), reporting(reporter, message=MESSAGE, final=final):
-        raise ValueError("no stock")
-    (said,) = heard(stub, 1)
-    assert (said["message_id"], said["redrive_id"], said["verdict"], said["message"]) == (
-        "m-1", MARK, verdict, "no stock",
-    )  # fmt: skip
+    reporter = Reporter(stub.url, TOKEN, ignores=(LookupError,))
+    with pytest.raises(type(error)) if error else nullcontext(), reporting(reporter, **{"message": MESSAGE, **options}):
+        if error:
+            raise error
+    reporter.close(within=10)
+    names = ("message_id", "redrive_id", "verdict", "message")
+    assert [tuple(one.get(name) for name in names) for one in stub.reports] == reported
+    has_ids = options.get("message", MESSAGE) or options.get("redrive_id")
+    assert reporter.counts == Counts(taken=len(reported), heard=len(reported), nameless=0 if has_ids else 1)
 
 
 @pytest.mark.parametrize("foreign", [{"StringValue": "17"}, {"BinaryValue": b"17"}, {}, None])
 def test_a_foreign_attribute_is_no_redrive_id(foreign: object) -> None:
     message = {"MessageId": "m-1", "MessageAttributes": {"RedriveId": foreign}}
     assert names_of(message) == Names("m-1")
-
-
-def test_success_is_reported_if_the_caller_acknowledges(stub: Stub, reporter: Reporter) -> None:
-    with reporting(reporter, message_id="silent"):
-        pass
-    with reporting(reporter, redrive_id="0b5c6a7e-1111-4222-8333-444455556666:1", acknowledges=True):
-        pass
-    assert [(one.get("message_id"), one["verdict"]) for one in heard(stub, 1)] == [(None, "delivered")]
-
-
-def test_the_exit_of_a_process_is_no_failure_of_its_message(reporter: Reporter) -> None:
-    with pytest.raises(SystemExit), reporting(reporter, message_id="m-1"):
-        raise SystemExit
-    assert reporter.counts == Counts()

@@ -46,13 +46,29 @@ def test_a_recursion_has_one_fingerprint_at_any_depth() -> None:
     assert len({mark(deep.format(depth)) for depth in (1, 5, 200)}) == 1
 
 
-def test_an_exception_that_was_never_raised_has_a_fingerprint() -> None:
-    assert len(reason_of(ValueError("x")).fingerprint) == 16
-
-
 def test_a_type_has_its_module_in_its_name() -> None:
     class Broke(Exception):
         """Ours."""
 
     names = [type_of(error) for error in (ValueError(), Broke())]
     assert names == ["ValueError", f"{__name__}.test_a_type_has_its_module_in_its_name.<locals>.Broke"]
+
+
+class Untellable(Exception):
+    """An exception whose text raises."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Untellable(), (f"{__name__}.Untellable", "(its text could not be had)")),
+        (ValueError("a\0b\ud800" + "x" * 5_000), ("ValueError", "ab?" + "x" * 1_996)),
+    ],
+)
+def test_any_text_is_cut_and_made_storable(error: Exception, told: tuple[str, str]) -> None:
+    reason = reason_of(error)
+    assert (reason.type, reason.message) == told
+    assert len(reason.fingerprint) == 16

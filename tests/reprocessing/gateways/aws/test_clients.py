@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -106,19 +107,19 @@ def test_a_configuration_of_which_no_client_can_be_made_is_told_with_its_cure(
     assert str(asked.value) == f"http://127.0.0.1:9/000000000000/q: GetQueueAttributes failed: {raised.value}"
 
 
-def test_each_service_is_told_of_its_own_endpoint_and_nothing_of_what_that_was(afresh: pytest.MonkeyPatch) -> None:
-    afresh.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", "user:hunter2@nonsense")
+@pytest.mark.parametrize(
+    ("variable", "value", "ask", "told"),
+    [
+        ("AWS_ENDPOINT_URL_CLOUDWATCH", "user:hunter2@nonsense", lambda: cloudwatch("eu-west-1"),
+         "Correct or unset AWS_ENDPOINT_URL_CLOUDWATCH"),
+        ("AWS_PROFILE", "nobody", configured_region, r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"),
+    ],
+)  # fmt: skip
+def test_the_setting_that_is_wrong_is_named_and_its_password_is_not(
+    afresh: pytest.MonkeyPatch, variable: str, value: str, ask: Callable[[], object], told: str
+) -> None:
+    afresh.setenv(variable, value)
     aws.forget_clients()
-    with pytest.raises(AwsConfigurationIsUnclear, match="Correct or unset AWS_ENDPOINT_URL_CLOUDWATCH") as raised:
-        cloudwatch("eu-west-1")
+    with pytest.raises(AwsConfigurationIsUnclear, match=told) as raised:
+        ask()
     assert "hunter2" not in str(raised.value)
-    assert client("eu-west-1") is not None
-
-
-def test_a_profile_that_is_not_there_has_no_region(afresh: pytest.MonkeyPatch) -> None:
-    afresh.setenv("AWS_PROFILE", "nobody")
-    aws.forget_clients()
-    with pytest.raises(
-        AwsConfigurationIsUnclear, match=r"\(nobody\) could not be found\. Correct or unset AWS_PROFILE"
-    ):
-        configured_region()

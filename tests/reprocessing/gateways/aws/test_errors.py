@@ -19,7 +19,7 @@ from botocore.exceptions import (
 )
 from urllib3.exceptions import SSLError as TlsError
 
-from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Unknown
 from reprocessing.gateways.aws.errors import error_in_words, is_of_an_entry, out_of_reach, outcome_of
 
 URL = "https://sqs.eu-west-1.amazonaws.com/"
@@ -33,47 +33,45 @@ def refusal(code: str, status: int = 400, message: str = "said.") -> ClientError
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("kind", "error"),
     [
-        EndpointConnectionError(endpoint_url=URL),
-        ConnectTimeoutError(endpoint_url=URL),
-        ProxyConnectionError(proxy_url="http://proxy", error="refused"),
-        NoCredentialsError(),
-        SSLError(endpoint_url=URL, error=TlsError(ssl.SSLCertVerificationError(1, "certificate verify failed"))),
+        (NotSent, EndpointConnectionError(endpoint_url=URL)),
+        (NotSent, ConnectTimeoutError(endpoint_url=URL)),
+        (NotSent, ProxyConnectionError(proxy_url="http://proxy", error="refused")),
+        (NotSent, NoCredentialsError()),
+        (NotSent, SSLError(endpoint_url=URL, error=TlsError(ssl.SSLCertVerificationError(1, "verify failed")))),
+        (Unknown, ReadTimeoutError(endpoint_url=URL)),
+        (Unknown, ConnectionClosedError(endpoint_url=URL)),
+        (Unknown, HTTPClientError(error="anything")),
+        (Unknown, SSLError(endpoint_url=URL, error=TlsError(ssl.SSLError(1, "record layer failure")))),
+        (Unknown, RuntimeError("anything")),
     ],
 )
-def test_what_failed_before_a_word_was_written_was_not_sent(error: Exception) -> None:
-    assert isinstance(outcome_of(error), NotSent)
+def test_only_what_failed_before_a_word_was_written_was_not_sent(kind: type[Outcome], error: Exception) -> None:
+    assert isinstance(outcome_of(error), kind)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ReadTimeoutError(endpoint_url=URL),
-        ConnectionClosedError(endpoint_url=URL),
-        HTTPClientError(error="anything"),
-        SSLError(endpoint_url=URL, error=TlsError(ssl.SSLError(1, "record layer failure"))),
-        RuntimeError("anything"),
-    ],
-)
-def test_what_failed_later_may_have_gone_out(error: Exception) -> None:
-    assert isinstance(outcome_of(error), Unknown)
+def test_what_aws_says_of_a_letter_is_that_letters_fault_and_is_not_quoted() -> None:
+    too_large = refusal("RequestEntityTooLarge", 413)
+    quoting = refusal("ValidationException", message="Value 'card 4111' at 'entries.1.member.detail' failed")
+    assert [is_of_an_entry(error) for error in (too_large, refusal("413", 413), quoting)] == [True] * 3
+    assert outcome_of(too_large) == Refused("RequestEntityTooLarge", "said", poison=True)
+    assert outcome_of(quoting) == Refused("ValidationException", "a part of it is not valid", poison=True)
 
 
-def test_a_request_that_is_too_large_for_the_door_is_one_letters_fault() -> None:
-    error = refusal("RequestEntityTooLarge", 413)
-    assert is_of_an_entry(error)
-    assert is_of_an_entry(refusal("413", 413))
-    assert outcome_of(error) == Refused("RequestEntityTooLarge", "said", poison=True)
-
-
-@pytest.mark.parametrize("code", ["AccessDenied", "RequestThrottled", "NonExistentQueue", "KMS.NotFoundException"])
-def test_what_ails_a_queue_is_no_letters_fault(code: str) -> None:
-    assert not is_of_an_entry(refusal(code))
+def test_what_ails_a_queue_or_a_topic_is_no_letters_fault() -> None:
+    of_the_queue = ["AccessDenied", "RequestThrottled", "NonExistentQueue", "KMS.NotFoundException"]
+    of_the_topic = refusal("InvalidParameter", message="Invalid parameter: TopicArn Reason: no such form")
+    errors = [*map(refusal, of_the_queue), of_the_topic]
+    assert [error for error in errors if is_of_an_entry(error)] == []
+    reason = "Invalid parameter: TopicArn Reason: no such form"
+    assert outcome_of(of_the_topic) == Refused("InvalidParameter", reason)
 
 
 def test_an_error_of_a_letters_form_is_told_without_its_content() -> None:
     error = ParamValidationError(report="value: secret-body")
+    assert is_of_an_entry(error)
+    assert outcome_of(error) == Refused("ParamValidation", "It has a part that SQS has no form for.", poison=True)
     assert "secret-body" not in f"{outcome_of(error)} {error_in_words(error)} {out_of_reach(URL, 'SendMessage', error)}"
     assert "secret-body" not in error_in_words(ValueError("secret-body"))
 

@@ -47,16 +47,15 @@ def test_name_account_kind_and_arn_are_in_the_url(region: str, arn: str) -> None
 
 
 @pytest.mark.parametrize(
-    "url", ["", "orders", "arn:aws:sqs:eu-west-1:1:orders", "https://", "https://host", "https://[/a/b", "ftp://h/1/q"]
-)
-def test_what_is_no_url_of_a_queue_is_shown_with_one_that_is(url: str) -> None:
-    with pytest.raises(QueueUnreachable, match=r"such as https://sqs\.eu-west-1\.amazonaws\.com/111122223333/"):
+    "url",
+    [
+        "", "orders", "arn:aws:sqs:eu-west-1:1:orders", "https://", "https://host", "https://[/a/b", "ftp://h/1/q",
+        "http://ann:hush@localhost:9324/000000000000/orders",
+    ],
+)  # fmt: skip
+def test_what_is_no_url_of_a_queue_is_shown_with_one_that_is_and_without_credentials(url: str) -> None:
+    with pytest.raises(QueueUnreachable, match=r"such as https://sqs\.eu-west-1\.amazonaws\.com/") as raised:
         QueueAddress.of(url)
-
-
-def test_a_url_with_credentials_is_refused_without_showing_them() -> None:
-    with pytest.raises(QueueUnreachable, match=r"^The URL of a queue at localhost carries credentials") as raised:
-        QueueAddress.of("http://ann:hush@localhost:9324/000000000000/orders")
     assert "hush" not in str(raised.value)
 
 

@@ -21,6 +21,7 @@ def test_what_has_ended_is_told_of_while_another_takes_longer() -> None:
     assert next(asked) == "soon"
     heard.set()
     assert list(asked) == ["True"]
+    assert list(run_as_completed(str, [], 2, within=60)) == []
 
 
 def test_when_its_time_is_over_nothing_more_is_begun_and_what_was_begun_is_told_of(
@@ -35,7 +36,3 @@ def test_when_its_time_is_over_nothing_more_is_begun_and_what_was_begun_is_told_
 
     monkeypatch.setattr(request_threads, "time", SimpleNamespace(monotonic=lambda: now))
     assert list(run_as_completed(lasts, ["a", "b", "c"], 1, within=20)) == ["a", "b"]
-
-
-def test_of_nothing_there_is_nothing_to_tell() -> None:
-    assert list(run_as_completed(str, [], 2, within=60)) == []

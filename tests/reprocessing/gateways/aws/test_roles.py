@@ -103,8 +103,8 @@ def test_credentials_that_end_soon_are_renewed_before_they_do(sts: StandIn, queu
     assert [role_of(one) for one in sts.asked] == [SHORT, SHORT]
 
 
-def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(
-    sts: StandIn, queue: Queue, caplog: pytest.LogCaptureFixture
+def test_a_role_that_cannot_be_assumed_is_named_with_its_cure_and_no_letter_leaves(
+    sts: StandIn, queue: Queue, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(QueueUnreachable) as raised:
         sqs.depth(QueueAddress.of(queue.url, DENIED))
@@ -112,44 +112,28 @@ def test_a_role_that_cannot_be_assumed_is_named_with_its_cure(
     assert str(raised.value) == f"{queue.url}: GetQueueAttributes failed: {why}. {CURE}"
     found = cloudwatch_alarms.alarm_states("eu-west-1", ["a"], role=DENIED)["a"]
     assert found == HealthUnknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
+    outcomes = send(QueueAddress.of(queue.url, DENIED), letter(1), letter(2))
+    assert outcomes == dict.fromkeys((1, 2), NotSent(f"nothing was sent: {why}", unreachable=True))
+    assert sandbox.calls(action="SendMessageBatch", queue=queue.name) == []
     assert [one for one in caplog.records if one.exc_info] == []  # a sentence, and no traceback before it
 
 
-def test_without_its_role_no_letter_leaves_and_none_is_to_blame(sts: StandIn, queue: Queue, sandbox: Sandbox) -> None:
-    outcomes = send(QueueAddress.of(queue.url, DENIED), letter(1), letter(2))
-    assert [(type(one), one.unreachable) for one in outcomes.values() if isinstance(one, NotSent)] == [
-        (NotSent, True)
-    ] * 2
-    assert sandbox.calls(action="SendMessageBatch", queue=queue.name) == []
-
-
-def test_where_sts_does_not_answer_the_role_is_not_assumed(queue: Queue, afresh: pytest.MonkeyPatch) -> None:
-    with standing_in(lambda _: Said(hangs_up=True)) as running:
-        afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
+@pytest.mark.parametrize(
+    ("said", "told", "done"),  # requests to STS, whether credentials are read again, whether the role is to blame
+    [
+        (Said(hangs_up=True), f"the role {ROLE} could not be assumed: Connection was closed", (3, False, True)),
+        (not_assumed("ExpiredToken", ""), "ExpiredToken", (1, True, True)),
+        (None, "Correct or unset AWS_ENDPOINT_URL_STS", (0, False, False)),
+    ],
+)
+def test_where_sts_gives_no_credentials_the_reason_is_told(
+    queue: Queue, afresh: pytest.MonkeyPatch, said: Said | None, told: str, done: tuple[int, bool, bool]
+) -> None:
+    with standing_in(lambda _: said or Said()) as running:
+        afresh.setenv("AWS_ENDPOINT_URL_STS", running.url if said else "nonsense")
         afresh.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.0)
         aws.forget_clients()
-        with pytest.raises(QueueUnreachable, match=f"the role {ROLE} could not be assumed: Connection was closed"):
-            sqs.depth(QueueAddress.of(queue.url, ROLE))
-        assert len(running.asked) == 3
-
-
-def test_credentials_that_ran_out_are_read_again_before_a_role_is_assumed(
-    queue: Queue, afresh: pytest.MonkeyPatch
-) -> None:
-    with standing_in(lambda _: not_assumed("ExpiredToken", "")) as running:
-        afresh.setenv("AWS_ENDPOINT_URL_STS", running.url)
-        aws.forget_clients()
         before = client("eu-west-1")
-        with pytest.raises(QueueUnreachable, match="ExpiredToken"):
+        with pytest.raises(QueueUnreachable, match=told) as raised:
             sqs.depth(QueueAddress.of(queue.url, ROLE))
-        assert client("eu-west-1") is not before
-
-
-def test_a_configuration_of_which_sts_has_no_client_is_not_blamed_on_the_role(
-    queue: Queue, afresh: pytest.MonkeyPatch
-) -> None:
-    afresh.setenv("AWS_ENDPOINT_URL_STS", "nonsense")
-    aws.forget_clients()
-    with pytest.raises(QueueUnreachable, match="Correct or unset AWS_ENDPOINT_URL_STS") as raised:
-        sqs.depth(QueueAddress.of(queue.url, ROLE))
-    assert CURE not in str(raised.value)
+    assert (len(running.asked), client("eu-west-1") is not before, CURE in str(raised.value)) == done

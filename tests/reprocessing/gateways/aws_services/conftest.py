@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import boto3
@@ -27,3 +28,18 @@ def cloudwatch() -> Iterator[Any]:
         forget_clients()
         yield boto3.client("cloudwatch", region_name="eu-west-1")
     forget_clients()
+
+
+def put_values(cloudwatch: Any, queue: str, metric: str, values: dict[datetime, float]) -> None:  # noqa: ANN401
+    cloudwatch.put_metric_data(
+        Namespace="AWS/SQS",
+        MetricData=[
+            {
+                "MetricName": metric,
+                "Dimensions": [{"Name": "QueueName", "Value": queue}],
+                "Timestamp": at,
+                "Value": value,
+            }
+            for at, value in values.items()
+        ],
+    )

@@ -13,6 +13,7 @@ from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients
 from reprocessing.gateways.aws_services import cloudwatch_alarms
 from tests.nobody import nobody
+from tests.reprocessing.gateways.aws_services.conftest import put_values
 
 REGION = "eu-west-1"
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -31,18 +32,8 @@ def put_alarm(cloudwatch: Any, name: str, state: str | None, reason: str = "it s
 
 def put_age(cloudwatch: Any, queue: str, *ages: tuple[float, float]) -> None:  # noqa: ANN401
     """Minutes ago, and the age then."""
-    cloudwatch.put_metric_data(
-        Namespace="AWS/SQS",
-        MetricData=[
-            {
-                "MetricName": "ApproximateAgeOfOldestMessage",
-                "Dimensions": [{"Name": "QueueName", "Value": queue}],
-                "Timestamp": NOW - timedelta(minutes=ago),
-                "Value": age,
-            }
-            for ago, age in ages
-        ],
-    )
+    values = {NOW - timedelta(minutes=ago): age for ago, age in ages}
+    put_values(cloudwatch, queue, "ApproximateAgeOfOldestMessage", values)
 
 
 class Counted:
@@ -80,27 +71,19 @@ def test_only_an_alarm_in_ok_is_well(cloudwatch: Any) -> None:  # noqa: ANN401
         "chatty": Unhealthy(f"in ALARM: {'x' * 300}"),
     }
     assert cloudwatch_alarms.alarm_states(REGION, list(expected)) == expected
+    elsewhere = HealthUnknown("CloudWatch has no alarm of this name in eu-west-2")
+    assert cloudwatch_alarms.alarm_states("eu-west-2", ["fine"]) == {"fine": elsewhere}
 
 
-def test_an_alarm_of_another_region_is_not_there(cloudwatch: Any) -> None:  # noqa: ANN401
-    put_alarm(cloudwatch, "here", "OK")
-    assert cloudwatch_alarms.alarm_states("eu-west-2", ["here"]) == {
-        "here": HealthUnknown("CloudWatch has no alarm of this name in eu-west-2")
-    }
-
-
-def test_a_hundred_alarms_are_asked_in_one_call(cloudwatch: Any, counted: Counted) -> None:  # noqa: ANN401
-    names = [f"many-{number:03}" for number in range(101)]
-    put_alarm(cloudwatch, names[-1], "OK")
-    expected = dict.fromkeys(names, NO_ALARM) | {names[-1]: Healthy("in OK")}
-    assert cloudwatch_alarms.alarm_states(REGION, [*names, *names]) == expected
-    assert counted.calls == [100, 1]
-
-
-def test_nothing_is_asked_for_nothing(counted: Counted) -> None:
+def test_a_hundred_alarms_or_five_hundred_ages_are_asked_in_one_call(cloudwatch: Any, counted: Counted) -> None:  # noqa: ANN401
+    names = [f"many-{number:03}" for number in range(501)]
+    put_alarm(cloudwatch, names[100], "OK")
+    expected = dict.fromkeys(names[:101], NO_ALARM) | {names[100]: Healthy("in OK")}
+    assert cloudwatch_alarms.alarm_states(REGION, [*names[:101], *names[:101]]) == expected
+    assert cloudwatch_alarms.oldest_message_ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
     assert cloudwatch_alarms.alarm_states(REGION, []) == {}
     assert cloudwatch_alarms.oldest_message_ages(REGION, [], now=NOW) == {}
-    assert counted.calls == []
+    assert counted.calls == [100, 1, 500, 1]
 
 
 def test_the_newest_age_of_the_last_ten_minutes_counts(cloudwatch: Any) -> None:  # noqa: ANN401
@@ -109,12 +92,6 @@ def test_the_newest_age_of_the_last_ten_minutes_counts(cloudwatch: Any) -> None:
     put_age(cloudwatch, "idle", (20, 1))
     said = cloudwatch_alarms.oldest_message_ages(REGION, ["young", "old", "idle", "nowhere"], now=NOW)
     assert said == {"young": 30.0, "old": 301.0, "idle": NO_AGE, "nowhere": NO_AGE}
-
-
-def test_the_ages_of_five_hundred_queues_are_asked_in_one_call(counted: Counted) -> None:
-    names = [f"queue-{number}" for number in range(501)]
-    assert cloudwatch_alarms.oldest_message_ages(REGION, names, now=NOW) == dict.fromkeys(names, NO_AGE)
-    assert counted.calls == [500, 1]
 
 
 def test_where_cloudwatch_does_not_answer_all_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
@@ -83,24 +82,6 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[list[dict[
     return ours
 
 
-@pytest.mark.soak
-def test_every_subscriber_gets_the_message_with_its_attributes(aws: Aws) -> None:
-    """But for binary ones, with which moto's queues cannot be received from."""
-    topic, one, other = aws.topic(), aws.queue(), aws.queue()
-    aws.subscribe(topic, one)
-    aws.subscribe(topic, other)
-    attributes = {"kind": Attribute("String", "é"), "sum": Attribute("Number", "1.50")}
-    outcomes = publish(topic, Publication(attempt=7, message='{"a": "ü"}'.encode(), attributes=attributes))
-    assert kinds(outcomes) == {7: "Taken"}
-    for queue in (one, other):
-        [heard] = aws.heard(queue)
-        assert heard["Body"] == '{"a": "ü"}'
-        assert heard["MessageAttributes"] == {
-            "kind": {"StringValue": "é", "DataType": "String"},
-            "sum": {"StringValue": "1.50", "DataType": "Number"},
-        }
-
-
 def test_attributes_of_every_type_are_published_byte_for_byte(answering: Any) -> None:  # noqa: ANN401
     asked = answering(all_published)
     attributes = {"raw": Attribute("Binary", b"\2\xff"), "tags": Attribute("String.Array", '["a"]')}
@@ -119,29 +100,6 @@ def test_a_subject_goes_along(aws: Aws) -> None:
     assert {name: json.loads(heard["Body"])[name] for name in ("Message", "Subject")} == {
         "Message": "m", "Subject": "About it",
     }  # fmt: skip
-
-
-def test_a_group_s_messages_are_published_in_order(aws: Aws) -> None:
-    topic, queue = aws.topic(fifo=True), aws.queue(fifo=True)
-    aws.subscribe(topic, queue)
-    outcomes = publish(topic, *[message(number, group="g") for number in range(25)])
-    assert outcomes.keys() == set(range(25))
-    assert {type(one) for one in outcomes.values()} == {Taken}
-    heard = aws.heard(queue)
-    assert [(one["Body"], one["Attributes"]["MessageGroupId"]) for one in heard[:10]] == [
-        (str(number), "g") for number in range(10)
-    ]
-
-
-def test_what_sns_says_of_the_topic_poisons_no_letter(answering: Any) -> None:  # noqa: ANN401
-    def answer(_: object) -> dict[str, Any]:
-        said = "Invalid parameter: TopicArn Reason: no such form"
-        raise ClientError({"Error": {"Code": "InvalidParameter", "Message": said}}, "PublishBatch")
-
-    asked = answering(answer)
-    refused = Refused("InvalidParameter", "Invalid parameter: TopicArn Reason: no such form")
-    assert publish(TOPIC, message(1), message(2)) == {1: refused, 2: refused}
-    assert len(asked.entries) == 1
 
 
 def test_ten_messages_and_256_kib_travel_in_one_request(answering: Any) -> None:  # noqa: ANN401
@@ -233,18 +191,5 @@ def test_each_event_has_a_fate_of_its_own_by_its_place(answering: Any) -> None: 
         4: Refused("MalformedDetail", "m", poison=True),
         5: Refused("", "m"),
     }
-
-
-def test_an_answer_that_leaves_events_out_leaves_all_of_them_unknown(answering: Any) -> None:  # noqa: ANN401
     answering(lambda _: {"Entries": [{"EventId": "e"}]})
     assert kinds(put(BUS, event(1), event(2))) == {1: "Unknown", 2: "Unknown"}
-
-
-def test_what_a_bus_says_of_an_event_does_not_quote_it(answering: Any) -> None:  # noqa: ANN401
-    def answer(_: object) -> dict[str, Any]:
-        said = "Value 'card 4111' at 'entries.1.member.detail' failed"
-        raise ClientError({"Error": {"Code": "ValidationException", "Message": said}}, "PutEvents")
-
-    answering(answer)
-    refused = Refused("ValidationException", "a part of it is not valid", poison=True)
-    assert put(BUS, event(1), event(2)) == {1: refused, 2: refused}

@@ -1,45 +1,13 @@
-"""Who listens: one failed subscriber's letter goes to that one only, and publishing again says whom it reaches."""
+"""Who listens: a subscription tells its endpoint, and publishing again says whom it reaches."""
 
 from __future__ import annotations
 
 import pytest
 
 from reprocessing.domain.errors import QueueUnreachable
-from reprocessing.domain.message.envelope import OutgoingMessage
-from reprocessing.domain.replay.verdicts import Taken
-from reprocessing.domain.sources.failed_delivery import original_input, recognise
-from reprocessing.gateways import sqs
 from reprocessing.gateways.aws_services import sns_subscribers
 from reprocessing.gateways.aws_services.sns_subscribers import RuleTarget, Subscription
-from tests.reprocessing.domain.dead import NOTIFICATION, SUBSCRIPTION
 from tests.reprocessing.gateways.aws_stand_in import Aws
-
-FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:ship"
-
-
-def dead(subscription: str) -> bytes:
-    """The notification that this subscription's endpoint did not take."""
-    topic = subscription.rpartition(":")[0]
-    return NOTIFICATION.replace(SUBSCRIPTION.encode(), subscription.encode()).replace(
-        SUBSCRIPTION.rpartition(":")[0].encode(), topic.encode()
-    )
-
-
-def test_a_failed_subscriber_s_letter_goes_to_that_one_only(aws: Aws) -> None:
-    topic, failed, healthy = aws.topic(), aws.queue(), aws.queue()
-    subscription = aws.subscribe(topic, failed, raw=False)
-    aws.subscribe(topic, healthy, raw=False)
-    letter = dead(subscription)
-    shape = recognise(letter, {}, {})
-    assert shape is not None
-    found = sns_subscribers.subscription(shape.failed)
-    assert (found.protocol, found.endpoint, shape.through) == ("sqs", failed, topic)
-    body = original_input(shape, letter, "sqs")
-    assert isinstance(body, bytes)
-    outcomes = sqs.send(aws.address(found.endpoint), [OutgoingMessage(1, body, {})], may_start=lambda: True)
-    assert isinstance(outcomes[1], Taken)
-    assert [one["Body"].encode() for one in aws.heard(failed)] == [letter]
-    assert aws.heard(healthy) == []
 
 
 def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aws: Aws) -> None:
@@ -50,10 +18,12 @@ def test_a_subscription_tells_its_protocol_its_endpoint_and_whether_it_is_raw(aw
     assert sns_subscribers.subscription(other).raw is False
 
 
-def test_a_subscription_that_is_gone_is_out_of_reach(aws: Aws) -> None:
+def test_a_subscription_or_a_bus_that_is_gone_is_out_of_reach(aws: Aws) -> None:
     arn = f"{aws.topic()}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"
     with pytest.raises(QueueUnreachable, match=r"GetSubscriptionAttributes failed: NotFound .*Check its name"):
         sns_subscribers.subscription(arn)
+    with pytest.raises(QueueUnreachable, match="ListRules failed: ResourceNotFoundException"):
+        sns_subscribers.count_other_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")
 
 
 def test_publishing_again_says_how_many_healthy_subscribers_it_reaches(aws: Aws) -> None:
@@ -91,8 +61,3 @@ def test_putting_again_says_how_many_targets_of_rules_it_reaches(aws: Aws) -> No
     ]  # fmt: skip
     assert sns_subscribers.count_other_receivers(bus, queue) == 1
     assert sns_subscribers.count_other_receivers(bus) == 2
-
-
-def test_a_bus_that_is_not_there_is_out_of_reach(aws: Aws) -> None:
-    with pytest.raises(QueueUnreachable, match="ListRules failed: ResourceNotFoundException"):
-        sns_subscribers.count_other_receivers("arn:aws:events:us-east-1:123456789012:event-bus/nowhere")

@@ -221,10 +221,6 @@ def test_who_speaks_no_tls_or_never_ends_its_handshake_is_not_well(certified: Co
         assert found.why.startswith("no secure connection came about: ")
     with serving(silent) as server:
         assert ask_in_vain(server, tls=certified[1]) == LATE
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("script", [dribbling(HEAD, b"X-A: b\r\n"), dribbling(HEAD + BLANK, b"x")])
-def test_a_deadline_holds_under_tls_too(certified: Contexts, script: Script) -> None:
-    with serving(script, tls=certified[0]) as server:
-        assert ask_in_vain(server, tls=certified[1]) == LATE
+    for script in (dribbling(HEAD, b"X-A: b\r\n"), dribbling(HEAD + BLANK, b"x")):
+        with serving(script, tls=certified[0]) as server:
+            assert ask_in_vain(server, tls=certified[1]) == LATE

@@ -53,6 +53,8 @@ def test_loads_are_filled_to_the_last_letter_and_the_last_byte() -> None:
     assert [len(load) for chain in by_number for load in chain] == [10, 10]
     by_bytes = batch_chains(parcels([(LARGEST // 4, "a")] * 8), fifo=True)
     assert [[len(load) for load in chain] for chain in by_bytes] == [[4, 4]]
+    small_groups = batch_chains(parcels([(1, f"group-{number // 2}") for number in range(20)]), fifo=True)
+    assert [len(load) for chain in small_groups for load in chain] == [10, 10]
 
 
 def test_the_size_is_what_sqs_counts() -> None:

@@ -37,16 +37,12 @@ def test_a_task_is_begun_listed_and_cancelled(endpoint: Endpoint, make_queue: Ma
     assert (task.status in {"CANCELLING", "CANCELLED"}, task.handle) == (True, "")
 
 
-def test_a_second_task_is_refused(endpoint: Endpoint, make_queue: MakeQueue) -> None:
+def test_a_second_task_and_a_handle_that_is_none_are_refused(endpoint: Endpoint, make_queue: MakeQueue) -> None:
     dlq, source = pair(endpoint, make_queue, 5)
     sqs.begin_move(dlq, to=source, per_second=1)
     refused = sqs.begin_move(dlq, to=source, per_second=None)
     assert isinstance(refused, Refused)
     assert refused.code == "InvalidParameterValue"
-
-
-def test_a_handle_that_is_none_is_refused(endpoint: Endpoint, make_queue: MakeQueue) -> None:
-    dlq, _ = pair(endpoint, make_queue, 0)
     assert isinstance(sqs.cancel_move(dlq, "garbage"), Refused)
 
 

@@ -10,57 +10,31 @@ import pytest
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedriveAllowPolicy, RedrivePolicy
-from tests.contract.endpoints import Endpoint, Sandbox
+from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue, bury, redrive_policy
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
 
-def test_a_queue_with_everything_set_is_described(make_queue: MakeQueue) -> None:
+def test_a_queue_is_described_with_nothing_set_and_with_everything_set(queue: Queue, make_queue: MakeQueue) -> None:
+    plain = QueueFacts(
+        arn=queue.arn, fifo=False, visibility=timedelta(seconds=30), retention=timedelta(days=4), delay=timedelta(0),
+        redrive=None, redrive_allow=RedriveAllowPolicy("allowAll"), largest=1_048_576, kms_key=None,
+        content_based_deduplication=False, deduplication_scope=None, throughput_limit=None,
+    )  # fmt: skip
+    assert sqs.describe(QueueAddress.of(queue.url)) == plain
     dlq = make_queue(fifo=True)
-    queue = make_queue(
-        fifo=True,
-        VisibilityTimeout="7",
-        MessageRetentionPeriod="3600",
-        DelaySeconds="3",
-        MaximumMessageSize="262144",
-        RedrivePolicy=redrive_policy(dlq, "5"),
+    full = make_queue(
+        fifo=True, VisibilityTimeout="7", MessageRetentionPeriod="3600", DelaySeconds="3", MaximumMessageSize="262144",
+        RedrivePolicy=redrive_policy(dlq, "5"), KmsMasterKeyId="alias/letters", ContentBasedDeduplication="true",
         RedriveAllowPolicy=json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": [dlq.arn]}),
-        KmsMasterKeyId="alias/letters",
-        ContentBasedDeduplication="true",
-        DeduplicationScope="messageGroup",
-        FifoThroughputLimit="perMessageGroupId",
-    )
-    assert sqs.describe(QueueAddress.of(queue.url)) == QueueFacts(
-        arn=queue.arn,
-        fifo=True,
-        visibility=timedelta(seconds=7),
-        retention=timedelta(hours=1),
-        delay=timedelta(seconds=3),
-        redrive=RedrivePolicy(dlq.arn, 5),
-        redrive_allow=RedriveAllowPolicy("byQueue", (dlq.arn,)),
-        largest=262_144,
-        kms_key="alias/letters",
-        content_based_deduplication=True,
-        deduplication_scope="messageGroup",
-        throughput_limit="perMessageGroupId",
-    )
-
-
-def test_a_queue_with_nothing_set_is_described(queue: Queue) -> None:
-    assert sqs.describe(QueueAddress.of(queue.url)) == QueueFacts(
-        arn=queue.arn,
-        fifo=False,
-        visibility=timedelta(seconds=30),
-        retention=timedelta(days=4),
-        delay=timedelta(0),
-        redrive=None,
-        redrive_allow=RedriveAllowPolicy("allowAll"),
-        largest=1_048_576,
-        kms_key=None,
-        content_based_deduplication=False,
-        deduplication_scope=None,
-        throughput_limit=None,
-    )
+        DeduplicationScope="messageGroup", FifoThroughputLimit="perMessageGroupId",
+    )  # fmt: skip
+    assert sqs.describe(QueueAddress.of(full.url)) == QueueFacts(
+        arn=full.arn, fifo=True, visibility=timedelta(seconds=7), retention=timedelta(hours=1),
+        delay=timedelta(seconds=3), redrive=RedrivePolicy(dlq.arn, 5),
+        redrive_allow=RedriveAllowPolicy("byQueue", (dlq.arn,)), largest=262_144, kms_key="alias/letters",
+        content_based_deduplication=True, deduplication_scope="messageGroup", throughput_limit="perMessageGroupId",
+    )  # fmt: skip
 
 
 def test_who_may_name_a_queue_as_its_dead_letter_queue() -> None:
@@ -107,12 +81,6 @@ def test_a_missing_right_is_named_with_its_queue(address: QueueAddress, sandbox:
         sqs.sources_of(address)
     with pytest.raises(QueueUnreachable, match="sqs:ListMessageMoveTasks"):
         sqs.active_moves("arn:aws:sqs:us-east-1:000000000000:any")
-
-
-def test_a_queue_that_is_not_there_asks_for_its_name_to_be_checked(endpoint: Endpoint) -> None:
-    gone = QueueAddress.of(f"{endpoint.url}/000000000000/gone")
-    with pytest.raises(QueueUnreachable, match=r"gone: .*NonExistentQueue.* Check its name, account and region"):
-        sqs.describe(gone)
 
 
 @pytest.mark.parametrize("arn", ["", "orders", "arn:aws:sns:us-east-1:1:orders", "arn:aws:sqs:us-east-1:1:"])

@@ -21,8 +21,9 @@ def handles(address: QueueAddress) -> dict[str, str]:
 def test_ten_copies_travel_in_one_request(
     address: QueueAddress, queue: Queue, sandbox: Sandbox, handles: dict[str, str]
 ) -> None:
-    sqs.extend(address, handles, 60)
-    sqs.delete(address, handles)
+    assert sqs.extend(address, handles, 60) == Extended(held=set(handles), failed={})
+    assert queue.counts().in_flight == 25
+    assert sqs.delete(address, handles) == Deleted(gone=set(handles), failed={})
     for action in ("ChangeMessageVisibilityBatch", "DeleteMessageBatch"):
         assert len(sandbox.calls(action=action, queue=queue.name)) == 3
     assert sum(queue.counts()) == 0
@@ -61,6 +62,7 @@ def test_a_copy_that_is_no_longer_held_cannot_be_extended(
 ) -> None:
     (gone, handle), *_ = handles.items()
     assert sqs.release(address, {gone: handle}) == Extended(held={gone}, failed={})
+    assert queue.counts().in_flight == 24
     assert sqs.extend(address, {gone: handle}, 60).failed == {gone: "SQS refused it: MessageNotInflight"}
 
 

@@ -6,28 +6,7 @@ from reprocessing.domain.message.envelope import Attribute, OutgoingMessage
 from reprocessing.domain.replay.verdicts import Taken
 from reprocessing.gateways import sqs
 from reprocessing.gateways.sqs import QueueAddress
-from tests.contract.queues import Queue
 from tests.reprocessing.gateways.letters import arrivals, letter, send
-
-
-def test_a_deleted_copy_is_gone_and_a_released_one_can_be_received_at_once(address: QueueAddress, queue: Queue) -> None:
-    send(address, *[letter(number) for number in range(25)])
-    handles = {one.message_id: one.handle for one in arrivals(address)}
-    back = dict(list(handles.items())[:12])
-    assert sqs.release(address, back) == sqs.Extended(held=set(back), failed={})
-    assert {one.message_id for one in arrivals(address)} == set(back)
-    kept = {name: handle for name, handle in handles.items() if name not in back}
-    assert sqs.delete(address, kept) == sqs.Deleted(gone=set(kept), failed={})
-    assert sum(queue.counts()) == 12
-
-
-def test_an_extended_copy_stays_hidden_for_as_long_as_was_asked(address: QueueAddress, queue: Queue) -> None:
-    queue.send()
-    first = sqs.receive(address, wait=0, visibility=0)
-    assert sqs.extend(address, {one.message_id: one.handle for one in first}, 100).failed != {}
-    (held,) = sqs.receive(address, wait=0, visibility=1)
-    assert sqs.extend(address, {held.message_id: held.handle}, 100).held == {held.message_id}
-    assert queue.counts().in_flight == 1
 
 
 def test_attributes_of_every_type_and_a_body_of_every_letter_come_through(address: QueueAddress) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import md5
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ParamValidationError
+from botocore.exceptions import ClientError
 
 from reprocessing.domain.replay.verdicts import Outcome, Refused, Taken, Unknown
 from reprocessing.gateways import aws, sqs
@@ -40,15 +39,6 @@ def test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again(
     sandbox.plan({"kind": "accept_then_timeout", "action": "SendMessageBatch"})
     assert set(kinds(send(address, *TEN)).values()) == {"Unknown"}
     assert sorted(map(int, bodies(address))) == list(range(10))
-
-
-def test_where_nobody_listens_nothing_was_sent(address: QueueAddress, afresh: pytest.MonkeyPatch) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but deaf
-        afresh.setenv("AWS_ENDPOINT_URL_SQS", f"http://127.0.0.1:{taken.getsockname()[1]}")
-        aws.forget_clients()
-        outcomes = send(address, *TEN)
-    assert set(kinds(outcomes).values()) == {"NotSent"}
 
 
 # What the deadline does.
@@ -196,16 +186,3 @@ def test_a_failure_nobody_foresaw_leaves_fates_unknown_and_the_other_requests_al
         **{number: Unknown("no answer of SQS was had: RuntimeError") for number in range(10)},
         10: Taken("m"),
     }
-
-
-def test_what_boto3_has_no_form_for_is_refused_without_a_word_of_its_content(
-    monkeypatch: pytest.MonkeyPatch, address: QueueAddress
-) -> None:
-    def answer(*, Entries: list[dict[str, Any]], **_: object) -> dict[str, Any]:  # noqa: N803  boto3's own name
-        if any(entry["MessageBody"] == "2" for entry in Entries):
-            raise ParamValidationError(report="secret-body")
-        return {"Successful": [taken(entry) for entry in Entries]}
-
-    answering(monkeypatch, answer)
-    refused = Refused("ParamValidation", "It has a part that SQS has no form for.", poison=True)
-    assert send(address, letter(1), letter(2)) == {1: Taken("id-1"), 2: refused}

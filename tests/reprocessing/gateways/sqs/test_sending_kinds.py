@@ -51,13 +51,6 @@ def test_a_letter_too_large_for_its_queue_travels_alone_and_is_refused_for_good(
     assert getattr(outcomes[2], "poison", None) is True
 
 
-def test_a_request_is_never_larger_than_sqs_takes(address: QueueAddress, queue: Queue, sandbox: Sandbox) -> None:
-    large = [letter(number, "x" * 200_000) for number in range(12)]
-    outcomes = sqs.send(address, large, may_start=lambda: True, threads=1)
-    assert set(kinds(outcomes).values()) == {"Taken"}
-    assert [len(sent) for sent in requests(sandbox, queue)] == [5, 5, 2]
-
-
 # What a FIFO queue asks for.
 
 
@@ -69,11 +62,6 @@ def test_a_group_keeps_its_order_over_many_requests(fifo_address: QueueAddress, 
     accepted = [by_id[message_id] for request in requests(sandbox, fifo) for message_id in request]
     for group in range(3):
         assert [one for one in accepted if one % 3 == group] == list(range(group, 75, 3))
-
-
-def test_small_groups_share_a_request(fifo_address: QueueAddress, fifo: Queue, sandbox: Sandbox) -> None:
-    send(fifo_address, *[letter(number, group=f"group-{number // 2}") for number in range(20)])
-    assert [len(sent) for sent in requests(sandbox, fifo)] == [10, 10]
 
 
 def test_after_a_failure_no_later_request_carries_the_groups_next_letter(
