@@ -66,6 +66,7 @@ class Chromium:
         self._thread.shutdown()
 
     def do(self, work: Callable[[], Done]) -> Done:
+        """Have the browser's thread do it."""
         return self._thread.submit(work).result()
 
     def window(
@@ -105,6 +106,7 @@ class Window:
         return page
 
     def do(self, work: Callable[[Page], Done]) -> Done:
+        """What the page has to say, or is made to do."""
         return self._chromium.do(lambda: work(self._page))
 
     def troubles(self) -> list[str]:
@@ -113,6 +115,7 @@ class Window:
         return found
 
     def close(self) -> None:
+        """It is over."""
         self._chromium.do(self._context.close)
 
     def open(self, address: str) -> int:
@@ -121,6 +124,8 @@ class Window:
         return answer.status if answer else 0
 
     def press(self, name: str) -> None:
+        """The button, or else the link, of this name."""
+
         def work(page: Page) -> None:
             by_name = page.get_by_role("button", name=name).or_(page.get_by_role("link", name=name))
             by_name.first.click()
@@ -128,9 +133,11 @@ class Window:
         self.do(work)
 
     def write(self, label: str, text: str) -> None:
+        """Fill in the field of this label."""
         self.do(lambda page: page.get_by_label(label).first.fill(text))
 
     def choose(self, label: str, option: str) -> None:
+        """Choose in the list of this label."""
         self.do(lambda page: page.get_by_label(label).first.select_option(label=option))
 
     def tick(self, place: str, *, off: bool = False) -> None:
@@ -142,12 +149,15 @@ class Window:
         self.do(lambda page: page.locator(where).get_by_text(text).first.wait_for(state="visible"))
 
     def sees_no_more(self, text: str, *, where: str = "body") -> None:
+        """Wait until this is not to be read there, or no longer."""
         self.do(lambda page: page.locator(where).get_by_text(text).first.wait_for(state="hidden"))
 
     def reads(self, where: str = "body") -> str:
+        """The text there."""
         return self.do(lambda page: page.locator(where).first.inner_text())
 
     def ask(self, script: str) -> Any:  # noqa: ANN401  # whatever the page answers
+        """What a script says of the page."""
         return self.do(lambda page: page.evaluate(script))
 
     def set_clock(self) -> None:
@@ -155,9 +165,11 @@ class Window:
         self.do(lambda page: page.clock.install())
 
     def pass_time(self, seconds: float) -> None:
+        """Let the page's time pass."""
         self.do(lambda page: page.clock.run_for(int(seconds * 1_000)))
 
     def dress(self, scheme: str) -> None:
+        """Light or dark."""
         self.do(lambda page: page.emulate_media(color_scheme="dark" if scheme == "dark" else "light"))
 
     def lose_the_net(self, *, lost: bool = True) -> None:
@@ -166,6 +178,7 @@ class Window:
 
     @property
     def address(self) -> str:
+        """Where it is, without the host."""
         return urlsplit(self.do(lambda page: page.url)).path
 
     def _heard(self, message: ConsoleMessage) -> None:

@@ -44,6 +44,7 @@ def main() -> None:
 
 
 def take(stack: Stack, chromium: str, letters: int) -> None:
+    """The demo, and the pictures of what it leaves."""
     with Demo(stack, say=say) as demo, Chromium(chromium) as browser:
         demo.tell_incident(letters)
         pages = work_for_people(stack)
@@ -52,6 +53,7 @@ def take(stack: Stack, chromium: str, letters: int) -> None:
 
 
 def say(told: str) -> None:
+    """To whoever waits."""
     sys.stderr.write(f"{told}\n")
 
 
@@ -75,11 +77,13 @@ def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) ->
 
 
 def reveal(window: Window) -> None:
+    """A letter with its payload."""
     window.press("Show payload")
     window.sees("This view is recorded")
 
 
 def edit(window: Window) -> None:
+    """What an edit would change; nothing is done."""
     window.press("Edit…")
     body = str(window.ask("document.querySelector('textarea[name=body]').value"))
     window.write("Exactly this text is sent", body.replace("49.90", "44.90"))

@@ -1,14 +1,31 @@
+"""The dashboard in a browser: live figures, old figures, stop of everything."""
+
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 
+from reprocessing.models import AuditEntry, GlobalStop
 from reprocessing.store.safety import stops
+from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, VIEWER, Opening
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 EVERY = 5.0  # seconds between two looks of the board
+
+
+def test_somebody_logs_in_and_is_shown_the_board(window: Opening) -> None:
+    User.objects.create_superuser("root", password="a pass phrase")
+    root = window("root")
+    root.open("/")
+    assert root.address == "/admin/login/"
+    root.write("Username", "root")
+    root.write("Password", "a pass phrase")
+    root.press("Log in")
+    root.sees("No DLQ has been added yet.")
+    assert root.address == "/admin/"
 
 
 def test_figures_renew_without_a_reload(window: Opening) -> None:
@@ -51,3 +68,22 @@ def test_a_board_that_is_open_says_that_everything_was_stopped_and_that_it_goes_
     ann.pass_time(EVERY)
     ann.sees("Stop everything…")
     ann.sees_no_more("Everything is stopped")
+
+
+def test_everything_is_stopped_from_a_phone_and_goes_on_again(window: Opening) -> None:
+    ann, ben = window("ann", OPERATOR, size=PHONE), window("ben", VIEWER)
+    ann.open("/admin/")
+    ann.press("Stop everything…")
+    ann.write("Reason", "the database is ill")
+    ann.press("Stop everything")
+    ann.sees("Everything is stopped", where=".halt")
+    ben.open("/admin/reprocessing/letter/")
+    assert "by ann: the database is ill" in ben.reads(".halt")
+    ann.press("Resume…")
+    ann.write("Reason", "it is well again")
+    ann.press("Resume everything")
+    ann.sees("Everything is resumed")
+    assert not GlobalStop.objects.exists()
+    assert list(AuditEntry.objects.order_by("id").values_list("act", "by", "reason")) == [
+        ("stopped", "ann", "the database is ill"), ("resumed", "ann", "it is well again"),
+    ]  # fmt: skip

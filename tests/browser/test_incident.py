@@ -1,3 +1,5 @@
+"""An incident from the dashboard to an empty parking lot, and a bulk action that is aborted."""
+
 from __future__ import annotations
 
 import pytest
@@ -25,6 +27,7 @@ def incident(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def worked(batches: int) -> None:
+    """A worker takes the operation up, for so many batches."""
     for _ in range(batches):
         run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=0)
 

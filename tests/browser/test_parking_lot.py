@@ -1,13 +1,40 @@
+"""The parking lot in a browser, with scripts and without."""
+
 from __future__ import annotations
 
 import pytest
 
+from reprocessing.models import BulkAction, Letter
+from reprocessing.pipeline.parking_lot import run_bulk_actions
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 LOT = "/admin/reprocessing/parkedletter/"
+
+EVERY = 2.0  # seconds between two looks of an operation's page
+
+
+def test_all_that_match_are_discarded_and_watched_until_they_are(window: Opening) -> None:
+    source = dlq("shop")
+    for _ in range(3):
+        parked(source, key="account-7")
+    ann = window("ann", OPERATOR)
+    ann.open(LOT)
+    ann.tick("#tick-all")
+    ann.sees("(3)", where="#ticked")
+    ann.tick("#scope-all")
+    ann.press("Discard…")
+    ann.sees("all 3 parked letters")
+    ann.write("Reason", "test data")
+    ann.set_clock()
+    ann.press("Discard all 3")
+    ann.sees("0 of 3", where="#progress .chip")
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
+    ann.pass_time(EVERY)
+    ann.sees("3 of 3", where="#progress .chip")
+    assert set(Letter.objects.values_list("state", flat=True)) == {"discarded"}
 
 
 def test_on_a_phone_without_scripts_one_letter_is_replayed_and_the_other_reviewer_is_told(window: Opening) -> None:

@@ -1,3 +1,5 @@
+"""A run in a browser: planned, started, watched and aborted."""
+
 from __future__ import annotations
 
 import pytest

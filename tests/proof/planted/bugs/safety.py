@@ -48,7 +48,7 @@ the-run-up-to-an-opening-counts: test_spent_messages_open_the_breaker_if_nothing
 -    spare_epochs({(move.row.id, move.row.epoch) for move in opened})
 +    spare_epochs(())
 @tests/reprocessing/store/notifications/test_breaker_events.py
-a-breaker-opens-in-silence: test_of_four_concurrent_checks_one_announces_the_opening
+a-breaker-opens-in-silence: test_many_failures_open_one_incident
 -    announce_opened([OpenedBreaker(
 +    list([OpenedBreaker(
 an-opening-is-committed-before-it-is-announced: test_an_opening_and_its_announcement_are_committed_together
