@@ -67,7 +67,7 @@ def letters(  # noqa: PLR0913  # each by its name
 
     A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
     messages of the DLQ. It is called at the beginning and when the DLQ has run dry. The capture proves that messages
-    are absent only if both calls return True. `stop` ends the capture early, and `heard` gets the counts after each poll.
+    are absent only if both calls return True. `stop` ends the capture early. `heard` gets the counts after each poll.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
@@ -165,7 +165,7 @@ class _Capture:
         if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
             self._hides = True
             return True
-        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # recovery deletes the copies in other DLQs
+        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps delete the copies in other DLQs
         if here and delete_copies.delete_from_dlq(self._dlq, here) < len(here):
             self._hides |= self._dlq.fifo
         return True

@@ -14,7 +14,7 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
 def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
-    """Delete these copies, ten a request, and return how many were deleted. Recovery tries the others again."""
+    """Delete these copies, ten a request, and return how many were deleted. The next sweep retries the others."""
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})
     gone = [copy for copy in deletable if copy.message_id in done.gone]
@@ -26,7 +26,7 @@ def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by:
 def delete_from_dlqs(
     deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
 ) -> None:
-    """Delete copies from their DLQs. Recovery (`recover.py`) tries copies again that SQS did not delete.
+    """Delete copies from their DLQs. The next sweep (`recover.py`) retries copies that SQS did not delete.
 
     `by` sends the request. `known`: DLQs that are loaded already, by id.
     """

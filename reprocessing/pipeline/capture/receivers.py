@@ -117,7 +117,7 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Return whether this receiver polls again. After enough empty polls, it first waits for the other receivers."""
+        """Return whether this receiver polls again. After enough empty polls, it waits for the other receivers."""
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
                 self._guard.wait(_PATIENCE)

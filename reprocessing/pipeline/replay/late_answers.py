@@ -65,7 +65,7 @@ _lingering: set[_Lingering] = set()
 
 
 def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
-    """Start a thread that takes a stream's answers, records them with `finish`, and renews leases of `lease` seconds."""
+    """Start a thread that takes a stream's answers, records them by `finish`, and renews leases of `lease` seconds."""
     thread = _Lingering(stream, finish, lease)
     _lingering.add(thread)
     thread.start()

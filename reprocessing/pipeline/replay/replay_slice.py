@@ -174,7 +174,7 @@ class Turn:
             self._keep(going)
             return metered.pause
         self._full |= {head.breaker_id or 0 for head in going}
-        why = "Redis does not answer (rate limit)" if metered.unknown else "another worker waits for the rate limit"
+        why = "Redis does not tell the target's rate" if metered.unknown else "another worker waits for the rate limit"
         self._wait([(head, Wait(DUE_LATER, why)) for head in going])
         return None
 

@@ -34,7 +34,7 @@ def circles(case: Case) -> Iterator[Finding]:
         yield refuse(
             f"Messages of {source.dlq.name} that died in {source} go to this queue: watched, it would have them "
             "captured as failed.",
-            f"Say where they go instead: manage.py add_dlq {source.dlq.name} --to TARGET --confirm",
+            f"Set another target: manage.py add_dlq {source.dlq.name} --to TARGET --confirm",
         )
     for arn in sorted({to for source, to in case.observed.targets_by_source.items() if to != source}):
         if arn == case.arn or arn in case.observed.dlqs:

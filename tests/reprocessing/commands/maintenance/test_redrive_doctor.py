@@ -118,12 +118,15 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
 
 def test_a_person_reads_what_is_well_and_what_is_ill(shop: Shop, ask: Ask) -> None:
     said = ask("redrive_doctor", "orders")
-    assert "  ok      its queues, rights, policies and schedule are as they have to be." in said
+    assert "  ok      its queues, permissions, policies and schedule are correct." in said
     PeriodicTask.objects.update(last_run_at=ago(hours=1))
     out = StringIO()
     with pytest.raises(CommandError, match=r"^1 error, "):
         call_command("redrive_doctor", "orders", stdout=out)
-    assert "  ERROR   beat: It sent its last tick about 60 minutes ago: it is dead, or none leads." in out.getvalue()
+    assert (
+        "  ERROR   beat: It sent its last tick about 60 minutes ago: it does not run, or no beat leads."
+        in out.getvalue()
+    )
 
 
 @pytest.mark.parametrize("action", ["ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
@@ -166,7 +169,7 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
         "It is in us-east-1, and is remembered in eu-west-1.", "{dlq}", "manage.py add_dlq orders --confirm",
     ),
     "a beat that nobody needs": (
-        nobody_needs_beat, "warn", "It has never sent a tick: it is dead, or none leads.", "beat", "",
+        nobody_needs_beat, "warn", "It has never sent a tick: it does not run, or no beat leads.", "beat", "",
     ),
     "a worker that consumes nothing": (
         lambda _: Heartbeat.objects.update(consumed_at=ago(minutes=3)), "error",
@@ -190,7 +193,7 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "a lane that is held by no letter": (
         lambda shop: shop.lane(LanePhase.HELD), "error",
-        "Key queues are held, and no message of theirs is parked, or held by a rule: 1.", "orders", "",
+        "Key queues are held, although none of their messages is parked or held by a rule: 1.", "orders", "",
     ),
     "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} died: 1.", "{spent}", ""),
     "the trouble of the last capture": (
@@ -307,7 +310,7 @@ def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, m
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
     remarks, failed = doctor()
     after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"error", "warn"}}
-    assert after - before == {("orders", f"Messages of {other.arn} die into it, and it is no source that is known.")}
+    assert after - before == {("orders", f"Messages of {other.arn} fail into it, but that source is not stored.")}
     assert not failed
 
 
@@ -318,9 +321,9 @@ def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, mak
 
 def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(minutes=10))
-    said = the("error", "It sent its last tick about 10 minutes ago: it is dead, or none leads.")
+    said = the("error", "It sent its last tick about 10 minutes ago: it does not run, or no beat leads.")
     assert (said["where"], "celery -A redrive_service beat" in said["cure"]) == ("beat", True)
-    assert found("unknown")[-2:-1] == [("workers", "Whether they consume is not known while beat sends nothing.")]
+    assert found("unknown")[-2:-1] == [("workers", "Whether they consume is unknown while beat sends nothing.")]
 
 
 @pytest.mark.parametrize(("ahead", "warned"), [(4, []), (28, ["the clock of beat's host against PostgreSQL's"])])
@@ -439,7 +442,10 @@ def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> Non
         boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(Namespace="AWS/SQS", MetricData=data)
         said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
     aws.forget_clients()
-    assert (said["where"], said["why"]) == (shop.source.name, "Its consumers fail: what is redriven now dies again.")
+    assert (said["where"], said["why"]) == (
+        shop.source.name,
+        "Its consumers fail: messages that are redriven now fail again.",
+    )
 
 
 @pytest.fixture
@@ -508,4 +514,4 @@ def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pyte
         raise LookupError
 
     monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
-    assert the("error", "The look itself failed: LookupError.")["where"] == "lanes"
+    assert the("error", "The check itself failed: LookupError.")["where"] == "lanes"
