@@ -157,7 +157,7 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "a source that keeps messages as long as a dlq can": (
         lambda shop: shop.source.set(MessageRetentionPeriod="1209600"), "warn", COUNTS, "orders",
-        "shorten the retention of {source}, to 4 days for example; what is older there is dropped at once.",
+        "shorten the retention of {source}, to 4 days for example; older messages there are deleted at once.",
     ),
     "a window shorter than the way back": (
         lambda shop: shop.source.set(VisibilityTimeout="600"), "error",
@@ -301,8 +301,10 @@ def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, 
 def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     another = make_queue()
     shop.source.set(RedrivePolicy=redrive_policy(another, 3))
-    assert the("error", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.source.name}.")
-    assert the("warn", f"Messages that fail again in {shop.source.name} die into {another.arn}, which nobody watches.")
+    assert the(
+        "error", f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {shop.source.name}."
+    )
+    assert the("warn", f"Messages that fail again in {shop.source.name} come to {another.arn}, which is not watched.")
 
 
 def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
@@ -506,7 +508,7 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
         one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]
     }
     assert (failed, told) == (True, {"the service's own queues", "orders"})
-    assert [one["what"] for one in remarks if "The look itself failed" in one["what"]] == []
+    assert [one["what"] for one in remarks if "The check itself failed" in one["what"]] == []
 
 
 def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
