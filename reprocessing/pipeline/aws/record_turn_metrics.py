@@ -51,4 +51,4 @@ def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[T
             try:
                 metrics.add_to_sums(sums)
             except DatabaseError as error:
-                logger.warning("A turn is missing in the metrics: %s", error)
+                logger.warning("A replay or capture is missing in the metrics: %s", error)

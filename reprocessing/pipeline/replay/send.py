@@ -29,7 +29,7 @@ DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled 
 
 @dataclass(slots=True)
 class Sender:
-    """Sends the letters of one turn, and records their outcomes."""
+    """Sends the letters of one turn (`replay_slice.Turn`), and records their outcomes."""
 
     conf: Conf
     dice: Callable[[], float]  # random numbers for backoffs

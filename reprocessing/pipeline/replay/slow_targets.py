@@ -38,7 +38,7 @@ Call = HttpCall | LambdaCall
 
 @dataclass(slots=True)
 class Stream:
-    """Open requests of one turn to the `allowed` hosts, at most `limit` at a time. Only one thread may use a stream."""
+    """Open requests of a `replay_slice.Turn` to the `allowed` hosts, at most `limit` at a time. For one thread only."""
 
     allowed: AllowList
     limit: int

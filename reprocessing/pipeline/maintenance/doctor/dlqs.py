@@ -91,7 +91,7 @@ def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
             why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
             again = f"manage.py add_dlq {row.name} --confirm"
             cure = f"Set AWS_DEFAULT_REGION to {region} where its URL names none, then {again}"
-            yield error_finding(address.name, f"It is in {region}, but is stored as in {address.region}.", why, cure)
+            yield error_finding(address.name, f"It is in {region}, but stored as in {address.region}.", why, cure)
 
 
 def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:

@@ -112,17 +112,17 @@ def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:
         return
-    since = "it died" if row.fifo else "it was sent first"
-    what = f"{n:,} messages of it are not captured, and nothing captures them by itself in mode {row.mode}."
+    since = "it failed" if row.fifo else "it was sent first"
+    what = f"{n:,} of its messages are not captured, and mode {row.mode} does not capture them automatically."
     why = (
-        f"SQS drops each {duration_in_words(row.retention)} after {since}: what nobody captured by then is lost. The "
-        "alarm "
+        f"SQS deletes a message {duration_in_words(row.retention)} after {since}; uncaptured messages are then lost. "
+        "The alarm "
         "messages-expire (manage.py put_alarms --confirm) "
-        "wakes somebody at three quarters of that, counted from the death."
+        "notifies people after three quarters of that time."
     )
     cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run in the admin."
     yield warning_finding(row.name, what, why, cure)
 
 
 def _look(row: DeadLetterQueue) -> str:
-    return f"Cure what it names, then manage.py drain_dlq {row.name}, a dry run, shows whether it can be captured."
+    return f"Repair that. Then manage.py drain_dlq {row.name}, a dry run, shows whether the DLQ can be captured."

@@ -479,7 +479,7 @@ KMS = {"KmsMasterKeyId": "alias/shop"}
 @pytest.mark.parametrize(
     "doubt",  # its severity, what is set of the dlq and of its source, what is asked for, and what is said
     [
-        ("warn", {}, {"MessageRetentionPeriod": "1209600"}, (), "SQS counts from the first send on"),
+        ("warn", {}, {"MessageRetentionPeriod": "1209600"}, (), "SQS counts from the first send,"),
         ("warn", {"RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'}, {}, ("--source", "{url}"),
          "redrive allow policy does not let"),
         ("warn", {}, {}, (*KEYED, "--advance", "accepted"), "is a standard queue"),

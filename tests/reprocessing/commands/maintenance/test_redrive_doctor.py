@@ -148,7 +148,7 @@ def nobody_needs_beat(_: Shop) -> None:
     PeriodicTask.objects.all().delete()
 
 
-COUNTS = "SQS counts from the first send on"
+COUNTS = "SQS counts from the first send,"
 #: What is done to a sound set-up; what is said of it: the grade, a part, where, and a part of the cure.
 ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     "a retention shorter than the source's": (
@@ -161,31 +161,32 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "a window shorter than the way back": (
         lambda shop: shop.source.set(VisibilityTimeout="600"), "error",
-        "The window (in seconds) of {source} is remembered as 120, and is 2400 by now.", "orders",
+        "The window (in seconds) of {source} is stored as 120, but is 2400 now.", "orders",
         "manage.py add_dlq orders",
     ),
     "another region": (
         lambda _: DeadLetterQueue.objects.update(region="eu-west-1"), "error",
-        "It is in us-east-1, and is remembered in eu-west-1.", "{dlq}", "manage.py add_dlq orders --confirm",
+        "It is in us-east-1, but stored as in eu-west-1.", "{dlq}", "manage.py add_dlq orders --confirm",
     ),
     "a beat that nobody needs": (
         nobody_needs_beat, "warn", "It has never sent a tick: it does not run, or no beat leads.", "beat", "",
     ),
     "a worker that consumes nothing": (
         lambda _: Heartbeat.objects.update(consumed_at=ago(minutes=3)), "error",
-        "None has taken a task for about 3 minutes of redrive-control.", "workers", "Restart the workers",
+        "No worker has taken a task for about 3 minutes of redrive-control.", "workers", "Restart the workers",
     ),
     "hints that outlived their time": (
-        worker_of_hints_died, "error", "hints at them outlived their time, and nobody has taken any: 1.",
+        worker_of_hints_died, "error", "but workers did not take the tasks for them in time: 1.",
         "workers of lanes", "",
     ),
     "turns that nobody takes": (
         lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30)), "error",
-        "It is given a turn every about 60 seconds, and took none for about 30 minutes.", "orders", "redrive-capture",
+        "It should be polled every about 60 seconds, but was not polled for about 30 minutes.", "orders",
+        "redrive-capture",
     ),
     "a turn that is long past": (
         lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(hours=3)), "error",
-        "Its turn was due about 3 hours ago, and nobody took it.", "orders", "",
+        "Its poll was due about 3 hours ago, but no worker did it.", "orders", "",
     ),
     "a lane whose worker died": (
         lambda shop: shop.lane(LanePhase.LEASED, due_at=ago(minutes=5)), "error", "and nobody took over: 1.", "orders",
@@ -195,7 +196,7 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
         lambda shop: shop.lane(LanePhase.HELD), "error",
         "Key queues are held, although none of their messages is parked or held by a rule: 1.", "orders", "",
     ),
-    "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} died: 1.", "{spent}", ""),
+    "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} failed: 1.", "{spent}", ""),
     "the trouble of the last capture": (
         lambda _: DeadLetterQueue.objects.update(trouble="its queue is gone"), "error",
         "Its last capture failed: its queue is gone", "orders", "",
@@ -250,7 +251,7 @@ def test_a_missing_right_to_send_where_letters_go_is_found(
     [
         (
             parked_in,
-            "What is parked",
+            "Notices about parked messages",
             'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
         ),
         (ruled_to, "The rule large sends messages there, and they cannot go.", "manage.py add_rule large --to QUEUE"),
