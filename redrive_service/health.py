@@ -40,7 +40,7 @@ class HealthMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer to a health check, or of the rest of the service."""
+        """Return the answer to a health check; for other paths, the answer of the next middleware."""
         answer = HEALTH_PAGES.get(request.path_info)
         if answer is None:
             return self._get_response(request)
@@ -111,7 +111,7 @@ class _Hasty(psycopg.Connection[tuple[Any, ...]]):
 def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
     """Return the first row of the answer, on a new connection, within `TIMEOUT` from connecting to the last byte.
 
-    Looking up the host's name takes its own time before that.
+    The time to look up the host's name is not included.
 
     Raises:
         psycopg.Error: no answer came in time, or an error.

@@ -10,10 +10,10 @@ _REFUSING = ("django.request", "django.security")
 
 
 class LogFormatter(logging.Formatter):
-    """Formats Django's records of refused requests without a traceback, as nothing here failed; others as usual."""
+    """Formats Django's records of refused requests without a traceback, and other records as usual."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record's line; for a refused request with status and path, without any control characters."""
+        """Return the line of a record. For a refused request: the status and the path, without control characters."""
         status = getattr(record, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR)
         if not record.name.startswith(_REFUSING) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return super().format(record)

@@ -30,7 +30,7 @@ from redrive_service.health import HealthMiddleware
 
 logger = logging.getLogger("redrive.web")
 
-MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further ones wait until another one is closed
+MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further connections wait until another is closed
 _FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
 _IDLE: Final = 30  # seconds after which an idle connection is closed
 _TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
@@ -75,7 +75,7 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
                 channel.will_close = True
 
     def accept_queued(self) -> None:
-        """Accept what waits in the kernel's queue: its clients are connected, and closing the socket resets them."""
+        """Accept the connections in the kernel's queue, since closing the socket would reset them."""
         for _ in range(self.adj.backlog):
             before = len(self.active_channels)
             if before < self.adj.connection_limit:

@@ -58,7 +58,7 @@ def locked_out(
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address, for which wrong passwords are counted; of an IPv6 address, its /64 network.
+    """Return the client's address, for which wrong passwords are counted. For IPv6, return its /64 network.
 
     Each of the REDRIVE_PROXY_COUNT proxies appends the address of its client to X-Forwarded-For. Earlier entries may be
     forged by the client, so they are not read.

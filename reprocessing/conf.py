@@ -58,7 +58,7 @@ class Conf:
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
         alert_...: thresholds of notifications (docs/notifications.md).
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
-            omits one.
+            omits the attribute.
         price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
     """
 
@@ -149,7 +149,7 @@ _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for 
 
 
 def current() -> Conf:
-    """Return the settings. InvalidSettings: the error lists everything that is wrong."""
+    """Return the settings. Raise `InvalidSettings`, which lists all problems, if they are invalid."""
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 
@@ -267,7 +267,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as 
 
 def _contradictions(conf: Conf) -> Iterator[str]:
     if conf.slice >= conf.lease:
-        yield "SLICE is not shorter than LEASE: a slice would outlive its lease. Shorten SLICE, or lengthen LEASE."
+        yield "SLICE is not shorter than LEASE: replay tasks would outlive leases. Shorten SLICE, or lengthen LEASE."
     if conf.hint_life > conf.hint_life_cap:
         yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten HINT_LIFE."
     if conf.long_poll >= conf.receive_visibility:

@@ -117,7 +117,7 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Poll these DLQs for their number of messages, and enqueue captures. If SQS is slow, enqueue the rest again."""
+    """Record the message counts of these DLQs, and enqueue captures. If SQS is slow, enqueue the other DLQs again."""
     until = time.monotonic() + CAPTURE_SLICE / 2
     ids = sorted(dlq_ids)
     for number, dlq_id in enumerate(ids):
@@ -190,7 +190,7 @@ def _dlq(dlq_id: int) -> DeadLetterQueue | None:
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order; then messages of any due lane until the slice ends."""
+    """Send the messages of these lanes, each lane in order; then messages of any due lane until the time is over."""
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
@@ -253,7 +253,7 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Recover the work of dead workers and failed calls."""
+    """Finish the work of dead workers and failed calls."""
     recovery.sweep_all(conf=conf.current())
 
 
@@ -290,11 +290,11 @@ def delete_expired(**_future: object) -> None:
 
 @cache
 def restore_watermark() -> TickWatermark:
-    """Return the mark of the last tick, which Redis stores; a forked process may use it."""
+    """Return the highest number of ticks, which Redis stores. A forked process may use the returned object."""
     return TickWatermark.at(settings.REDIS_URL)
 
 
 @cache
 def send_rates() -> Rates:
-    """Return the rate limits of targets, which Redis stores; a forked process may use them."""
+    """Return the rate limits of targets, which Redis stores. A forked process may use the returned object."""
     return Rates.at(settings.REDIS_URL)

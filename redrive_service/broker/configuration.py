@@ -80,12 +80,12 @@ def _broker(
             # With it, kombu neither lists nor creates queues, and needs no permission to do so.
             "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
             "wait_time_seconds": long_poll_seconds,
-            "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a free slot is used
+            "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a worker uses a free slot
             "timeouts": dict(timeouts),
         },
         "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
         "CELERY_BROKER_CONNECTION_MAX_RETRIES": None,  # retry for ever: a worker has no other work
-        "CELERY_BROKER_POOL_ACQUIRE_TIMEOUT": 10.0,  # else a publisher waits for ever for one of the ten connections
+        "CELERY_BROKER_POOL_ACQUIRE_TIMEOUT": 10.0,  # else a publisher may wait for ever for one of ten connections
     }
 
 

@@ -20,7 +20,7 @@ class EnvelopeIsUnusable(ValueError):
 
 
 def check(message: KombuValue) -> None:
-    """Accept a message as this service's publishers write it. EnvelopeIsUnusable: a part has another form."""
+    """Check that a message has the form of this service's tasks; else raise `EnvelopeIsUnusable`."""
     headers = message.headers
     if not isinstance(headers, dict):
         raise EnvelopeIsUnusable("headers")
@@ -57,7 +57,7 @@ def _is_instant_or_none(value: object) -> bool:
 
 
 def _are_limits(value: object) -> bool:
-    """Return whether it is two limits in seconds, each of which may be null: Celery uses them unchecked."""
+    """Return whether the value is a list of two numbers (seconds), each of which may be null, or None."""
     if value is None:
         return True
     if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # the hard limit and the soft limit
@@ -81,7 +81,7 @@ _HEADERS = {
 
 
 def _is_call(body: str | bytes) -> bool:
-    """Return whether it is a call in Celery's protocol 2: arguments, keyword arguments, and no follow-up tasks."""
+    """Return whether the body is a call in Celery's protocol 2: arguments, keyword arguments, no follow-up tasks."""
     try:
         args, kwargs, following = json.loads(body)
     except (TypeError, ValueError, RecursionError):

@@ -19,15 +19,15 @@ class Answer(Protocol):
 
     @property
     def status(self) -> int:
-        """The HTTP status, or 599."""
+        """The HTTP status; 599 if no HTTP response arrived."""
 
     def read(self) -> bytes | None:
-        """Return the body, or None if there is none."""
+        """Return the body; None if the response has no body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiveFailure:
-    """Why one ReceiveMessage brought no usable answer."""
+    """Why a call of ReceiveMessage failed."""
 
     status: int
     code: str

@@ -1,4 +1,4 @@
-"""Ends a received message: deletes it when its task is done, else leaves it to SQS. A refusal never deletes it."""
+"""Deletes a message whose task is done, and leaves every other message to SQS."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SettlingChannel(ClientsChannel):
         return payload
 
     def _forget(self, delivery_tag: str) -> None:
-        # A slot that is not given back is lost: a worker whose slots are all taken no longer polls.
+        # Frees the slot of the message: a worker without free slots no longer polls.
         if delivery_tag in (self.qos._delivered or ()):  # noqa: SLF001
             self.qos.ack(delivery_tag)
 

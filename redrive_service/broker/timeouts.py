@@ -17,26 +17,26 @@ class PatienceIsMistaken(ValueError):
 class Timeouts:
     """The waits of one worker, in seconds.
 
-    The defaults keep one promise: a worker consumes again within 45 s of the last fault. A hanging receive is aborted
-    up after `20 + receive_margin`, and the pause before the next is at most `longest_pause`: 40 s together.
+    With the defaults, a worker consumes again within 45 s after the last fault: a hanging receive is aborted after
+    `20 + receive_margin` seconds, and the pause before the next receive is at most `longest_pause`, together 40 s.
     """
 
     connect: float = 3.0
     call_read: float = 5.0
-    """For every call but a receive. kombu deletes and extends in the event loop, which is blocked meanwhile."""
+    """For all calls except receives. kombu deletes and extends in the event loop, which these calls block."""
     call_attempts: int = 2
-    """A call lasts at most `call_attempts * (connect + call_read)`, and botocore's pause between, when SQS is down."""
+    """A call lasts at most `call_attempts * (connect + call_read)`, and botocore's pause between the attempts."""
     receive_margin: float = 10.0
     """Added to the long poll, which SQS itself keeps open for up to 20 s."""
     first_pause: float = 0.5
     longest_pause: float = 10.0
     """Low enough to recover soon, high enough that a deleted queue causes only six calls a minute."""
     overdue_margin: float = 5.0
-    """Added to a receive's own deadline: after that, no answer is expected and the queue is polled again."""
+    """Added to a receive's deadline. After this time no answer is expected, and the queue is polled again."""
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Return the transport option `timeouts`. PatienceIsMistaken: a wait is unknown, or not above zero."""
+        """Read the transport option `timeouts`. PatienceIsMistaken: a name is unknown, or a value is not above zero."""
         known = {field.name for field in fields(cls)}
         for name, seconds in options.items():
             if name not in known:

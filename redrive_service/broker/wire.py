@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request, with this class's options on its curl handle. Handles are reused; each use sets all."""
+        """Return the request, which sets this class's options on its curl handle. Handles are reused."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request

@@ -1,4 +1,4 @@
-"""Checks the addresses in the environment; no message repeats any part of an address."""
+"""Checks the addresses in the environment. Error texts quote no part of an address."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
 
 
 def is_visible(value: str) -> bool:
-    """Return whether all characters are visible. urlsplit drops invisible ones silently; other libraries send them."""
+    """Return whether all characters are visible. urlsplit drops invisible ones; other libraries send them."""
     return value.isprintable() and " " not in value and "%00" not in value
 
 
 def is_host(value: str) -> bool:
-    """Return whether Django accepts it as an allowed host: a name or address with no port, or a domain after a dot."""
+    """Return whether Django accepts the value as an allowed host: a name, an address, or .domain, without a port."""
     if value.startswith("[") and value.endswith("]"):
         try:
             return ipaddress.IPv6Address(value[1:-1]).scope_id is None
@@ -46,7 +46,7 @@ def is_host(value: str) -> bool:
 
 
 def misfit_of_libpq(url: str) -> str:
-    """Return the options after the question mark that libpq does not accept, without their values."""
+    """Return what libpq does not accept in the options of the URL, without values; empty if it accepts all."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
         return "an option that is none of libpq's, such as sslmode or connect_timeout"
@@ -55,7 +55,7 @@ def misfit_of_libpq(url: str) -> str:
 
 
 def misfit_of_redis(url: str) -> str:
-    """Return what redis-py or a Redis server does not accept in the URL; no connection is made."""
+    """Return what redis-py or Redis does not accept in the URL; empty if nothing. No connection is made."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # checks the encoding's name

@@ -44,7 +44,7 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the environment. EnvironmentIsIncomplete: it names each missing or unusable variable, and the cure."""
+    """Return the environment. Raise `EnvironmentIsIncomplete` with each missing or unusable variable and its cure."""
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

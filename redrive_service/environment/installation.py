@@ -13,7 +13,7 @@ _NAMESPACE = re.compile(r"(?!AWS/)[A-Za-z0-9._/#:-]{1,40}")  # AWS: PutMetricDat
 
 
 def mode(variables: Variables) -> Mode:
-    """Return production unless the sandbox is asked for."""
+    """Return the mode: sandbox if REDRIVE_MODE says so, else production."""
     value = variables.value("REDRIVE_MODE") or "production"
     if value == "sandbox":
         return "sandbox"

@@ -29,7 +29,7 @@ def hosts(variables: Variables) -> tuple[str, ...]:
 
 
 def secrets(variables: Variables) -> dict[str, str]:
-    """Return the secrets by name: NAME=TEXT, with commas or line breaks between them. A problem shows no secret."""
+    """Return the secrets by name: NAME=TEXT, with commas or line breaks between them. Error texts show no secret."""
     found: dict[str, str] = {}
     for entry in filter(None, map(str.strip, re.split(r"[,\r\n]+", variables.value("REDRIVE_SECRETS")))):
         name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))
@@ -42,7 +42,7 @@ def secrets(variables: Variables) -> dict[str, str]:
 
 
 def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the URL of each notification destination. A problem shows nothing of its URL, which holds a secret."""
+    """Return the URL of each notification destination. Error texts do not show URLs, which hold secrets."""
     listed = allow_list(variables.words(_HOSTS))
     inside = AllowList() if isinstance(listed, UrlDenied) else listed
     urls, problems = read_destinations(variables.all, secrets, inside)

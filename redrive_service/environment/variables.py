@@ -1,4 +1,4 @@
-"""Reads variables, and collects what is wrong with them."""
+"""Reads environment variables, and collects the problems found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Variables:
         return self.all.get(name, "").strip()
 
     def required(self, name: str, cure: str) -> str:
-        """Return the value, and report a missing one."""
+        """Return the value. If the variable is missing, add a problem."""
         value = self.value(name)
         if not value:
             self.problems.append(f"{name} is not set. {cure}")
@@ -33,14 +33,14 @@ class Variables:
         return tuple(word.strip() for word in self.value(name).split(",") if word.strip())
 
     def yes_or_no(self, name: str) -> bool:
-        """Return whether the value is yes. A missing one is no."""
+        """Return whether the value is yes. A missing variable means no."""
         value = self.value(name).lower() or "no"
         if value not in {"yes", "no"}:
             self.problems.append(f"{name} must be yes or no.")
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return a whole number within its bounds."""
+        """Return the value as a whole number from `least` to `most`."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")

@@ -98,7 +98,7 @@ def public_url(variables: Variables, *, needed: bool) -> str:
 
 
 def metrics_token(variables: Variables) -> str:
-    """Return the token for /metrics; without a token, nobody can read them. A problem never shows the token."""
+    """Return the token for /metrics; without a token, nobody can read metrics. Error texts do not show the token."""
     value = variables.value("REDRIVE_METRICS_TOKEN")
     if value and (len(value) < _SHORTEST_TOKEN or not value.isascii() or not is_visible(value)):
         needed = f"at least {_SHORTEST_TOKEN} characters that can be seen"

@@ -1,1 +1,1 @@
-"""Floor 3, acts: one verb a file, in the order a letter meets them. Stages return; only doors enqueue."""
+"""Layer 4: one stage or operation a module. Stages return values; only tasks, commands and views enqueue tasks."""

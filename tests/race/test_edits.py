@@ -48,7 +48,7 @@ class Parked(Workbench):
 
 def _told(found: object, by: str, what: str) -> bool:
     return isinstance(found, ChangedMeanwhile) and found.why.startswith(
-        f"it is not as you saw it any more: {by} {what} it"
+        f"it has changed since you opened it: {by} {what} it"
     )
 
 

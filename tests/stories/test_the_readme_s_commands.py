@@ -23,10 +23,10 @@ PRODUCTION = (MANAGE.parent / "docs" / "production.md").read_text(encoding="utf-
 PULSE = ".venv/bin/python manage.py check_pulse"
 #: What a local SQS cannot tell, what is said of every dlq that is captured, and that nobody set up notifications.
 SOUND = [
-    "unknown SQS's clock against this machine's: SQS did not tell the time.",
+    "unknown SQS's clock against this machine's: SQS did not return its time.",
     "warning No destination gets notifications.",
-    "note Capturing hides messages: an alarm on the DLQ's visible count falls silent.",
-    "unknown orders: How their consumers do is not known: the queues are at another endpoint than AWS's, which",
+    "note Capturing hides messages: an alarm on the DLQ's visible messages no longer fires.",
+    "unknown orders: The state of their consumers is unknown: the queues are at another endpoint than AWS's, which",
 ]
 DOCTOR = (". .sandbox/environment", ".venv/bin/python manage.py redrive_doctor")
 

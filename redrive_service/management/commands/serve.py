@@ -59,7 +59,7 @@ def _listen(at: Address, *, option: str, **how: Any) -> Server:
 
 
 def address(text: str) -> Address:
-    """Return the address that was typed. ArgumentTypeError: the text is not an address."""
+    """Return the address in the text HOST:PORT. ArgumentTypeError: the text is no address."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ArgumentTypeError(f"{text} is not an address. Type HOST:PORT, such as 0.0.0.0:8000 or [::]:8000.")

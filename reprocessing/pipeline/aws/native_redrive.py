@@ -26,8 +26,8 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after the claim in which AWS may be asked. The call takes at most thirteen more: a redrive that AWS does not
-#: list after LISTED_WITHIN was never begun.
+#: AWS may be asked for this many seconds after the claim. The call takes at most 13 s. If AWS does not list a redrive
+#: LISTED_WITHIN seconds after the claim, AWS never began it.
 ASK_WITHIN: Final = 20.0
 LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
@@ -150,7 +150,7 @@ def _became(move: Move) -> str:
 
 
 def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
-    """Return whether AWS moves the DLQ's messages; AWS is asked at most once in CHECK_EVERY seconds. Unknown is no."""
+    """Return whether AWS moves the DLQ's messages; AWS is asked at most once in CHECK_EVERY seconds."""
     if aws_redrives.is_time_to_ask(dlq.pk, every=CHECK_EVERY):
         own, at = aws_redrives.current(dlq.pk), lanes.database_now()
         _note(own, at, *_listed(dlq))
@@ -187,7 +187,7 @@ def _note(own: AwsRedrive | None, at: datetime, dlq: DeadLetterQueue, listed: li
     """Record AWS's answer to a question asked at `at`; mark the DLQ as checked last."""
     match listed:
         case QueueRequestRefused():
-            aws_redrive_checks.record_answer(dlq.pk, at=at)  # without the right to ask, nothing could ever be sent
+            aws_redrive_checks.record_answer(dlq.pk, at=at)  # if the permission is missing, the service still sends
         case QueueUnreachable():
             aws_redrive_checks.record_no_answer(dlq.pk, str(listed))
         case _:

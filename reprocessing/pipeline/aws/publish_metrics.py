@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two publications: CloudWatch keeps one value a minute at the standard resolution.
 PUBLISH_EVERY: Final = 60.0
-#: After a longer gap without publication, growth is dropped: CloudWatch would show all of it in one minute. Growth that
-#: CloudWatch refused is never dropped.
+#: After a longer gap without publication, the growth of counters is dropped: CloudWatch would show it in one minute.
+#: Growth that CloudWatch refused is never dropped.
 AT_MOST_LATE: Final = timedelta(minutes=15)
 _COUNTED: Final = sorted(
     {metrics.LETTER_EVENTS, *(metric.name for metric in METRICS if metric.kind is Kind.COUNTER and metric.cloudwatch)}

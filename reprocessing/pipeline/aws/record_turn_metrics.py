@@ -1,4 +1,4 @@
-"""Add the duration, errors and attempts of a turn to the metrics, in one statement at its end."""
+"""Add the duration, errors and attempts of one replay or capture to the metrics, in one statement at its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Turn:
-    """The counts of one turn of a task; an idle turn counts only if it failed. `attempts`: letters sent, by target."""
+    """The counts of one replay or capture. `idle`: it is counted only if it failed. `attempts`: number by target id."""
 
     idle: bool = False
     failed: bool = False
@@ -30,9 +30,9 @@ class Turn:
 
 @contextmanager
 def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
-    """Count the block as a turn: add its seconds to metric `lasting`, and an exception to metric `failing`.
+    """Measure the block: add its duration in seconds to the metric `lasting`, and an exception to the metric `failing`.
 
-    A turn is not counted if its process is killed, or if PostgreSQL cannot store it (which is logged).
+    It is not counted if its process is killed, or if PostgreSQL cannot store the counts (which is logged).
     """
     counted, began = Turn(), time.monotonic()
     try:
@@ -51,4 +51,4 @@ def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[T
             try:
                 metrics.add_to_sums(sums)
             except DatabaseError as error:
-                logger.warning("A turn is missing in the metrics: %s", error)
+                logger.warning("A replay or capture is missing in the metrics: %s", error)

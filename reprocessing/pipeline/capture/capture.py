@@ -37,8 +37,8 @@ from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.outage_attempts import spare_late
 
 logger = logging.getLogger(__name__)
-#: Seconds of the lease on a DLQ. It is renewed with every chunk, and while nothing arrives. After a capture's worker
-#: dies, no other capture of the DLQ can start for this long.
+#: Length in seconds of a capture's lease on its DLQ. The lease is renewed with every chunk, and while nothing arrives.
+#: If the worker dies, no other capture of the DLQ can start for this long.
 LEASE = 20.0
 #: Most copies in one chunk, and most seconds from the arrival of a chunk's first copy until the chunk is written.
 CHUNK, CHUNK_WAIT = 250, 0.25
@@ -63,11 +63,11 @@ def letters(  # noqa: PLR0913  # each by its name
     alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:  # fmt: skip
-    """Capture a DLQ, which is not in mode observe, until it has run dry, or for `seconds`.
+    """Capture a DLQ until it has run dry, or for `seconds`. The DLQ must not be in mode observe.
 
     A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
-    messages of the DLQ. It is called under the lease, at the beginning and when the DLQ has run dry. Only if both are
-    True, the capture proves absence. `stop` ends the capture early, and `heard` gets the counts after each poll.
+    messages of the DLQ. It is called at the beginning and when the DLQ has run dry. The capture proves that messages
+    are absent only if both calls return True. `stop` ends the capture early. `heard` gets the counts after each poll.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
@@ -97,7 +97,7 @@ class _Capture:
         self._since = self._asked = 0.0
         self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
         self._renewed, self._clock = time.monotonic(), suspend_aware_clock()
-        self._hides = False  # a copy was not written, or a FIFO copy was not deleted and hides the copies behind it
+        self._hides = False  # a copy was not written, or an undeleted FIFO copy hides later copies of its group
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
@@ -127,7 +127,7 @@ class _Capture:
         return self._done
 
     def give_back(self) -> None:
-        """End the lease after PostgreSQL failed. No capture counts as drained until hidden copies are visible."""
+        """End the lease after PostgreSQL failed. No capture proves absence until hidden copies are visible."""
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:
@@ -165,7 +165,7 @@ class _Capture:
         if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
             self._hides = True
             return True
-        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps of other DLQs delete the rest
+        here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps delete the copies in other DLQs
         if here and delete_copies.delete_from_dlq(self._dlq, here) < len(here):
             self._hides |= self._dlq.fifo
         return True
@@ -206,7 +206,7 @@ class _Capture:
         return held + self._remove(copies, [letter.message_id for letter in back])
 
     def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns whose attempts a restored backup lacks, and remove their copies from `copies`."""
+        """Record returns whose attempts were lost when a backup was restored; remove their copies from `copies`."""
         found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
             return []

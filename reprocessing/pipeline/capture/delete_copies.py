@@ -14,7 +14,7 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
 def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
-    """Delete these copies, ten a request, and return how many were deleted. The next sweep tries the others again."""
+    """Delete these copies, ten a request, and return how many were deleted. The next sweep retries the others."""
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})
     gone = [copy for copy in deletable if copy.message_id in done.gone]
@@ -26,9 +26,9 @@ def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by:
 def delete_from_dlqs(
     deletable: Iterable[Deletable], *, by: Delete = delete, known: Mapping[int, DeadLetterQueue] = MappingProxyType({})
 ) -> None:
-    """Delete copies from their DLQs. A copy that SQS does not delete is left to the next sweep.
+    """Delete copies from their DLQs. The next sweep (`recover.py`) retries copies that SQS did not delete.
 
-    `by` sends the request, and may renew leases meanwhile. `known`: DLQs that are loaded already, by id.
+    `by` sends the request. `known`: DLQs that are loaded already, by id.
     """
     by_dlq: dict[int, list[Deletable]] = {}
     for copy in deletable:

@@ -27,7 +27,7 @@ class Sources:
         self._else = known[0] if len(known) == 1 else default
 
     def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Source | None:
-        """Return the letter's source; None when it is not known."""
+        """Return the letter's source; None if the source is not known."""
         if died_in := system.get(_DIED_IN):
             return self._by_arn.get(died_in)
         found = failed_delivery.recognise(body, attributes, system)
@@ -38,7 +38,7 @@ class Sources:
         return self._else if self._else is not None and _fits(self._else, found) else None
 
     def trace(self, letters: Iterable[UnplacedLetter | LetterWithoutSource]) -> dict[int, int]:
-        """Return the ids of the letters' sources, by letter id, without letters whose source is not known."""
+        """Return source ids by letter id. Letters whose source is not known are left out."""
         found = {
             letter.id: self.of(bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system)
             for letter in letters
@@ -53,7 +53,7 @@ def source_arn(body: bytes, attributes: Attributes, system: Mapping[str, str]) -
 
 
 def describe_source(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return what a letter tells about its unknown source, for the person who registers the source."""
+    """Return what a letter says about its unknown source, for the person who registers the source."""
     if named := system.get(_DIED_IN):
         return f"it failed in {named}"
     found = failed_delivery.recognise(body, attributes, system)

@@ -46,7 +46,7 @@ class PeekedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """The messages. `kept`: how many stay hidden until their visibility timeout ends."""
+    """Peeked messages. `kept`: number of messages that stay hidden until their visibility timeout ends."""
 
     messages: list[PeekedMessage]
     kept: int
@@ -66,7 +66,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     capturing = capture_lease.lease(dlq.pk, lease=2.0 * VISIBILITY, dirty=float(VISIBILITY))
     if capturing is None:
         raise DlqNotReadable(
-            f"{dlq.name} is being captured at this moment, so its messages are out of sight. "
+            f"{dlq.name} is being captured at this moment, so its messages are hidden. "
             f"Watch manage.py redrive_status {dlq.name}, and try again."
         )
     found: dict[str, ReceivedMessage] = {}
@@ -74,7 +74,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     try:
         while len(found) < limit and (some := _some(address, limit - len(found))):
             found |= some
-        answered = True  # a lost answer may have hidden messages
+        answered = True  # without an answer, SQS may have hidden messages that are not known here
     finally:
         back = release(address, {message.message_id: message.handle for message in found.values()})
         # Not clean: a capture that died before may still hide messages.
@@ -97,7 +97,7 @@ def _refuse_what_a_receive_would_harm(dlq: DeadLetterQueue, address: QueueAddres
     onward = describe(address).redrive
     if onward:
         raise DlqNotReadable(
-            f"{dlq.name} has a redrive policy of its own: messages that are looked at too often are moved to "
+            f"{dlq.name} has a redrive policy of its own: messages that are received too often are moved to "
             f"{onward.target_arn}. Capture it instead: manage.py drain_dlq {dlq.name}, a dry run."
         )
 

@@ -15,12 +15,12 @@ from reprocessing.gateways.sqs import QueueAddress, depth, receive
 
 #: Empty polls in a row, of each receiver, after which the queue has run dry.
 EMPTY_POLLS = 3
-#: Polls of each receiver, or seconds, without a full poll, after which the queue's count of visible messages decides.
+#: If no poll is full for this many polls of each receiver, or this many seconds, SQS is asked for its message count.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
 _ASK = 1.0  # seconds between two requests for the count of visible messages
 _FULL = 10
 _AHEAD = 30  # most received polls that wait to be written
-_PATIENCE = 0.1  # seconds between two checks whether receiving is over
+_PATIENCE = 0.1  # seconds between two checks whether to stop receiving
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Poll:
 
 
 class ReceiverPool:
-    """Receiver threads, which run inside a `with` block. Iteration yields polls, until the queue is dry or time ends.
+    """Receiver threads, for a `with` block. Iteration yields polls until the queue has run dry or the time is over.
 
-    A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides the messages behind a
-    received message until that is deleted, so its empty polls count only after all are written (`note_written`).
+    A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides later messages of a
+    group until the received message is deleted, so its empty polls count only after `note_written`.
 
-    If messages keep arriving in small polls, SQS is asked how many are visible. If none is, all messages that were
-    there at the beginning have been received.
+    If messages keep arriving in small polls, SQS is asked how many messages are visible. If none are visible,
+    all messages that the queue held at the beginning have been received.
     """
 
     def __init__(  # noqa: PLR0913  # each by its name
@@ -117,7 +117,7 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Return whether another poll is needed. A receiver with enough empty polls waits for the others first."""
+        """Return whether this receiver polls again. After enough empty polls, it waits for the other receivers."""
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
                 self._guard.wait(_PATIENCE)

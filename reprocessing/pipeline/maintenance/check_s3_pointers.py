@@ -17,14 +17,14 @@ POINTERS_ASKED: Final = 500  #: pointers that S3 is asked about
 
 @dataclass(frozen=True, slots=True)
 class CheckedPointers:
-    """`asked`: pointers that S3 was asked about; `missing`: ids of messages whose object is gone."""
+    """Numbers of a check. `asked`: bodies that were looked up in S3. `missing`: ids of messages whose body is gone."""
 
     asked: int
     missing: list[str]
 
 
 def find_missing_bodies(run: Run) -> CheckedPointers:
-    """Return which of a run's first LETTERS_READ letters lack their body in S3; unknown counts as present."""
+    """Return which of a run's first LETTERS_READ letters lack their body in S3. If S3 does not say, it is present."""
     found = {
         letter.message_id: pointer
         for letter in s3_pointers.possible_pointers(run.pk, among=LETTERS_READ, most=POINTERS_ASKED)

@@ -21,10 +21,10 @@ _WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: Po
 
 
 def count_tick(marks: TickWatermark) -> bool:
-    """Count a tick in PostgreSQL and in Redis, with one call; return False if a restore was found: all sends stop."""
+    """Count a tick in PostgreSQL and in Redis. Return False if a restore was found; then all sends are stopped."""
     stand = restore_detection.count_tick()
     known = marks.raised(str(stand.database), stand.ticks)
-    if known == stand.ticks:  # only a restored database gives the same number twice
+    if known == stand.ticks:  # only a restored database counts the same number twice
         return _hold(known, stand.ticks - 1, alone=True)
     return _is_abreast(known, stand.ticks)
 
@@ -36,7 +36,7 @@ def is_database_current(marks: TickWatermark) -> bool:
 
 
 def is_behind(marks: TickWatermark) -> bool:
-    """Return whether Redis proves a restore for which no hold has begun; one call. No hold is begun."""
+    """Return whether Redis proves a restore that has no hold yet. This call begins no hold."""
     known = _known(marks)
     now = restore_detection.read_ticks()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
@@ -50,7 +50,7 @@ def _known(marks: TickWatermark) -> int | None:
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
     """Begin the hold that a person asked for, and raise PostgreSQL's ticks to those of Redis in the same transaction.
 
-    Otherwise the same restore would be found again, and would begin another hold. One call to Redis.
+    Without this, the same restore would be found again, and would begin another hold.
     """
     known = _known(marks)
 

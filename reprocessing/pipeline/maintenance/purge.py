@@ -10,9 +10,9 @@ _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
 def purge_expired(*, conf: Conf) -> int:
-    """Delete letters that were delivered or discarded before the kept history; return how many.
+    """Delete letters that were delivered or discarded before the time that history is kept; return how many.
 
-    A letter is kept until its copy has been gone for the DLQ's retention and a day: SQS could return the copy again.
+    A letter is kept for the DLQ's retention and a day after its copy was deleted: SQS could deliver the copy again.
     """
     history, purged, found = conf.history.total_seconds(), 0, _GROUP
     while found >= _GROUP:

@@ -1,4 +1,4 @@
-"""Finish the work of dead workers and failed calls: delete or extend copies, send notices, group letters."""
+"""The sweep: finish the work of dead workers and failed calls, such as deleting copies and sending notices."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 MAX_HIDDEN_SECONDS = 43_200  #: seconds. SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
-_COPIES = 1_000  #: held copies that a sweep checks
+_COPIES = 1_000  #: copies in a DLQ that one sweep checks
 _BATCHES = 4  #: most batches of letters that a sweep assigns to failure groups
-_NEWS_FOR = 10.0  #: seconds after reading in which notices may be sent
+_NEWS_FOR = 10.0  #: notices may be sent for this many seconds after they were read
 
 
 def sweep_all(*, conf: Conf) -> None:
@@ -54,7 +54,7 @@ def sweep_all(*, conf: Conf) -> None:
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
-    """Sweep everything that belongs to no single DLQ: breakers, waves, failing targets, loops, rules, runs, plans.
+    """Update what belongs to no single DLQ: breakers, waves, failing targets, redrive loops, rules, runs, plans.
 
     Return the current rules, to be passed to the next call: rules that have not changed are not applied again.
     """
@@ -69,7 +69,7 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 
 
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete finished and expiring copies, extend others, free held lanes, and send notices to the parking queue."""
+    """Delete finished and expiring copies, hide others longer, free held lanes, and send parking notices."""
     capture_lease.delete_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
     while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):

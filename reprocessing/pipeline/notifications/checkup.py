@@ -23,7 +23,7 @@ DLQS: Final = 5
 
 
 def checkup(of: CheckContext) -> None:
-    """Check the service and the next DLQs; open an incident for each part with an error, end it for parts without.
+    """Check the service and the next DLQs; open an incident for each part with an error, and end it if none is left.
 
     The open incidents are the last result. A part that could not be checked keeps its incident. The incident of a part
     that no longer exists, such as the old name of a DLQ, ends. Commits by itself.

@@ -47,7 +47,9 @@ _STEP: Final = 600
 
 
 def check_conditions(conf: Conf) -> None:
-    """Open incidents for conditions that hold, and end incidents of those that do not. Unknown changes nothing.
+    """Open incidents for conditions that hold, and end incidents of conditions that do not hold.
+
+    The incident of a condition whose result is unknown stays as it is.
 
     It runs a dozen statements. They read maintained counts, rows of DLQs, up to 100 lanes of each running run, and the
     sent messages of each target: the cost does not depend on the number of messages. Call it outside transactions; it
@@ -117,7 +119,7 @@ def _of_lot(kind: EventKind, lot: ParkedMessages, **more: int) -> Event:
 def _uncaptured(watches: Collection[DlqStatus], conf: Conf) -> dict[int, int]:
     """Return the number of uncaptured messages of each DLQ for which the number is known.
 
-    A DLQ in mode automatic counts only while its captures fail. For other DLQs the number is unknown during a capture.
+    In mode automatic the number is 0, except while captures fail. In other modes it is unknown during a capture.
     """
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     known = (watch for watch in watches if watch.mode == Mode.AUTOMATIC or not watch.captured_until)

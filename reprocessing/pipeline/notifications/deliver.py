@@ -1,4 +1,4 @@
-"""Run one turn of the outbox: write due notifications, then send one text to each destination that has some."""
+"""Write due notifications to the outbox, then send one text to each destination that has pending notifications."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a destination may take for one text, and seconds for the whole turn, including the start of processes.
+#: Seconds that a destination may take for one text, and for all texts of one call, with the start of processes.
 SEND_SECONDS, TURN_SECONDS = 15.0, 30.0
-#: Most destinations of one turn, each in its own thread.
+#: Most destinations of one call, each in its own thread.
 _AT_ONCE: Final = 8
 
 
@@ -38,15 +38,15 @@ class _Turn:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether a turn has anything to do."""
+    """Return whether notifications are to be written or sent."""
     return sending.is_due(conf.destinations)
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
-    """Run one turn; return how many texts were sent. Call it outside transactions; turns may run concurrently.
+    """Write and send due notifications; return how many texts were sent. Call it outside transactions.
 
-    Delivery is at-least-once: if a process dies between sending and recording, a later turn sends the text again after
-    the lease has ended.
+    Delivery is at-least-once: if a process dies between sending and recording, a later call sends the text again after
+    the lease has ended. Calls may run concurrently.
     """
     notification_writer.file_notifications()
     if given_up := sending.give_up_old():

@@ -13,7 +13,7 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Open an incident for beat or workers that are silent, and end it if they are not. Unknown changes nothing.
+    """Open an incident for beat or workers that are silent, and end it if they are not. Unknown: change nothing.
 
     With any number of watching processes, beat and the workers have at most one open incident each. Commits by itself.
 

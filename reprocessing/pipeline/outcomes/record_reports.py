@@ -23,13 +23,13 @@ Dice = Callable[[], float]
 
 #: Attempts in one transaction.
 _GROUP = 500
-_FOREIGN = "its message was not sent to a target of this reporter"
+_FOREIGN = "the message was not sent to a target of this reporter"
 _UNKNOWN = "no attempt has this redrive id"
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The number of new reports, the number of repeated ones, and why others were refused, by index in the request."""
+    """Numbers of new and of repeated reports, and why other reports were refused, by index in the request."""
 
     accepted: int = 0
     repeated: int = 0
@@ -56,7 +56,7 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
 
 
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record all reports in one transaction. The next sweep deletes the copies of finished letters."""
+    """Record all reports in one transaction. The next sweep (`recover.py`) deletes copies of finished letters."""
     if not some:
         return Recorded()
     found = reports.match_reports(some, reporter)

@@ -34,7 +34,7 @@ _GROUP = 500
 #: region answers slowly, and no letter is presumed delivered meanwhile.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
-_LOOK_ENDS: Final = 30.0  # seconds after which another worker may check targets, if the first one died
+_LOOK_ENDS: Final = 30.0  # seconds after which another worker may check targets, if the first worker died
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
@@ -43,7 +43,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     In this order: apply early reports, check targets, presume delivered, park letters whose consumer did not answer in
     time, and free lanes whose parked letter can no longer return. The random numbers of `dice` are for backoffs, and
     for the order of the checks, so that not always the same targets are left out. After a restore nothing is presumed,
-    since the database may lack returns.
+    since PostgreSQL may not know which letters came back.
     """
     record_reports.apply_late(dice=dice)
     _look_in_turn(dice)
@@ -101,7 +101,7 @@ def _look(some: Sequence[WatchedTarget]) -> None:
 
 
 def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
-    """Close attempts, with their lanes locked. An attempt that a return or a report closed before stays as it is."""
+    """Close attempts, with their lanes locked. Attempts that were closed meanwhile stay as they are."""
     ids = sorted({attempt.lane_id for attempt in found})
 
     def record() -> list[Deletable]:

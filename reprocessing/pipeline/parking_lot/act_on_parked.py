@@ -36,22 +36,29 @@ def release(  # noqa: PLR0913  # each by its name
 ) -> Reviewed:  # fmt: skip
     """Put parked letters back onto their lanes, with all attempts that their DLQ allows.
 
-    A letter without a place in a lane gets one by the DLQ's current settings, or is sent in no order. A released letter
-    is sent even if later letters of its lane, or another body with its idempotency key, were delivered; if the same
-    body was delivered, it is closed as a duplicate. It is sent at `due` at the earliest (later letters of its lane
-    wait), and to the target with the id `target`, whatever rules say. `operation` is the id of a bulk action.
+    A letter without a place in a lane gets one by the DLQ's current settings; if they find no key, the letter is sent
+    without ordering. A released letter is sent even if later letters of its lane were delivered. If a letter with the
+    same idempotency key and the same body was delivered, the released letter becomes a duplicate.
+
+    Args:
+        letters: ids of parked letters.
+        by: who releases them.
+        reason: why.
+        due: earliest time of the send; later letters of the lane wait.
+        target: id of the target, whatever rules decide; None: no other target.
+        operation: id of the bulk action, if any.
     """
     put = partial(_release, by=by, reason=reason, due=due, target=target)
     return _review(letters, AuditAct.RELEASED, put, by=by, reason=reason, operation=operation, target=target)
 
 
 def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Discard parked letters. Later letters with the same idempotency key are parked. `restore` undoes it."""
+    """Discard parked letters. A person must also decide about others with the same idempotency key. Undo: `restore`."""
     return _review(letters, AuditAct.DISCARDED, decisions.discard_letters, by=by, reason=reason, operation=operation)
 
 
 def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Park discarded letters again, for their former reason; those that a rule discarded, as quarantined."""
+    """Park discarded letters again, for their former reason. Letters that a rule discarded become quarantined."""
     put = restore_discarded.restore_letters
     return _review(letters, AuditAct.RESTORED, put, by=by, reason=reason, operation=operation)
 
@@ -135,7 +142,7 @@ def _mark(
 
 def _insist(by: str, reason: str) -> None:
     if not by.strip() or not reason.strip():
-        raise ValueError("a review says who decided, and why")
+        raise ValueError("by and reason must not be empty")
 
 
 def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Reviewed:
@@ -145,7 +152,7 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
 
 
 def _name(letters: Collection[int]) -> None:
-    """Set the source of letters without one, if it was registered since."""
+    """Set the source of letters without a source, if the source was registered since."""
     for some in decisions.letters_without_source(letters):
         for dlq in DeadLetterQueue.objects.filter(pk__in={letter.dlq_id for letter in some}):
             sources = find_source.Sources(dlq)
@@ -153,7 +160,7 @@ def _name(letters: Collection[int]) -> None:
 
 
 def _place(letters: Collection[int]) -> None:
-    """Give letters that were parked without a place one, if the DLQ's current settings can read their keys."""
+    """Give a place to letters that were parked without one, if the DLQ's current settings can read their keys."""
     policies: dict[int, KeyPolicy] = {}
     for some in enlistment.unplaced_parked_letters(letters):
         unknown = {letter.dlq_id for letter in some} - policies.keys()

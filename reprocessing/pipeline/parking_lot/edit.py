@@ -71,13 +71,13 @@ class ChangedMeanwhile:
 
 @dataclass(frozen=True, slots=True)
 class Unsendable:
-    """Nothing was done: the edit cannot be sent, with reasons in sentences."""
+    """Nothing was done, because the edited message cannot be sent. `problems`: the reasons, as sentences."""
 
     problems: tuple[str, ...]
 
 
 def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
-    """Return the selectors (of keys, type and tenant) by which the DLQ and its rules read a letter."""
+    """Return how the DLQ and its rules read the keys, the type and the tenant of a letter."""
     return edit_policy.selectors_by_purpose(
         place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
     )
@@ -105,27 +105,27 @@ def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[st
 
 
 def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurpose) -> list[str]:
-    """Return which keys the edit changes, in sentences."""
+    """Return a sentence for each key that the edit changes."""
     before = LetterFacts(stand.message_id, bytes(stand.body), unpack_attributes(bytes(stand.attributes)), stand.system)
     return edit_policy.changed_selectors(goes_by, before, _facts(stand, to))
 
 
 def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -> str:
-    """Return the letter's place after the edit, in sentences."""
+    """Return a sentence about the order in which the letter is sent after the edit."""
     if not stand.led:
-        return "The queue it goes back to is not known: as long as that is so, nothing replays it."
+        return "Its target is not known, so it cannot be replayed."
     if stand.ordering_key is not None:
-        return "It keeps its ordering key, its lane and its place there, whatever the edit changes."
+        return "It keeps its ordering key and its place in the key queue, whatever the edit changes."
     if stand.placed:
-        return "It has no ordering key and goes alone, in no order with other letters; the edit gives it none."
+        return "It has no ordering key, also after the edit: it is sent without ordering."
     found = placement.choose_place(policy, _facts(stand, to))
     match found:
         case LetterPlace(key=None):
-            return "It had no place. With this edit it has one, without an ordering key: it goes alone."
+            return "It had no ordering key, also after the edit: it is sent without ordering."
         case LetterPlace():
-            return "It had no place. With this edit it has an ordering key, and takes its place in that lane."
+            return "The edit gives it an ordering key and a place in the key queue."
         case Park(_, detail):
-            return f"It has no place, and this edit gives it none: {detail} Replayed, it goes alone, in no order."
+            return f"It has no ordering key, also after the edit: {detail} A replay sends it without ordering."
         case _ as never:
             assert_never(never)
 
@@ -137,9 +137,9 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
     now = "" if stand.state == LetterState.PARKED else f"; it is {stand.state}"
     deed = message_edits.last_action(pk)
     if deed is None:
-        return f"it is not as you saw it any more{now}"
+        return f"it has changed since you opened it{now}"
     what = _DONE.get(AuditAct(deed.act), deed.act)
-    return f'it is not as you saw it any more: {deed.by} {what} it at {deed.at:%H:%M:%S} UTC ("{deed.reason}"){now}'
+    return f'it has changed since you opened it: {deed.by} {what} it at {deed.at:%H:%M:%S} UTC ("{deed.reason}"){now}'
 
 
 def edit_letter(  # noqa: PLR0913  # each by its name
@@ -147,11 +147,11 @@ def edit_letter(  # noqa: PLR0913  # each by its name
 ) -> Edited | ChangedMeanwhile | Unsendable:
     """Edit a parked letter, if it is unchanged since it was seen, and release it if `replay`, in one transaction.
 
-    The captured bytes, the lane, the place and the claimed key are kept. Returns of every revision are recognised.
+    The captured bytes and the place in the lane are kept. Each revision is recognised if it comes back to the DLQ.
     `names` are the names of the redrive attributes.
     """
     if not by.strip() or not reason.strip():
-        raise ValueError("an edit says who made it, and why")
+        raise ValueError("by and reason must not be empty")
 
     def decide() -> Edited | ChangedMeanwhile | Unsendable:
         message_edits.lock_letter(pk)

@@ -1,6 +1,7 @@
 """Assign letters to failure groups by why they failed. No other stage depends on the groups.
 
-A letter that is redriven first gets no group. A letter that is parked, or reported as failed, is assigned again.
+A letter that is redriven before it is assigned gets no group. A letter is assigned again when it is parked, or when a
+consumer reports its failure.
 """
 
 from __future__ import annotations

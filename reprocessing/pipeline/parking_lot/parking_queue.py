@@ -20,9 +20,9 @@ _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, 
 def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
     """Send notices, in order; return the ids of notices that SQS took, or can never take.
 
-    A parked letter is sent as a copy of its bytes. When it leaves the parking lot, a second message with the same
-    letter id, without these bytes, is sent, since SQS cannot delete a message inside a queue. `may_start` is called
-    before every request, by several threads.
+    For a parked letter, a copy of its bytes is sent. When the letter leaves the parking lot, a short message with its
+    id is sent, since SQS cannot delete the copy inside the queue. Several threads call `may_start`, before every
+    request.
     """
     address = QueueAddress.of(dlq.parking_url)
     outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)

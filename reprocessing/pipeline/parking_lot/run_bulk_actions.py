@@ -20,7 +20,7 @@ from reprocessing.store.parking_lot.bulk_actions import LeasedAction
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
-    """Continue a bulk action for `seconds`; return whether letters are left, and no other worker has taken over."""
+    """Continue a bulk action for `seconds`. Return whether it must be called again: letters are left."""
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:

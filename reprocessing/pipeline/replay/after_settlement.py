@@ -18,14 +18,14 @@ class _Closed(Protocol):
 
 
 def look_at_attempts(closed: Collection[_Closed]) -> None:
-    """Update the breakers, and the waves of the runs, of closed attempts."""
+    """Update the circuit breakers of closed attempts, and the waves of their runs."""
     look_at_outcomes(
         of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed]
     )
 
 
 def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
-    """Update these breakers, and the waves of these runs, after outcomes were recorded."""
+    """Update these circuit breakers, and the waves of these runs, after outcomes were recorded."""
     if breakers := {breaker for breaker in of_breakers if breaker is not None}:
         circuit_breakers.move_breakers(breakers)
     if runs := {run for run in of_runs if run is not None}:

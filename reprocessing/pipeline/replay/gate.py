@@ -22,28 +22,28 @@ from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety.send_limits import SendLimit
 
-#: How long lanes wait until the next decision: for another letter with the same idempotency key that is being sent,
+#: A lane waits this long if another letter with the same idempotency key is being sent.
 TWIN_UNDER_WAY = timedelta(seconds=2)
-#: (longest wait) for a copy of another letter with the same key that may still be in the target,
+#: A lane waits at most this long if the target may still have a copy of another letter with the same idempotency key.
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
-#: for a closed breaker and a healthy target (the lane is not leased before),
+#: No wait: the lane is not leased before its circuit breaker closes and its target is healthy.
 UNTIL_BREAKER_OPENS = timedelta(0)
-#: for a capture that shows whether AWS moved the message,
+#: A lane waits this long for the next capture of its DLQ, which shows whether AWS moved the message.
 UNTIL_CAPTURED = timedelta(seconds=30)
-MAYBE_MOVED = "AWS may have moved its message; waiting for the next capture"
-#: for a breaker that was not found, for outcomes of other letters of the target, and for room at the target.
+MAYBE_MOVED = "AWS may have moved the message; waiting for the next capture"
+#: Waits if the circuit breaker was not found, if outcomes of other letters are needed, and if the target is full.
 UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class Judged:
-    """Heads after the gate."""
+    """Heads, by the verdict of the gate."""
 
     going: list[LaneState] = field(default_factory=list)  # may be sent, as soon as there are tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
-    closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane and fence
-    full: set[int] = field(default_factory=set)  # breakers of targets without room
-    opening: dict[int, str] = field(default_factory=dict)  # breakers to open, and why
+    closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane id and fence
+    full: set[int] = field(default_factory=set)  # ids of breakers whose targets have no room
+    opening: dict[int, str] = field(default_factory=dict)  # why to open a circuit breaker, by breaker id
 
 
 def judge_heads(
@@ -58,7 +58,7 @@ def judge_heads(
     Args:
         some: lanes with their heads.
         brakes: send limits of targets and breakers, by breaker id.
-        room: how many more unsettled letters each target may have.
+        room: how many more letters without an outcome each target may have, by target id.
         failures: last failures of heads without attempts left, by letter id.
     """
     judged, left = Judged(), room.copy()
@@ -95,9 +95,9 @@ def judge_head(
     standing: LaneState, brake: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
-    """Judge the head of one lane; arguments as of `judge_heads`. `canary_out`: the breaker's canary is already chosen.
+    """Return the verdict about the head of one lane. `canary_out`: another head is already its breaker's canary.
 
-    That the run is running, and nothing is stopped, was checked by the lease, and will be checked again by the intent.
+    Whether the run is running and nothing is stopped is checked by the lease before, and by the intent afterwards.
     """
     early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
@@ -110,7 +110,7 @@ def judge_head(
     if ceiling is not None and not standing.released and (standing.receives or 0) > ceiling:
         return Park(ParkedReason.RECEIVED_TOO_OFTEN, f"{standing.receives} receives")
     if room <= 0:
-        return Wait(TARGET_IS_FULL, "its target has as many unsettled messages as allowed")
+        return Wait(TARGET_IS_FULL, "the target has as many messages without an outcome as allowed")
     return Go()
 
 
@@ -120,12 +120,12 @@ def is_spent(standing: LaneState) -> bool:
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """Judge a head without attempts left. None: it is sent, as the canary of an open breaker."""
+    """Return the verdict about a head that has no attempts left; None if it is sent as a canary."""
     match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
         case NotKnownYet():
-            return Wait(UNTIL_OTHERS_SETTLE, "no attempts left; waiting for other messages to its target")
+            return Wait(UNTIL_OTHERS_SETTLE, "no attempts left; waiting for the outcomes of other messages")
         case TargetFails():
             return None if on_trial else OpenBreaker("a message used up its attempts, and no other message succeeded")
         case _:
@@ -140,7 +140,7 @@ def _moved(standing: LaneState) -> Park | Wait | None:
 
 def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
     if brake is None:
-        return Wait(UNKNOWN_BREAKER, "its circuit breaker was not found")
+        return Wait(UNKNOWN_BREAKER, "the circuit breaker was not found")
     if shut := brake.why_shut:
         return Wait(UNTIL_BREAKER_OPENS, shut)
     if brake.on_trial and canary_out:
@@ -149,11 +149,11 @@ def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
 
 
 def _copy_of_twin(standing: LaneState) -> Wait | None:
-    """Return how long to wait for a copy of the finished letter with this key; None if no copy can be in the target."""
+    """Return the wait if the target may still have a copy of the letter with the same idempotency key; else None."""
     if not standing.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))
-    return Wait(after, "a copy of another message with its idempotency key may be in its target")
+    return Wait(after, "the target may still have a copy of another message with the same idempotency key")
 
 
 def _twin(standing: LaneState) -> Verdict | None:
@@ -161,7 +161,7 @@ def _twin(standing: LaneState) -> Verdict | None:
         return None
     match standing.claim_state:
         case ClaimState.HELD:
-            why = "another message with its idempotency key is being sent"
+            why = "another message with the same idempotency key is being sent"
             return _copy_of_twin(standing) or Wait(TWIN_UNDER_WAY, why)
         case ClaimState.DELIVERED if standing.claim_same_body:
             return Skip(duplicate_of=standing.claim_letter)

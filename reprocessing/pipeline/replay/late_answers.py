@@ -1,4 +1,4 @@
-"""Wait for answers that arrive after the turn that sent the requests has ended; one thread for each stream."""
+"""Wait for answers of slow targets that arrive after the worker's task has ended. Each stream has one thread."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ _lingering: set[_Lingering] = set()
 
 
 def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
-    """Take over a stream from its turn, record its outcomes with `finish`, and renew leases of `lease` seconds."""
+    """Start a thread that takes a stream's answers, records them by `finish`, and renews leases of `lease` seconds."""
     thread = _Lingering(stream, finish, lease)
     _lingering.add(thread)
     thread.start()
 
 
 def open_requests(target_id: int) -> int:
-    """Return the number of requests to a target that are still open from ended turns."""
+    """Return the number of open requests to a target that ended tasks have sent."""
     return sum(thread.open_at(target_id) for thread in list(_lingering))
 
 
 def wait_for_all(seconds: float) -> bool:
-    """Wait for all streams before this process ends, and return whether they ended in time."""
+    """Wait up to `seconds` for all streams, and return whether all have ended."""
     until = time.monotonic() + seconds
     for thread in list(_lingering):
         thread.join(max(0.0, until - time.monotonic()))

@@ -24,7 +24,7 @@ _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class LeaseKeeper:
-    """The leases of lanes whose letters are being sent. Each renewal also calls `beside`."""
+    """Renews the leases of lanes whose letters are being sent. `beside` is called after each renewal."""
 
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
@@ -58,7 +58,7 @@ class LeaseKeeper:
 
 
 def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
-    """Run `work` in another thread, call `renew` every so many seconds meanwhile, and return the result."""
+    """Run `work` in another thread, and return its result. Meanwhile, call `renew` every `every` seconds."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         trip = pool.submit(work)
         while not wait([trip], timeout=every).done:

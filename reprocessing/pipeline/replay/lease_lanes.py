@@ -16,13 +16,19 @@ def lease_due(  # noqa: PLR0913  # each by its name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
 ) -> list[LaneState]:  # fmt: skip
-    """Lease due lanes, and return them with their heads. Lanes in `only` come first; `strictly`: no other lanes.
+    """Lease up to `room` due lanes, and return the lanes with their heads (first letters).
 
     One transaction leases the lanes and finds their heads. Another transaction closes attempts that dead workers left
     open.
 
-    At most `room` lanes are leased, only of `runs` if given. Lanes behind the breakers `but` are left out, unless they
-    are in `only`. `owner` names the worker and its turn.
+    Args:
+        owner: name of the worker's task that leases.
+        room: largest number of lanes.
+        lease: length of the leases.
+        only: ids of lanes; other lanes are leased only if none of these is due.
+        runs: ids of runs whose lanes may be leased; None: all runs.
+        but: ids of circuit breakers; their lanes are leased only if they are in `only`.
+        strictly: lease no lanes outside `only`.
     """
     seconds = lease.total_seconds()
 
@@ -44,10 +50,10 @@ def lease_due(  # noqa: PLR0913  # each by its name
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
-    """Find the heads of lanes that the caller has leased. Lanes with a due head are leased again, others are freed.
+    """Find the heads of lanes that the caller has leased. Lanes with a due head stay leased, other lanes are freed.
 
-    A separate statement locks the lanes first. A single statement that waited for a transaction that adds a letter
-    would not see that letter, and the lane would stay idle.
+    A separate statement locks the lanes first. If one statement did both, it would not see a letter that another
+    transaction added while the statement waited for the lock; the lane would stay idle.
     """
     ids, fences = [lane.lane_id for lane in some], [lane.fence for lane in some]
 

@@ -1,4 +1,4 @@
-"""Make the request for a target from a letter: the letter's bytes and attributes, and the redrive attributes."""
+"""Make the request to a target: the letter's body and attributes, and the attributes that the service adds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def queue_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) ->
 
 
 def topic_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) -> Publication | Refused:
-    """Return the message for a topic: the published message, if the letter is an SNS notification; else the letter."""
+    """Return the message for a topic: the letter, or the message inside it if the letter is an SNS notification."""
     found = queue_message(letter, target, conf, dlq)
     if isinstance(found, Refused):
         return found
@@ -80,7 +80,7 @@ def bus_event(letter: IntendedSend) -> Event | Refused:
 def slow_request(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str
 ) -> HttpCall | LambdaCall | NotSent | Refused:
-    """Return the request for an endpoint or a function."""
+    """Return the request to an HTTP endpoint or a Lambda function."""
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content

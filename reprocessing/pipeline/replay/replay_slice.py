@@ -1,4 +1,4 @@
-"""Replay due lanes for some seconds: lease, route, gate, intent, send, settle, next head."""
+"""Replay due lanes for a few seconds: lease them, then apply rules, check the gate, send and settle their heads."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from reprocessing.store.safety.send_limits import SendLimit
 from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
-#: Longest wait in seconds for a token that every turn may make. For longer waits, only one turn waits for each target;
-#: other turns hand their lanes back, due again after `DUE_LATER`. Otherwise waiting turns would occupy all workers.
+#: Every turn may wait this many seconds for a token of the rate limit. If the wait is longer, only one turn waits for
+#: the target; other turns hand their lanes back for `DUE_LATER`, so that waiting turns do not occupy all workers.
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
-_ASKS_EVERY = 5.0  # seconds between two requests to AWS about native redrives
-_SEEN_FOR = 0.5  # seconds between two loads of breakers and rules, while nothing fails
+_ASKS_EVERY = 5.0  # seconds between two questions to AWS whether it redrives messages itself
+_SEEN_FOR = 0.5  # seconds between two loads of send limits and rules, while nothing fails
 
 
 @dataclass(slots=True)
@@ -56,12 +56,12 @@ class Report:
 
 @dataclass(slots=True)
 class Turn:
-    """One worker's turn at due lanes."""
+    """A turn: one worker leases and replays due lanes for a few seconds."""
 
     owner: str  # unique name of the turn, written to its leased lanes
     conf: Conf
     rates: Rates
-    dice: Callable[[], float]  # for backoffs
+    dice: Callable[[], float]  # random numbers for backoffs
     only: Sequence[int] | None = None  # ids of the first lanes to lease; afterwards, any due lane is leased
     runs: Sequence[int] | None = None  # ids of runs; None: all
     strictly: bool = False  # lease no lane outside `only`
@@ -69,11 +69,11 @@ class Turn:
     book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, LaneState] = field(default_factory=dict)
-    _full: set[int] = field(default_factory=set)  # breakers of full targets, whose lanes are not leased
+    _full: set[int] = field(default_factory=set)  # ids of breakers whose targets are full; their lanes are not leased
     _has_worked: bool = False
     _asks_at: float = 0.0
-    _looks_at: float = 0.0  # monotonic time of the next load of brakes; a failed attempt causes an earlier load
-    _failed_before: int = 0  # number of failed attempts at the last load of brakes
+    _looks_at: float = 0.0  # monotonic time of the next load of send limits; earlier if an attempt fails
+    _failed_before: int = 0  # number of failed attempts at the last load of send limits
     _wire: Sender = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
@@ -137,7 +137,7 @@ class Turn:
                 self._standings.pop(standing.lane_id, None)
 
     def _round(self) -> float | None:
-        """Check heads by rules and gate, and send those that pass. Return the seconds to pause, if any."""
+        """Apply rules and gate to the heads, and send the heads that pass. Return the seconds to pause, or None."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
@@ -147,20 +147,20 @@ class Turn:
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
-        # From here on, only a settlement or the end of the lease frees these lanes. To hand a lane back means that its
-        # outcome was recorded.
+        # From here on, these lanes are not handed back, since their heads may be sent: a settlement frees them, or the
+        # end of the lease.
         self._forget({head.lane_id for head in chosen})
         began = time.monotonic()
         intended = intend(
             [head.lane_id for head in chosen], [head.fence for head in chosen],
             [head.letter_id or 0 for head in chosen],
-            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # renewed after a third of its length
+            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # renewed after a third of a lease
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest_wait({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
         )  # fmt: skip
         sent = {attempt.lane_id for attempt in intended}
-        if missed := [head for head in chosen if head.lane_id not in sent]:  # perhaps another letter has the key
+        if missed := [head for head in chosen if head.lane_id not in sent]:  # e.g. another letter took the key
             self._looks_at = 0.0
             self._remember(lease_lanes.find_heads(missed, lease=self.conf.lease))
         if intended:
@@ -174,12 +174,12 @@ class Turn:
             self._keep(going)
             return metered.pause
         self._full |= {head.breaker_id or 0 for head in going}
-        why = "Redis does not tell its target's rate" if metered.unknown else "another turn waits for its target's rate"
+        why = "Redis does not tell the target's rate" if metered.unknown else "another worker waits for the rate limit"
         self._wait([(head, Wait(DUE_LATER, why)) for head in going])
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Apply the current rules to new heads, and return the heads that the current rules have decided."""
+        """Apply the current rules to new heads. Return the heads about which the current rules have decided."""
         self._look_at_brakes()
         self.book = RuleBook.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
@@ -224,7 +224,7 @@ class Turn:
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the brakes of these targets, and of all heads, are loaded. Routing creates breakers."""
+        """Return whether the send limits of these targets and of all heads are loaded. Routing may add breakers."""
         brakes = self._wire.brakes
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
         return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}

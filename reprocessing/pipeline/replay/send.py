@@ -1,4 +1,4 @@
-"""Send letters whose intent is committed, and record their outcomes: at once, or when slow targets answer."""
+"""Send letters whose attempts are counted and committed, and record the outcomes. Slow targets answer later."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.send_limits import SendLimit
 
 END_WAIT = 1.0  # seconds that a turn waits at its end for answers of slow targets (HTTP, Lambda)
-DELETE_AFTER_GROUPS = (
-    5  # groups of settled letters after which copies are deleted, at the latest at the end of the turn
-)
+DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled letters, and at the end of the turn
 
 
 @dataclass(slots=True)
 class Sender:
-    """Sends the letters of one turn, and records their outcomes."""
+    """Sends the letters of one turn (`replay_slice.Turn`), and records their outcomes."""
 
     conf: Conf
-    dice: Callable[[], float]  # for backoffs
-    taken: int = 0  # number of letters that targets took
-    failed: int = 0  # number of attempts with any other outcome
-    attempts: Counter[int] = field(default_factory=Counter)  # number of attempts by target
-    brakes: dict[int, SendLimit] = field(default_factory=dict)  # by breaker, as last loaded
-    targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn
+    dice: Callable[[], float]  # random numbers for backoffs
+    taken: int = 0  # number of attempts that targets accepted
+    failed: int = 0  # number of the other attempts
+    attempts: Counter[int] = field(default_factory=Counter)  # number of attempts, by target id
+    brakes: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
+    targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
@@ -77,7 +75,9 @@ class Sender:
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
     def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
-        """Send letters, and return the lanes with known outcomes, with their next heads (slow ones: `record_answers`).
+        """Send letters. Return the lanes whose letters have an outcome, with the next heads of these lanes.
+
+        Lanes of slow targets are returned by `record_answers` later.
 
         `until`: monotonic time, by target, until which tokens are valid. `began`: monotonic time before the intent.
         """
@@ -104,7 +104,7 @@ class Sender:
 
     def record_answers(self, within: float) -> list[LaneState]:
         """Wait for answers of slow targets, record the outcomes, and return the lanes with their next heads."""
-        ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after it
+        ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
         except DatabaseError:
@@ -129,7 +129,7 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete these copies, and copies of settled letters, from their DLQs, if there are at least `least`."""
+        """Delete these copies and the copies of settled letters from their DLQs, if at least `least` copies wait."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(
@@ -164,9 +164,9 @@ class Sender:
         return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
-        """Update breakers with a failure or a canary, waves, and ramps whose next step is due.
+        """Update breakers of failed letters and of canaries, waves, and ramps whose next step is due.
 
-        The last wave has no size, so only failures can end it.
+        The last wave has no size: it ends only by failures.
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}

@@ -23,7 +23,7 @@ def letters(
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool],
 ) -> dict[int, Outcome]:  # fmt: skip
-    """Send letters, and return the outcomes by attempt id. AWS errors are returned as outcomes, not raised.
+    """Send letters, and return the outcomes by attempt id. AWS errors are outcomes too, and are not raised.
 
     `targets` and `dlqs` (names) are by id. `may_start` is called with the target's id before every request; if it
     returns False, the letters are not sent.

@@ -31,7 +31,7 @@ from reprocessing.store.safety.outage_attempts import spare_late
 
 Dice = Callable[[], float]
 
-_SWALLOWED = Refused("Swallowed", "a copy of it had come back already")
+_SWALLOWED = Refused("Swallowed", "SQS dropped it as a repeat of a copy that had come back already")
 #: Longest wait in seconds after an attempt that was not sent.
 UNSENT_CAP = 60.0
 
@@ -94,7 +94,7 @@ def _after_returns(
     ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
 ) -> list[Settlement]:  # fmt: skip
-    """Return the settlements. If FIFO deduplication dropped a resend and the earlier copy returned, both failed."""
+    """Return the settlements. If SQS dropped a resend as a repeat of a copy that came back, both attempts failed."""
     taken = {
         attempt.attempt_id: outcome.message_id
         for attempt in ours
@@ -115,7 +115,7 @@ def _after_returns(
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
     """Close heads without sending them. `closings` are by lane id and fence; the caller has leased the lanes.
 
-    If a copy of a head may still return, the head and its lane wait until that is impossible, and are judged again.
+    If a copy of a head may still come back, the head and its lane wait until no copy can, and are judged again.
     """
 
     def record() -> Settled:
@@ -181,17 +181,18 @@ def _taken(attempt: IntendedSend, message_id: str | None, target: Target) -> Set
 def _failed(
     attempt: IntendedSend, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None
 ) -> Settlement:
-    """Make the letter due after its backoff, or park it: at once if it is poison, else when no attempt is left.
+    """Make the letter due after its backoff, or park it if the target rejects it as invalid or no attempt is left.
 
-    If an outcome is unknown, the target may have the letter: its idempotency key and its deduplication id are kept.
-    After a last attempt of unknown outcome, the key, and a lane that awaits outcomes, are held while a copy may return.
+    If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id.
+    If such a letter is parked, no other letter with its key is sent while a copy may come back. A lane that waits for
+    outcomes waits too.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN
     detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
     counts_as_failure = True if reason is None else None  # a target that rejects an invalid message is healthy
-    if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.standing:  # else the gate decides
+    if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.standing:  # standing: the gate decides
         reason = ParkedReason.ATTEMPTS_SPENT
     if reason is not None and not known and target is not None and target.holds_lane_after_unknown:
         return Settlement(

@@ -1,4 +1,4 @@
-"""Send letters to slow targets (HTTP, Lambda): hundreds of requests are open, and outcomes are returned in groups."""
+"""Send letters to slow targets (HTTP, Lambda), hundreds at the same time, and return the outcomes in groups."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from reprocessing.store.replay.intent import IntendedSend
 
 logger = logging.getLogger(__name__)
 
-#: A group of outcomes is returned when it has this size, or is this many seconds old, or most requests have ended.
+#: A group of outcomes is returned at this size, at this age in seconds, or when half of the requests have ended.
 GROUP_SIZE: Final = 100
 GROUP_AGE: Final = 0.1
-TARGET_SHARE: Final = 0.8  # largest share of the open requests for one target
+TARGET_SHARE: Final = 0.8  # largest share of the open requests that one target may have
 GIVE_UP_AFTER: Final = 30.0  # seconds after a request's timeout until its outcome becomes Unknown
 IDLE_STREAMS: Final = 2  # idle streams that a process keeps
 _GLANCE: Final = 0.005  # seconds to wait for HTTP and Lambda in turn, while both have open requests
@@ -38,7 +38,7 @@ Call = HttpCall | LambdaCall
 
 @dataclass(slots=True)
 class Stream:
-    """Open requests of one turn to the `allowed` hosts, at most `limit` at a time. Only one thread may use it."""
+    """Open requests of a `replay_slice.Turn` to the `allowed` hosts, at most `limit` at a time. For one thread only."""
 
     allowed: AllowList
     limit: int
@@ -51,7 +51,7 @@ class Stream:
 
     @property
     def open(self) -> int:
-        """The number of started letters whose outcomes were not returned yet."""
+        """The number of started requests whose outcomes were not returned yet."""
         return len(self._open) + len(self._ended)
 
     def room_for(self, target_id: int) -> int:
@@ -63,7 +63,7 @@ class Stream:
         return sum(letter.target_id == target_id for letter in list(self._open.values()))
 
     def start(self, calls: Sequence[tuple[IntendedSend, Call]], *, may_start: Callable[[int], bool]) -> None:
-        """Begin requests. `may_start` is called with the target's id before each request; False: `NotSent`."""
+        """Begin requests. `may_start` gets each request's target id; if it returns False, the outcome is `NotSent`."""
         if not self.open:
             self._renewed = time.monotonic()
         now = time.monotonic()
@@ -156,7 +156,7 @@ _lock = threading.Lock()
 
 
 def borrow_stream(allowed: AllowList, limit: int) -> Stream:
-    """Return a stream without open requests, if possible an idle one. The caller must give it back."""
+    """Return a stream without open requests. The caller must call `give_back_stream`."""
     with _lock:
         for stream in _idle:
             if (stream.allowed, stream.limit) == (allowed, limit):
@@ -166,7 +166,7 @@ def borrow_stream(allowed: AllowList, limit: int) -> Stream:
 
 
 def give_back_stream(stream: Stream) -> None:
-    """Keep a stream that has no open requests, with its connections, or close it."""
+    """Keep an idle stream and its connections for later use, or close it if `IDLE_STREAMS` are kept already."""
     with _lock:
         if len(_idle) < IDLE_STREAMS:
             _idle.append(stream)
@@ -175,7 +175,7 @@ def give_back_stream(stream: Stream) -> None:
 
 
 def forget_streams() -> None:
-    """Forget all streams, in a forked child."""
+    """Forget all streams in a child process after a fork."""
     global _lock  # noqa: PLW0603  # the parent's lock may be held
     _lock = threading.Lock()
     _idle.clear()

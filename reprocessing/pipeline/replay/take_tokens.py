@@ -30,9 +30,9 @@ class MeteredHeads:
 def take_for_heads(
     going: Sequence[LaneState], *, targets: Mapping[int, Target], brakes: Mapping[int, SendLimit], rates: Rates
 ) -> MeteredHeads:
-    """Take a token of the target, and one of the rate class if that has a rate, for as many heads as possible.
+    """Take tokens for as many heads as possible: one of the target, and one of the rate class if the class has a rate.
 
-    At most as many tokens of a class are taken as the target has.
+    No more tokens of a class are taken than the target has.
     """
     metered, meter = MeteredHeads(), _Meter(brakes, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -54,7 +54,7 @@ def take_for_heads(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A rate limit: tokens a second, and tokens at once (None: the tokens of one second)."""
+    """A rate limit: `rate` tokens a second, and at most `burst` at once (None: the tokens of one second)."""
 
     key: int | str
     rate: float

@@ -1,4 +1,4 @@
-"""Evaluate the rules for a letter: the first rule that matches, a rule that fails, or no match."""
+"""Find the first rule that matches a letter. A rule that cannot be evaluated is reported."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from reprocessing.store.routing.rules import BoundRule, InForce
 
 LOG_EVERY = 60.0  # seconds between two log lines about one rule
 
-# Replaces a body that is too large for rules, and is not loaded.
+# Stands for a body that is too large for rules: such bodies are not loaded.
 _TOO_LARGE = bytes(BODY_LIMIT + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dlq:
-    """The compiled rules of one DLQ, and the selectors of message type and tenant."""
+    """The compiled rules of one DLQ, and how to read a letter's message type and tenant."""
 
     name: str
     type: Selector | None
@@ -63,7 +63,7 @@ class RuleBook:
 
     @classmethod
     def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
-        """Return the current rules: `known`, if its version is current. `version`: the current one, if loaded already.
+        """Return the current rules; `known` if it is current. `version`: the current version, if the caller knows it.
 
         All threads of a process share the compiled rules and their error counts.
         """
@@ -98,7 +98,7 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return rules that fail for too many letters, as (rule, errors, letters), each at most once in `LOG_EVERY` s.
+        """Return rules that fail for too many letters, as (rule, errors, letters). A rule is returned once a minute.
 
         The counters are copied, since other threads may change them.
         """

@@ -27,12 +27,12 @@ class RulePreview:
     would_act_on: Counter[str] = field(default_factory=Counter)  # waiting or captured letters, by state
     objected: int = 0  # captured letters that will be parked for another reason first
     released: int = 0  # letters that the rule quarantined and a person released; the rule lets them pass
-    under_way: int = 0  # letters at their target; the rule decides if they return
+    under_way: int = 0  # letters that are being sent or await an outcome; the rule decides if they come back
     matched_before: Counter[str] = field(default_factory=Counter)  # finished letters, by state
     shown: list[str] = field(default_factory=list)  # message ids of the newest letters that it would act on
     error_count: int = 0  # letters for which the rule fails, and which it would hold
     trouble: str = ""  # the error for the newest of these letters
-    taken_first: Counter[str] = field(default_factory=Counter)  # matches of earlier rules, by rule
+    taken_first: Counter[str] = field(default_factory=Counter)  # letters decided by earlier rules, by rule name
 
     @property
     def acts(self) -> int:
@@ -55,9 +55,9 @@ def letters(  # noqa: PLR0913  # each by its name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip
-    """Preview these rules, in their order, on the letters captured since a moment, of one DLQ or all, newest first.
+    """Preview these rules on the letters that were captured since `since`, newest first. `dlq`: id of a DLQ; None: all.
 
-    With `focus`, a rule's id, only that rule is reported, with its letters that earlier rules decide. `told` gets the
+    `focus` is the id of a rule: only this rule is reported, with its letters that earlier rules decide. `told` gets the
     number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = RuleBook(0, rules)

@@ -65,7 +65,7 @@ class _Lot:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A decision about one letter. `why`: why its lane waits. `leaves`: whether its key moves to another target."""
+    """A decision about one letter. `why`: why its lane waits. `leaves`: the letter gets another target."""
 
     decided: RoutingDecision
     closing: LetterClosing | None = None
@@ -84,7 +84,7 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 
     Lanes whose head may be sent are leased for `lease` seconds more. Lanes whose head is held or delayed, or for which
     a rule fails, are freed. After a quarantined or discarded head, the lane's next letter must be routed. A head that
-    would be closed, or change its target, waits while a copy may return, and is routed again then. Decisions of
+    would be closed or get another target waits while a copy may come back, and then is routed again. Decisions of
     outdated rules are not written: such heads must be routed again.
 
     Raises:
@@ -102,7 +102,7 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 
 
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
-    """Route again if the rules changed meanwhile: that change woke stopped letters before these were stopped."""
+    """Route these letters again if the rules changed meanwhile: the change woke only letters that were stopped then."""
     while rules.version() != book.version:
         book = RuleBook.load()
         _route(replace(lot, fences=[None] * len(lot.lanes)), book, lease=0.0)
@@ -111,7 +111,7 @@ def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
 def wake_stopped(book: RuleBook) -> int:
     """Route letters again that other versions of the rules stopped, and return their number.
 
-    Lanes that no rule stops any more are due at once. Lanes behind an open breaker or an unhealthy target are routed
+    Lanes that no rule stops any more are due at once. Lanes with an open breaker or an unhealthy target are routed
     once, since rules may quarantine or divert their heads. Repeated or parallel calls are harmless.
     """
     routing_decisions.wake_for_new_rules(book.version, rules=bool(book.rules))
@@ -127,7 +127,7 @@ def wake_stopped(book: RuleBook) -> int:
 
 
 def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
-    """Apply start and end times of rules, route stopped letters again if rules changed; return the rules."""
+    """Apply start and end times of rules, route stopped letters again if rules changed, and return the rules."""
     rules.raise_version_if_due(now)
     book = RuleBook.load(known)
     if book is not known and book.version:
@@ -187,7 +187,7 @@ def _answer(letter: RoutableLetter, routed: RoutingResult) -> _Answer:
         case RuleUnreadable(rule, why):
             why = why[:_LONGEST_WHY]
             decided = RoutingDecision(letter.letter_id, letter.rulebook_version, ERRED, rule.id, keeps_place=True)
-            return _Answer(decided, why=f"rule {rule.name} could not be asked: {why}", trouble=why)
+            return _Answer(decided, why=f"rule {rule.name} could not be evaluated: {why}", trouble=why)
         case RuleMatched(rule):
             return _matched(letter, rule)
         case _ as never:
@@ -242,7 +242,7 @@ def _count(answers: Sequence[_Answer]) -> None:
 def _tell(book: RuleBook) -> None:
     for rule, erred, asked in book.failing_rules():
         logger.error(
-            "Rule %s could not be asked of %d of the last %d letters, which are held. Correct it (manage.py add_rule "
+            "Rule %s could not be evaluated for %d of %d letters, which are held. Correct it (manage.py add_rule "
             "%s --reason WHY shows it), or disable it (manage.py disable_rule %s --reason WHY --confirm).",
             rule.name, erred, asked, rule.name, rule.name,
         )  # fmt: skip

@@ -39,10 +39,10 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-LONG_POLL = 2  #: seconds of a long poll while somebody watches
+LONG_POLL = 2  #: seconds of a long poll; short, because a person waits for the command
 LATE_ANSWER_SECONDS = 10.0  #: seconds to wait at the end for answers of slow targets
 GROUP_BATCHES = 20  #: batches of letters that are assigned to failure groups at the end
-IDLE = 0.25  #: seconds between two turns if nothing was due
+IDLE = 0.25  #: seconds until lanes are leased again if none was due
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def capture_dlq(
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Plan the run and select its letters, or return the run of this name. Letters stay captured.
+    """Plan a run and select its letters, or return the run of this name if it exists. Letters stay captured.
 
     Raises:
         RunIdInUse: the name is taken by a run with another selection.
@@ -103,7 +103,7 @@ def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Sele
 
 
 def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
-    """Return the run of this name, if it exists. `selection` None: with any selection.
+    """Return the run of this name, if it exists. `selection`: the expected selection; None: any.
 
     Raises:
         RunIdInUse: the name is taken by a run with another selection.
@@ -142,8 +142,8 @@ def describe_stopped(run: Run) -> str:
     by_itself = run.stopped_by == THE_SERVICE
     said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
     if run.state == RunState.PAUSED:
-        return f"{said} To go on: manage.py resume_run {run.name} --reason WHY --confirm"
-    return f"{said} What it left goes along with the next run: manage.py drain_dlq {run.dlq.name}, a dry run."
+        return f"{said} To continue: manage.py resume_run {run.name} --reason WHY --confirm"
+    return f"{said} Its remaining messages are sent by the next run: manage.py drain_dlq {run.dlq.name}, a dry run."
 
 
 def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> None:
@@ -153,13 +153,13 @@ def _compare(run: Run, dlq: DeadLetterQueue, selection: Selection | None) -> Non
     if run.dlq_id != dlq.pk or not same:
         raise RunIdInUse(
             f"The run {run.name} was asked for {_told(run)}; now it is asked for {asked}. "
-            "A run is repeated as it was (by starting it again), or another one is begun under another id."
+            "To continue the run, ask for the same messages as before. To begin another run, choose another id."
         )
 
 
 def _told(run: Run) -> str:
     if run.kind == RunKind.STANDING:
-        return f"whatever {run.dlq.name} holds, by beat"
+        return f"all messages of {run.dlq.name}, by beat"
     what = "released letters" if run.is_for_released_letters else Selection.read(run.selection)
     return f"{what} of {run.dlq.name}"
 
@@ -169,8 +169,9 @@ def replay_run(
 ) -> RunCounts:
     """Replay a run until its letters are finished, it is paused or aborted, or `hands.stop`. Return its letter counts.
 
-    It does not wait for letters behind a parked letter. The DLQ's other running runs are replayed too, since their
-    letters may come first; runs in `along` until they are finished. `told` gets the letter counts after each slice.
+    Letters that wait for a parked letter of their lane are not waited for. The other running runs of the DLQ are
+    replayed too, since their letters may be first in the lanes. Runs whose ids are in `along` are also replayed until
+    they are finished. `told` gets the letter counts every few seconds.
     """
     threads: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
     for thread in threads:
@@ -238,7 +239,7 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Checks health, rules, breakers and waves, and enlists batches. Captures (slow) run in another thread."""
+    """Checks health, rules, breakers and waves, and enlists letters. `_Watch` captures, which is slow."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)
@@ -254,7 +255,7 @@ class _Checks(_Beside):
 
 
 class _Watch(_Beside):
-    """Captures DLQs to find returns and prove absences, resolves outcomes, and sweeps copies."""
+    """Captures DLQs to see which letters came back, resolves outcomes, and deletes copies."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)

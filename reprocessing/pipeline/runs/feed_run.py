@@ -1,4 +1,4 @@
-"""Take a turn at a DLQ: capture it, place its letters, and enlist them in a run once the DLQ has run dry."""
+"""Poll a DLQ: capture it, place its letters, and enlist them in a run once the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from reprocessing.store.safety import waves
 
 logger = logging.getLogger(__name__)
 
-_PER_RECEIVER = 100  #: visible messages for each receiver
-_AT_LEAST = 10.0  #: seconds for enlisting, even if the capture took all the time
+_PER_RECEIVER = 100  #: one more receiver for this many visible messages
+_AT_LEAST = 10.0  #: shortest time for enlisting in seconds, even if the capture took all the time
 _LONGEST = 43_200.0  #: most seconds for which SQS hides a message
-_ASKED_FOR = 500  #: copies that SQS is asked about in one turn
+_ASKED_FOR = 500  #: most copies that SQS is asked about in one poll
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """The result of a turn. `skipped`: the DLQ was empty, and nothing waits for a capture."""
+    """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing waits for one."""
 
     captured: Captured = field(default_factory=Captured)
     enlisted: EnlistResult | None = None
@@ -52,9 +52,9 @@ def take_turn(
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> TurnResult:  # fmt: skip
-    """Take one turn at a DLQ. It costs one SQS call if the DLQ is empty and nothing waits for a capture.
+    """Poll a DLQ once. That costs one SQS call if the DLQ is empty and nothing waits for a capture.
 
-    The capture takes `seconds` at most; the rest is for enlisting, which the next turn continues.
+    The capture takes at most `seconds`. Enlisting gets the rest of this time; the next poll continues it.
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
@@ -108,7 +108,7 @@ def is_wanted(dlq: DeadLetterQueue) -> bool:
 
 
 def record_depth(dlq: DeadLetterQueue) -> bool:
-    """Record the DLQ's depth; return whether beat is to capture it.
+    """Record the DLQ's depth; return whether beat must capture the DLQ.
 
     Raises:
         QueueUnreachable: the depth could not be read.
@@ -131,8 +131,8 @@ def receiver_count(visible: int, conf: Conf) -> int:
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
     """Return whether no other reader hides messages of the DLQ, such as a returned letter.
 
-    Call it under the DLQ's capture lease. Otherwise copies that another capture hides would count too. Return False if
-    SQS does not answer.
+    The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return False
+    if SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     try:
@@ -166,7 +166,7 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
 
 
 def standing_run(dlq: DeadLetterQueue) -> Run:
-    """Return the run that beat feeds with all letters of the DLQ; it uses waves as the DLQ's settings say now."""
+    """Return the DLQ's standing run, with waves or without them as the DLQ's settings say now."""
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
             dlq=dlq, kind=RunKind.STANDING,
@@ -182,7 +182,7 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Return whether sent letters await a capture as evidence, or captured letters wait for the DLQ to be drained."""
+    """Return whether sent letters need a capture as evidence, or captured letters wait until the DLQ has run dry."""
     if _is_looked_into(dlq) or Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:
@@ -194,7 +194,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
-    """Return whether the DLQ is captured even if stopped: for a hold after a restore, a plan, or a native redrive."""
+    """Return whether the DLQ is captured even if it is stopped: after a restore, for a plan, or after AWS's redrive."""
     if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
     waiting = plans.unselected_plans(dlq.pk)

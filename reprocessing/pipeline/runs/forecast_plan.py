@@ -25,7 +25,7 @@ from reprocessing.store.runs import plan_figures, progress, selection
 from reprocessing.store.runs.plan_figures import BlockedCount, PlanFigures, TargetFigures
 from reprocessing.store.runs.progress import RunCounts
 
-NAMED: Final = 10  #: most message ids listed in `behind`
+NAMED: Final = 10  #: most message ids in `PlanForecast.behind`
 _PUBLIC: Final = Prices()
 
 
@@ -35,9 +35,9 @@ class PlanForecast:
 
     Attributes:
         under_way: number of letters in progress in the DLQ's running runs, by run name; they are sent too.
-        behind: ids of the first selected messages that stand behind others that are not selected.
+        behind: ids of the first selected messages that wait for earlier, unselected messages of the same key.
         paused: paused runs with waiting letters.
-        plans: other plans that hold letters.
+        plans: other plans that have selected letters.
     """
 
     dlq: DeadLetterQueue
@@ -61,7 +61,7 @@ class PlanForecast:
 
     @property
     def seconds(self) -> float:
-        """Return the shortest duration, if nothing fails."""
+        """Return the shortest duration of the run in seconds, if nothing fails."""
         return max((self.forecast(share).seconds for share in self.shares), default=0.0)
 
     @property
@@ -71,12 +71,12 @@ class PlanForecast:
 
     @property
     def wave_wait(self) -> float:
-        """Return the shortest seconds from one wave to the next."""
+        """Return the shortest time from one wave to the next, in seconds."""
         return min((seconds_to_next_turn(share.tail, share.every) for share in self.shares), default=0.0)
 
     @property
     def waves_wait_for(self) -> str:
-        """Return what each wave waits for, and how long; empty: for nothing."""
+        """Return what each wave waits for, and how long; empty if waves wait for nothing."""
         if not (self.waves and self.wave_wait):
             return ""
         seen = " and ".join(f"a capture of {name}, one every {every:g} s" for name, every in self._captures)
@@ -90,7 +90,7 @@ class PlanForecast:
         return sorted({(share.watched_by, share.every) for share in self.shares if share.watched_by and share.every})
 
     def forecast(self, share: TargetFigures) -> Forecast:
-        """Return the shortest duration for one target; the ramp may climb once with each wave."""
+        """Return the forecast for one target. The rate may rise by one step of the ramp with each wave."""
         climb = RateClimb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
         first = min((each.tail for each in self.shares), default=0.0)
         return Forecast.of(
@@ -121,7 +121,7 @@ class PlanForecast:
         return told
 
     def faster_options(self, share: TargetFigures) -> list[str]:
-        """Return what would be faster, if the longest lane takes far longer than the rate needs."""
+        """Return options that shorten the run, if the longest lane limits it far more than the rate does."""
         forecast = self.forecast(share)
         if not forecast.is_far_slower_by_lane:
             return []
@@ -140,7 +140,7 @@ class PlanForecast:
         ]
 
     def order_given_up(self, share: TargetFigures) -> str:
-        """Return which order of a key is given up, and what keeping it takes; empty: none."""
+        """Return how the order of a key may be lost, and which options keep it; empty if the order is kept."""
         if not share.overtakes:
             return ""
         several = "s" if share.overtakes > 1 else ""
@@ -155,9 +155,9 @@ class PlanForecast:
 
     @property
     def cost(self) -> Cost:
-        """Return what SQS charges for sends and deletes, if nothing fails; at most, each copy is hidden longer once.
+        """Return what SQS charges if nothing fails: for sends, deletes, and hiding each copy longer once.
 
-        Checks for outcomes come on top, about one a second.
+        Checks for outcomes, about one a second, are not included.
         """
         queues = [share for share in self.shares if share.kind in QUEUE_KINDS]
         prices = [self.prices.of(fifo=queue.name.endswith(".fifo")) for queue in queues]
@@ -225,7 +225,7 @@ def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]
 
 
 def other_runs(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
-    """Return the DLQ's other running runs with letters in progress, without the one that beat feeds."""
+    """Return the DLQ's other running runs with letters in progress, without its standing run in mode automatic."""
     found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
     if dlq.mode == Mode.AUTOMATIC:
         found = found.exclude(kind=RunKind.STANDING)
@@ -233,13 +233,13 @@ def other_runs(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
 
 
 def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
-    """Return the DLQ's paused runs with waiting letters: letters of other runs may stand behind them."""
+    """Return the DLQ's paused runs with waiting letters: letters of other runs may wait for these letters."""
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
     return [run for run in found if quick_tally(run).waiting]
 
 
 def _plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
-    """Return the DLQ's other plans that hold letters."""
+    """Return the DLQ's other plans that have selected letters."""
     found = Run.objects.filter(dlq=dlq, state=RunState.PLANNED, selected__gt=0).exclude(pk=but.pk)
     return list(found.order_by("pk"))
 

@@ -17,7 +17,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return the selectors of the DLQ's keys, by its current settings."""
+    """Return how to read the keys of a letter, by the DLQ's current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -28,7 +28,7 @@ def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
 
 
 def reads_bodies(policy: KeyPolicy) -> bool:
-    """Return whether a key is read from the letters' bodies."""
+    """Return whether one of the keys is read from the letter's body."""
     selectors = (policy.ordering, policy.sequence, policy.idempotency)
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
@@ -46,7 +46,7 @@ def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> PlacedLetter:
         case Park(reason, detail):
             return PlacedLetter(unplaced.id, blocked_reason=reason, detail=detail)
         case LetterPlace():
-            # A message id is unique: as an idempotency key it needs no claim.
+            # No other letter can have a message id as its idempotency key, so such a key is not stored.
             key = found.idempotency_key if found.idempotency_key != unplaced.message_id else None
             against = _objection(unplaced)
             blocked_reason, detail = (against.reason, against.detail) if against else ("", "")
@@ -57,7 +57,7 @@ def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> PlacedLetter:
 
 def _objection(unplaced: UnplacedLetter) -> Park | None:
     if unplaced.size_limit is not None and unplaced.size > unplaced.size_limit:
-        return Park(ParkedReason.TOO_LARGE, f"{unplaced.size:,} bytes; its target takes {unplaced.size_limit:,}")
+        return Park(ParkedReason.TOO_LARGE, f"{unplaced.size:,} bytes; the target takes {unplaced.size_limit:,}")
     if unplaced.target_kind != TargetKind.CELERY:
         return None
     task = celery_task.read(bytes(unplaced.body))

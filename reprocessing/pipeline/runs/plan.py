@@ -17,12 +17,12 @@ from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lan
 from reprocessing.store.runs.enlistment import Enlisted, UnplacedLetter
 from reprocessing.store.safety import waves
 
-_RUNS = 20  #: most runs that one turn continues
+_RUNS = 20  #: most runs whose letters one call enlists
 
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """Counts of enlisted letters; each batch counts its lanes. `left`: stopped early; the next turn continues."""
+    """Counts of enlisted letters; each batch adds its lanes. `left`: letters are left for the next poll."""
 
     letters: int = 0
     lanes: int = 0
@@ -31,9 +31,9 @@ class EnlistResult(Enlisted):
 
 
 def place_captured(dlq: DeadLetterQueue) -> int:
-    """Compute the places of letters without one; return how many got a place, or a reason against sending.
+    """Compute the places of letters without a place. Return how many got a place, or a reason not to send them.
 
-    Letters stay captured: that reason becomes a parking reason only when a run takes them.
+    Letters stay captured: a letter with such a reason is parked only when a run takes it.
     """
     policy = place_letters.policy_of(dlq)
     done = 0
@@ -46,7 +46,7 @@ def place_captured(dlq: DeadLetterQueue) -> int:
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
-    """Set the source of letters whose source was registered after their capture; return how many got one."""
+    """Set the source of letters whose source was registered after their capture; return how many got a source."""
     return enlistment.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
 
 
@@ -77,9 +77,9 @@ def enlist(
 ) -> EnlistResult:
     """Put the DLQ's placed letters that are in no run onto their lanes, for this run, in one transaction.
 
-    Only letters with ids up to `through` are enlisted: the DLQ may still hold earlier letters of a later letter's lane.
-    A standing run enlists many letters in batches: at least one batch, then until `stop`, while it runs and its DLQ is
-    in mode automatic. If a standing run has no letters in progress, its waves begin with one letter again.
+    Only letters with ids up to `through` are enlisted, since the DLQ may hold earlier messages for the lanes of later
+    letters. A standing run with many letters enlists them in batches, at least one, until `stop` returns True. It must
+    be running, and its DLQ in mode automatic. If it has no letters in progress, its first wave begins again.
 
     Raises:
         NativeRedriveConflict: AWS is moving messages out of this DLQ.

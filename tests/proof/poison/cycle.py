@@ -244,7 +244,7 @@ def _fate(station: Station, payload: Payload, letter: Letter) -> str:
     elif payload.spent:
         good = state == "parked" and letter.reason in {ParkedReason.ATTEMPTS_SPENT, *station.parks}
     elif held:
-        good = state == "waiting" and "could not be asked: " in why
+        good = state == "waiting" and "could not be evaluated: " in why
     elif state == "parked":
         good = letter.reason in station.parks and bool(letter.detail)
     elif state == "duplicate":

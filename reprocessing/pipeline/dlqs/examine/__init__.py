@@ -57,10 +57,10 @@ class Examination:
 
 
 def dlq(wanted: Wanted, conf: Conf) -> Examination:
-    """Examine what a person wants a DLQ to be. Nothing is received, sent or written.
+    """Examine a DLQ with the options that a person gave. Nothing is received, sent or written.
 
     Raises:
-        QueueUnreachable: the DLQ, a source or the parking queue could not be asked.
+        QueueUnreachable: SQS did not answer about the DLQ, a source or the parking queue.
         InvalidSelector: a key that is always needed was switched off.
     """
     sight = observe(wanted)

@@ -27,8 +27,8 @@ def tasks(case: Case) -> Iterator[Finding]:
             asked = [option for field, option in _OF_TASKS.items() if case.of_target(seen, field)]
             if asked:
                 yield refuse(
-                    f"{' and '.join(asked)} would change task messages, and messages to {name} are not said to be any.",
-                    "Say --celery, too.",
+                    f"{' and '.join(asked)} change Celery task messages, but --celery is not set for {name}.",
+                    "Add --celery.",
                 )
             continue
         if seen.facts.redrive is None:

@@ -36,7 +36,7 @@ _KINDS: Final = {
     ResourceKind.TOPIC: TargetKind.TOPIC,
     ResourceKind.BUS: TargetKind.BUS,
 }
-_SAY_WHERE: Final = "Say where its messages go: --to TARGET."
+_SAY_WHERE: Final = "Set the target of its messages: --to TARGET."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoT
     """Return the default target of messages that this resource did not take; the target may have no row yet.
 
     Raises:
-        QueueUnreachable: a queue or a subscription could not be asked, under `role`.
+        QueueUnreachable: AWS did not answer about a queue or a subscription.
     """
     match arn.named:
         case ResourceKind.QUEUE:
@@ -95,13 +95,13 @@ def _nowhere(arn: Arn) -> NoTarget:
     match arn.named:
         case ResourceKind.TOPIC:
             cure = "Name the subscription that failed: --source with its ARN. To publish to all of them: --to TARGET."
-            return NoTarget(arn.text, f"{name} is a topic, and messages die in its subscriptions.", cure)
+            return NoTarget(arn.text, f"{name} is a topic, and messages fail in its subscriptions.", cure)
         case ResourceKind.BUS:
             cure = "To put messages there again: manage.py add_target ARN --refire N --confirm, and --to ARN here."
-            return NoTarget(arn.text, f"{name} is a bus: what is put on it, all of its rules see.", cure)
+            return NoTarget(arn.text, f"{name} is a bus: all of its rules receive each event.", cure)
         case ResourceKind.RULE:
             cure = "Name the target that failed: the TARGET_ARN that its messages carry."
-            return NoTarget(arn.text, f"{name} is a rule, and messages die in its targets.", cure)
+            return NoTarget(arn.text, f"{name} is a rule, and messages fail in its targets.", cure)
         case _:
             return NoTarget(arn.text, f"{arn.text} is {arn.named.value}.")
 
@@ -114,7 +114,7 @@ def _subscriber(arn: Arn, role: str) -> DescribedQueue | Target | NoTarget:
     found = read(said.endpoint)
     if found and (said.protocol, found.named) in {("sqs", ResourceKind.QUEUE), ("lambda", ResourceKind.FUNCTION)}:
         return default_target(found, role=role)
-    why = f"{resource_name(arn.text)} delivers by {said.protocol}, and nothing can be sent there from here."
+    why = f"{resource_name(arn.text)} delivers by {said.protocol}, which this service cannot send to."
     return NoTarget(arn.text, why)
 
 
@@ -141,10 +141,10 @@ class SourceTargets:
     others: dict[str, Target] = field(default_factory=dict)
 
     def trace(self, queues: Sequence[DescribedQueue], failed: Sequence[Arn]) -> None:
-        """Find the target of each source: queues, what else failed, and former sources.
+        """Find the target of each source: of queues, of the other resources `failed`, and of former sources.
 
         Raises:
-            QueueUnreachable: a queue or a subscription could not be asked.
+            QueueUnreachable: AWS did not answer about a queue or a subscription.
         """
         for seen in queues:
             self._lead(seen.facts.arn, partial(_itself, seen))
@@ -179,7 +179,7 @@ class SourceTargets:
         return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
-        """Return the former target; a queue that nobody named this time is not asked again: it may be gone."""
+        """Return the former target; SQS is not asked about a queue that was not named this time: it may be gone."""
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)
 

@@ -82,6 +82,6 @@ def reporters(arn: str, name: str) -> Iterator[Finding]:
     """Check that somebody may report the outcomes of messages sent to this target."""
     if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
         yield warn(
-            f"Nobody may report yet what becomes of messages sent to {name}.",
-            f"manage.py add_reporter CONSUMER --target {name} --confirm; needless where it shares this database.",
+            f"No consumer may report outcomes yet of messages to {name}.",
+            f"manage.py add_reporter CONSUMER --target {name} --confirm; not needed if it uses this database.",
         )

@@ -92,7 +92,7 @@ def observe(wanted: Wanted) -> Observed:
     """Ask SQS and PostgreSQL. Nothing is received from any queue.
 
     Raises:
-        QueueUnreachable: a queue that must be known could not be asked.
+        QueueUnreachable: SQS did not answer about a queue that must be known.
     """
     row = DeadLetterQueue.objects.filter(name=wanted.name).select_related("default_source").first()
     role = wanted.dlq.get("role_arn", row.role_arn if row else "")

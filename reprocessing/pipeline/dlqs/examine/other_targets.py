@@ -24,17 +24,17 @@ def circles(case: Case) -> Iterator[Finding]:
     """No target is a watched DLQ."""
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
-            f"The rule {rule.name} sends messages to this queue: watched, it would have them captured as failed, and "
-            "sent again without end.",
+            f"The rule {rule.name} sends messages to this queue: if it is watched, they are captured as failed, "
+            "and sent again without end.",
             f"Give the rule another queue (manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm), "
             "or disable it.",
         )
     led = Source.objects.filter(target__arn=case.arn).exclude(arn=case.arn).select_related("dlq")
     for source in led.exclude(dlq__name=case.name).order_by("dlq__name", "arn"):
         yield refuse(
-            f"Messages of {source.dlq.name} that died in {source} go to this queue: watched, it would have them "
+            f"Messages of {source.dlq.name} that failed in {source} go to this queue: if it is watched, they are "
             "captured as failed.",
-            f"Say where they go instead: manage.py add_dlq {source.dlq.name} --to TARGET --confirm",
+            f"Set another target: manage.py add_dlq {source.dlq.name} --to TARGET --confirm",
         )
     for arn in sorted({to for source, to in case.observed.targets_by_source.items() if to != source}):
         if arn == case.arn or arn in case.observed.dlqs:
@@ -50,7 +50,7 @@ def evidence(case: Case) -> Iterator[Finding]:
         watched = case.of_target(arn, "watched_by")
         if case.of_target(arn, "proof") == Proof.ABSENCE and watched is None:
             yield refuse(
-                f"The outcome absence cannot be seen: no watched DLQ lies behind {target}.",
+                f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {target}.",
                 "Say --outcome accepted, or acknowledged.",
             )
 
@@ -67,8 +67,8 @@ def unnamed_failures(case: Case) -> Iterator[Finding]:
     if mute and len(case.observed.targets_by_source) > 1 and default not in mute:
         yield warn(
             "Messages from a function's own dead-message queue setting, and of subscriptions with raw delivery, do not "
-            "name what failed: of several sources none is theirs, so they are parked.",
-            f"Name the one that is: manage.py add_dlq {case.name} --source {mute[0]} --confirm",
+            "name what failed: with several sources, their source is unknown, and they are parked.",
+            f"Name their source: manage.py add_dlq {case.name} --source {mute[0]} --confirm",
         )
 
 
@@ -80,12 +80,12 @@ def published(case: Case) -> Iterator[Finding]:
             yield warn(
                 f"Each message is published again: it goes to {target.confirmed_fanout or 0:,} {what} "
                 f"{resource_name(arn)} again that had it already.",
-                "To reach the one that failed alone: --to off, and --source with its ARN.",
+                "To reach only the one that failed: --to off, and --source with its ARN.",
             )
             if case.mode == Mode.AUTOMATIC:
                 yield refuse(
-                    f"What fails again after it went to {resource_name(arn)} comes back as a new message, whose "
-                    "attempts nobody counts: in mode automatic it would be published again without end.",
+                    f"A message that fails again after it went to {resource_name(arn)} comes back as a new message, "
+                    "without a count of attempts: in mode automatic it would be published again without end.",
                     "Say --mode manual, or --to another target.",
                 )
 

@@ -17,19 +17,19 @@ from reprocessing.store.dlqs.registration import PLACE_KEYS
 
 
 def outcome(case: Case) -> Iterator[Finding]:
-    """The outcome absence can be seen."""
+    """The outcome absence can be proved."""
     for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
             continue
         behind = watcher(case.observed, seen)
         if behind is None:
             yield refuse(
-                f"The outcome absence cannot be seen: no watched DLQ lies behind {seen.address.name}.",
+                f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {seen.address.name}.",
                 "Add the DLQ that its redrive policy names, or say --outcome accepted.",
             )
         elif (case.mode if behind == case.arn else case.observed.dlqs[behind].mode) == Mode.OBSERVE:
             yield refuse(
-                f"The outcome absence cannot be seen: from the DLQ behind {seen.address.name}, in mode observe, "
+                f"The outcome absence cannot be proved: from the DLQ behind {seen.address.name}, in mode observe, "
                 "nothing is received.",
                 "Say --mode manual, or --outcome accepted.",
             )
@@ -44,14 +44,13 @@ def acknowledged(case: Case) -> Iterator[Finding]:
         window = case.of_target(arn, "window")
         if not window:
             yield refuse(
-                f"The consumer of {name} is to say what became of each message, and nobody said how long that may "
-                "take.",
+                f"The consumer of {name} must report the outcome of each message, but no time limit for it is set.",
                 "Say --window SECONDS.",
             )
             continue
         behind = watcher(case.observed, case.observed.queues[arn]) if arn in case.observed.queues else None
-        silent = "is presumed delivered once its absence is proved" if behind else "is parked, since nothing else tells"
-        yield note(f"A message of which the consumer of {name} says nothing for {duration_in_words(window)} {silent}.")
+        silent = "is presumed delivered once its absence is proved" if behind else "is parked, without other evidence"
+        yield note(f"A message that the consumer of {name} does not report for {duration_in_words(window)} {silent}.")
         yield from reporters(arn, name)
 
 
@@ -64,9 +63,9 @@ def awaited(case: Case) -> Iterator[Finding]:
         waiting = Attempt.objects.filter(AWAITS_OUTCOME, target=row).count()
         if waiting:
             yield refuse(
-                f"{waiting:,} messages sent to {row} wait for what captures of {row.watched_by} prove, and the redrive "
-                f"policy of {row} names that DLQ no more.",
-                "Give it the redrive policy that it had, or wait for them (redrive_status), and run this again.",
+                f"{waiting:,} messages sent to {row} wait for captures of {row.watched_by} as evidence, but the "
+                f"redrive policy of {row} no longer names that DLQ.",
+                "Restore that redrive policy, or wait for the messages (redrive_status), and run this again.",
             )
 
 
@@ -82,7 +81,7 @@ def dependent_targets(case: Case) -> Iterator[Finding]:
         )
     if case.observed.unsettled:
         yield refuse(
-            f"{case.observed.unsettled:,} sent messages wait for what captures of {case.name} prove.",
+            f"{case.observed.unsettled:,} sent messages wait for captures of {case.name} as evidence.",
             "Wait for them (redrive_status), then say --mode observe.",
         )
 
@@ -92,7 +91,7 @@ def order(case: Case) -> Iterator[Finding]:
     keyed = case.policy.ordering.source is not SelectorSource.NONE
     if case.observed.dlq.facts.fifo and not keyed:
         yield warn(
-            "It is a FIFO DLQ, and without an ordering key messages of one group go back in any order.",
+            "It is a FIFO DLQ: without an ordering key, messages of a group are sent in any order.",
             "Leave out --ordering-key: MessageGroupId is the default.",
         )
     for seen in case.observed.queues.values() if keyed and case.mode != Mode.OBSERVE else ():
@@ -105,8 +104,8 @@ def order(case: Case) -> Iterator[Finding]:
             )
         elif not seen.facts.fifo and (at_once or case.of_target(seen, "proof") == Proof.ACCEPTED):
             yield warn(
-                f"{seen.address.name} is a standard queue: it may hand a lane's messages over in another order than "
-                "they are sent in, and a message that fails is overtaken by the next.",
+                f"{seen.address.name} is a standard queue: it may deliver the messages of a key in another order "
+                "than they were sent, and later messages overtake a message that fails.",
                 "Say --outcome absence --advance settled: then each message waits for the outcome of the one before.",
             )
 
@@ -116,7 +115,7 @@ def keys(case: Case) -> Iterator[Finding]:
     if case.policy.idempotency.source is SelectorSource.CONTENT_HASH:
         yield warn(
             "With content-hash as idempotency key, a message equal to one that was delivered is closed as its "
-            "duplicate, also when both were meant.",
+            "duplicate, even if both were intended.",
             "Name an id that the producer gives, or leave it out: the message id is the default.",
         )
     row = case.observed.row
@@ -125,8 +124,8 @@ def keys(case: Case) -> Iterator[Finding]:
     for name in PLACE_KEYS:
         if case.value(name) != getattr(row, name):
             yield refuse(
-                f"{name} cannot change while {case.observed.on_lanes:,} messages are under way: they have their places "
-                "under the old one.",
+                f"{name} cannot change while {case.observed.on_lanes:,} messages are in progress: their places come "
+                "from the old value.",
                 "Wait for their run to end (redrive_status), then change it.",
             )
 
@@ -134,12 +133,12 @@ def keys(case: Case) -> Iterator[Finding]:
 def pace(case: Case) -> Iterator[Finding]:
     """Durations and rates are consistent."""
     if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
-        yield refuse("--backoff-cap is below --backoff-base.", "Raise the one or lower the other.")
+        yield refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
     for arn in case.proposal.targets:
         if case.of_target(arn, "rate") is None:
             yield warn(f"Nothing limits the rate at which {resource_name(arn)} gets messages.", "Say --rate R.")
     if case.mode != Mode.AUTOMATIC and (case.proposal.dlq.get("interval") or case.proposal.dlq.get("crontab")):
-        yield note("The schedule is kept, and followed in mode automatic only.", "Say --mode automatic.")
+        yield note("The schedule is stored, but used only in mode automatic.", "Say --mode automatic.")
 
 
 def time(case: Case) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from reprocessing.store.dlqs.registration import DlqProposal
 
 
 def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqProposal:
-    """Return what was asked for, completed for a new DLQ with defaults.
+    """Return the values that a person gave, with defaults for a new DLQ.
 
     Raises:
         InvalidSelector: a key that is always needed was switched off.
@@ -43,7 +43,7 @@ def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqPr
 
 
 def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
-    """Return where the DLQ's letters will carry their keys.
+    """Return where to read the keys of the DLQ's letters.
 
     Raises:
         InvalidSelector: a key that is always needed was switched off.
@@ -68,7 +68,7 @@ def mode(wanted: Wanted, sight: Observed) -> Mode:
 
 
 def watcher(sight: Observed, seen: DescribedQueue) -> str | None:
-    """Return the ARN of the watched DLQ of a source queue, this one or another, if there is one."""
+    """Return the ARN of the watched DLQ that a queue's redrive policy names, if there is one."""
     behind = seen.facts.redrive.target_arn if seen.facts.redrive else None
     return behind if behind == sight.dlq.facts.arn or behind in sight.dlqs else None
 
@@ -101,7 +101,7 @@ def must_delete_at_capture(sight: Observed) -> bool:
 
 
 def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
-    """Return a queue target's values: of its queue, of its row, and as asked for; defaults if it is new."""
+    """Return the values of a target queue, from SQS, its row and the given options; defaults if it is new."""
     facts = seen.facts
     row = sight.targets.get(facts.arn)
     watching = watcher(sight, seen)

@@ -39,9 +39,8 @@ def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
         yield refuse(
-            "It is one of the service's own queues, or what the tasks of one die into: what is sent there is run by "
-            "the workers.",
-            "Leave it: what was lost with a task is in PostgreSQL, and beat tells of it again (docs/runbook.md).",
+            "It is one of the service's own queues, or the DLQ of one: workers would run its messages as tasks.",
+            "Do not add it: PostgreSQL has all work, and beat enqueues lost tasks again (docs/runbook.md).",
         )
 
 
@@ -49,20 +48,20 @@ def sources(case: Case) -> Iterator[Finding]:
     """Messages have a source to go back to, and source queues have the DLQ's type."""
     silence = case.observed.unknown.get("sources")
     if silence:
-        yield warn(f"Which queues die into it is not known: {silence}", "Until then name them, with --source URL.")
+        yield warn(f"Its source queues are unknown: {silence}", "Name them with --source URL.")
     if not case.observed.targets_by_source and not case.observed.without_target:
         found = "" if silence else "No queue's redrive policy names it. "
         yield refuse(
-            f"{found}Without a source every message would be parked: nobody knows where it goes back to.",
+            f"{found}Without a source every message would be parked: it has no target.",
             "Name the queue that messages go back to: --source URL; or what else failed: --source ARN.",
         )
     for seen in case.observed.sources.values():
         if seen.facts.fifo != case.observed.dlq.facts.fifo:
             yield refuse(
-                f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.observed.dlq)}: no message of the one "
+                f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.observed.dlq)}: SQS moves no messages "
                 ""
-                "can have died into the other.",
-                "Name the queue that messages died in.",
+                "between these types.",
+                "Name the queue in which messages failed.",
             )
 
 
@@ -72,12 +71,12 @@ def ways_back(case: Case) -> Iterator[Finding]:
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
             yield warn(
-                f"{name} has no redrive policy: a message that fails again stays in it until SQS drops it.",
+                f"{name} has no redrive policy: a message that fails again stays in it until SQS deletes it.",
                 f"Give {name} a redrive policy that names this DLQ.",
             )
         elif redrive.target_arn not in {case.arn, *case.observed.dlqs}:
             yield warn(
-                f"Messages that fail again in {name} die into {redrive.target_arn}, which nobody watches.",
+                f"Messages that fail again in {name} come to {redrive.target_arn}, which is not watched.",
                 "Add that DLQ too.",
             )
         elif redrive.target_arn == case.arn and not case.observed.dlq.facts.redrive_allow.allows(seen.facts.arn):
@@ -103,7 +102,7 @@ def retention(case: Case) -> Iterator[Finding]:
         if seen.facts.retention >= facts.retention:
             yield warn(
                 f"The DLQ keeps messages {_long(facts.retention)}, {seen.address.name} {_long(seen.facts.retention)}: "
-                "SQS counts from the first send on, so a message that died late is dropped before anybody sees it.",
+                "SQS counts from the first send, so a message that failed late is deleted before it is captured.",
                 _longer(facts.retention, seen.address.name),
             )
 
@@ -121,10 +120,10 @@ def custody(case: Case) -> Iterator[Finding]:
         else:
             yield note(f"Copies are deleted from the DLQ as soon as their messages are captured: {why}.")
     elif case.value("delete_when") == DeleteWhen.CAPTURED:
-        yield note("Copies are deleted from the DLQ at capture: from then on Postgres alone has the messages.")
+        yield note("Copies are deleted from the DLQ at capture: from then on only PostgreSQL has the messages.")
     if case.mode != Mode.OBSERVE:
         yield note(
-            "Capturing hides messages: an alarm on the DLQ's visible count falls silent.",
+            "Capturing hides messages: an alarm on the DLQ's visible messages no longer fires.",
             "Alarm on the sum of ApproximateNumberOfMessagesVisible and …NotVisible, and on redrive_status --json.",
         )
 
@@ -132,7 +131,7 @@ def custody(case: Case) -> Iterator[Finding]:
 def native_moves(case: Case) -> Iterator[Finding]:
     """AWS's own redrive does not move messages of the DLQ."""
     if case.observed.moves is None:
-        yield warn(f"Whether AWS's own redrive is at work is not known: {case.observed.unknown['moves']}")
+        yield warn(f"Whether AWS's own redrive is running is unknown: {case.observed.unknown['moves']}")
     for move in case.observed.moves or ():
         what = f"{AWS_MOVES} ({move.moved:,} so far): without order or record."
         cure = f"Let it end, or cancel it: manage.py native_redrive cancel {case.name} --reason WHY --confirm"
@@ -164,7 +163,7 @@ def parking(case: Case) -> Iterator[Finding]:
         *case.observed.dlqs,
     }:
         yield refuse(
-            f"{seen.address.name} cannot be the parking queue: what is parked there would be redriven or consumed.",
+            f"{seen.address.name} cannot be the parking queue: parked messages would be redriven or consumed.",
             "Name a queue of its own with --parking-url.",
         )
 
@@ -173,8 +172,8 @@ def _longer(retention: timedelta, source: str) -> str:
     if retention < timedelta(seconds=MAX_SECONDS):
         return "Give the DLQ the longest retention, 14 days."
     return (
-        f"SQS keeps nothing for longer: shorten the retention of {source}, to 4 days for example; what is older there "
-        "is dropped at once."
+        f"SQS keeps nothing for longer: shorten the retention of {source}, to 4 days for example; older messages "
+        "there are deleted at once."
     )
 
 

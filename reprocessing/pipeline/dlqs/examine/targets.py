@@ -45,7 +45,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target and the findings about it. `row`: its stored row, None: new; `fields`: values to write to the row."""
+    """A target and its findings. `row`: its stored row (None: a new target). `fields`: values to write to the row."""
 
     arn: str
     kind: TargetKind
@@ -73,7 +73,7 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
 
     Raises:
         InvalidTarget: nothing can be sent there, or it could be several targets.
-        QueueUnreachable: it is a queue, and could not be asked.
+        QueueUnreachable: it is a queue, and SQS did not answer.
     """
     row = find_target(text)
     if row is not None:
@@ -105,8 +105,8 @@ def queue_target(text: str) -> Target:
     """Return the queue with this URL or ARN as a target without a row.
 
     Raises:
-        InvalidTarget: it is neither.
-        QueueUnreachable: it could not be asked.
+        InvalidTarget: the text is neither a URL nor the ARN of a queue.
+        QueueUnreachable: SQS did not answer.
     """
     arn = arns.read(text)
     if arn is None and "://" not in text:
@@ -183,7 +183,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
     plain = f"{found.scheme}://{found.authority}{found.path}"
     if case.row is None and plain != case.arn:
         yield refuse(
-            "Written otherwise it would be another target, with a rate and a breaker of its own.", f"Write {plain}"
+            "Another spelling would be a second target, with its own rate limit and circuit breaker.", f"Write {plain}"
         )
     if found.scheme == "http":
         yield _plain(found, conf.outbound_hosts)
@@ -195,7 +195,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
             f"Put {secret}=whsec_… into REDRIVE_SECRETS of the workers and of this process, or say --secret off.",
         )
     elif not secret:
-        yield note("Nothing signs what is sent there: an endpoint cannot tell it from a forgery.", "Say --secret NAME.")
+        yield note("Messages are not signed, so the endpoint cannot recognise forged messages.", "Say --secret NAME.")
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
@@ -205,8 +205,8 @@ def _plain(found: Endpoint, allowed: AllowList) -> Finding:
         entry = allowed.entry(found.host, found.port)
         return warn(f"{said}. It is allowed: REDRIVE_OUTBOUND_HOSTS lists {entry}.", "Better is an https:// address.")
     return warn(
-        f"{said}: REDRIVE_OUTBOUND_HOSTS lists the name {found.host}; none goes unless the address that it stands for "
-        "lies in a listed network, too.",
+        f"{said}: REDRIVE_OUTBOUND_HOSTS lists the name {found.host}; messages are sent only if its address "
+        "is in a listed network too.",
         "Give it an https:// address, or list the network as well, as in 10.1.0.0/16.",
     )
 
@@ -215,13 +215,17 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
     proof = case.value("proof")
     if proof == Proof.ABSENCE and (case.row is None or case.row.watched_by is None):
         yield refuse(
-            "The outcome absence cannot be seen here: "
-            + ("no watched DLQ lies behind it." if case.kind in QUEUE_KINDS else "nothing comes back from there."),
+            "The outcome absence cannot be proved here: "
+            + (
+                "no watched DLQ gets its failed messages."
+                if case.kind in QUEUE_KINDS
+                else "nothing comes back from there."
+            ),
             "Say --outcome accepted, or acknowledged where its consumer reports.",
         )
     if proof == Proof.ACKNOWLEDGED and not case.value("window"):
         yield refuse(
-            "Its consumer is to say what became of each message, and nobody said how long that may take.",
+            "Its consumer must report the outcome of each message, but no time limit for it is set.",
             "Say --window SECONDS.",
         )
     if proof == Proof.ACKNOWLEDGED:
@@ -237,14 +241,14 @@ def _published(case: TargetCase) -> Iterator[Finding]:
     told = others if isinstance(others, str) else f"{others:,} besides the one that failed."
     if agreed is None or (isinstance(others, int) and agreed < others):
         yield refuse(
-            f"What is published again goes to all {what}, and not to the one alone that failed: {told}",
+            f"A message that is published again goes to all {what}, not only to the one that failed: {told}",
             f"Agree to it: --refire {others if isinstance(others, int) else 'N'}. To reach the one that failed alone, "
             "name that as the source: manage.py add_dlq NAME --source ARN --confirm",
         )
         return
     yield warn(f"Each message goes to {agreed:,} {what} again that had it already.")
     if isinstance(others, str):
-        yield warn(f"Whether there are no more than that is not known: {others}")
+        yield warn(f"Whether there are more is unknown: {others}")
 
 
 def _others(case: TargetCase) -> int | str:

@@ -38,7 +38,15 @@ _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """Parameters of checks. `names`: DLQs (empty: all); `control`: the queue of beat's ticks; `now`: local clock."""
+    """Parameters of checks.
+
+    Attributes:
+        names: names of the DLQs to check; empty: all.
+        control: name of the queue to which beat sends its ticks.
+        conf: the settings.
+        rates: the rate limits in Redis.
+        now: the local clock.
+    """
 
     names: tuple[str, ...]
     control: str
@@ -63,7 +71,7 @@ class _Step:
 
 
 def run_all_checks(of: CheckContext, begins: Callable[[str], object]) -> Iterator[CheckResult]:
-    """Run every check; one that fails does not stop the others. `begins` is called with each title before its check."""
+    """Run every check, also after a check that failed. `begins` is called with each title before its check."""
     for step in chain(_of_service(of), _of_dlqs(of)):
         begins(step.title)
         yield _look(step)
@@ -107,23 +115,25 @@ def _look(step: _Step) -> CheckResult:
         with statement_timeout(_PATIENCE) if step.asks_postgres else nullcontext():
             found.extend(step.look())
     except RedriveError as error:
-        found.append(error_finding(step.title, str(error), "What cannot be reached does nothing.", ""))
+        found.append(error_finding(step.title, str(error), "The service cannot use it.", ""))
     except (DatabaseError, InterfaceError) as error:
         found.append(_without_postgres(step.title, error))
         connection.close()  # the next check gets another connection
-    except Exception as error:  # noqa: BLE001  one look's fault must leave the others theirs
-        what = f"The look itself failed: {type(error).__name__}."
+    except Exception as error:  # noqa: BLE001  an error in a check must not stop the others
+        what = f"The check itself failed: {type(error).__name__}."
         found.append(
-            error_finding(step.title, what, "What it would have found is not known.", "Report it, and look by hand.")
+            error_finding(
+                step.title, what, "The result of this check is unknown.", "Report this error, and check by hand."
+            )
         )
-    return CheckResult(step.title, tuple(found) or (ok_finding(step.title, "nothing ails it."),))
+    return CheckResult(step.title, tuple(found) or (ok_finding(step.title, "no problems found."),))
 
 
 def _without_postgres(title: str, error: Exception) -> DoctorFinding:
     said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     if title == "PostgreSQL":
-        why = "Every message and every attempt is in it: nothing is captured, sent or settled until it is back."
+        why = "It stores every message and attempt: nothing is captured or sent until it is back."
         return error_finding(
-            title, f"It does not answer: {said}.", why, "Check DATABASE_URL, the network, and that it runs."
+            title, f"It does not answer: {said}.", why, "Check DATABASE_URL, the network, and whether PostgreSQL runs."
         )
-    return unknown_finding(title, f"PostgreSQL did not tell: {said}.", cure="See what is said of PostgreSQL above.")
+    return unknown_finding(title, f"PostgreSQL failed: {said}.", cure="See the finding about PostgreSQL above.")

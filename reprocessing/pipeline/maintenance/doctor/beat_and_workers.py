@@ -1,4 +1,4 @@
-"""Check that beat sends tasks and workers consume them; a running process proves neither."""
+"""Check that beat sends tasks and workers consume them; a running process does not prove that."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _SILENT: Final = 60.0  #: seconds; beat sends a tick every two seconds
 _BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of lanes"
 _CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
-    "celery -A redrive_service beat, with this DATABASE_URL and these queue URLs; as many as you like, one leads. "
-    "Where one runs, its log says why none leads: redrive.beat.… ; it has to reach PostgreSQL itself, not a pooler."
+    "celery -A redrive_service beat, with this DATABASE_URL and these queue URLs; several may run, and one leads. "
+    "If one runs, its log (redrive.beat) says why it does not lead. It must connect to PostgreSQL without a pooler."
 )
 _START_WORKER: Final = (
     "Restart the workers (celery -A redrive_service worker), with this DATABASE_URL and these queue URLs. Their "
@@ -39,35 +39,37 @@ def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
     if ahead.grade is not FindingSeverity.WELL:
         yield ahead
     if ahead.grade is FindingSeverity.ERROR:
-        yield unknown_finding(_BEAT, "Whether it lives is not known: it dates its ticks far ahead.")
-        yield unknown_finding(_WORKERS, "Whether they consume is not known while beat's clock is wrong.")
+        yield unknown_finding(_BEAT, "Whether it runs is unknown, because its clock is far ahead.")
+        yield unknown_finding(_WORKERS, "Whether they consume is unknown while beat's clock is wrong.")
         return
     ticked = None if found.ticked is None else max(found.ticked, 0.0)
     if _is_late(ticked):
         since = "has never sent a tick" if ticked is None else f"sent its last tick {duration_in_words(ticked)} ago"
-        why = "No DLQ is polled, no lane is hinted at, nothing that dead workers held is recovered."
+        why = "No DLQ is polled, no tasks are sent to workers, and the work of dead workers is not finished."
         say = error_finding if found.needed else warning_finding
-        yield say(_BEAT, f"It {since}: it is dead, or none leads.", why, _START_BEAT)
-        yield unknown_finding(_WORKERS, "Whether they consume is not known while beat sends nothing.")
+        yield say(_BEAT, f"It {since}: it does not run, or no beat leads.", why, _START_BEAT)
+        yield unknown_finding(_WORKERS, "Whether they consume is unknown while beat sends nothing.")
         return
     yield ok_finding(_BEAT, f"it sent a tick {duration_in_words(ticked or 0.0)} ago.")
     yield _consumed(found, control)
     if found.hinted and not found.worked_on and (found.lifetime or 0.0) > hint_life:
-        what = f"Key queues are due, hints at them outlived their time, and nobody has taken any: {found.hinted:,}."
+        what = f"Key queues are due, but workers did not take the tasks for them in time: {found.hinted:,}."
         yield error_finding(_REPLAY, what, "Nothing is sent.", _START_WORKER)
 
 
 def _ahead(found: BeatStatus) -> DoctorFinding:
-    """Return how far the clock of beat's host is ahead of PostgreSQL's. A tick far ahead may be of any age."""
+    """Compare beat's clock with PostgreSQL's. If beat's clock is far ahead, the age of its last tick is unknown."""
     return clock_finding(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
 
 
 def _consumed(found: BeatStatus, control: str) -> DoctorFinding:
     if not _is_late(found.consumed):
-        return ok_finding(_WORKERS, f"one took a task of {control} {duration_in_words(found.consumed or 0.0)} ago.")
+        return ok_finding(
+            _WORKERS, f"a worker took a task of {control} {duration_in_words(found.consumed or 0.0)} ago."
+        )
     since = "ever taken a task" if found.consumed is None else f"taken a task for {duration_in_words(found.consumed)}"
-    why = "Beat sends, and nobody does it: workers can live on and consume nothing."
-    return error_finding(_WORKERS, f"None has {since} of {control}.", why, _START_WORKER)
+    why = "Beat sends tasks, but no worker takes them. A worker can run and consume nothing."
+    return error_finding(_WORKERS, f"No worker has {since} of {control}.", why, _START_WORKER)
 
 
 def _is_late(age: float | None) -> bool:

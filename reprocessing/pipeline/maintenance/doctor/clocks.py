@@ -26,13 +26,13 @@ def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[Doctor
         yield _compared(_POSTGRES, lanes.database_now, now, timedelta(0))
     except (DatabaseError, InterfaceError):
         yield unknown_finding(
-            _POSTGRES, "PostgreSQL did not tell the time.", cure="See what is said of PostgreSQL above."
+            _POSTGRES, "PostgreSQL did not return its time.", cure="See the finding about PostgreSQL above."
         )
     yield _sqs(now, urls)
 
 
 def _sqs(now: Callable[[], datetime], urls: Sequence[str]) -> DoctorFinding:
-    why = "No queue of the service's own was there to ask."
+    why = "The service's own queues are not set, so SQS was not asked."
     for url in urls:
         try:
             return _compared(_SQS, partial(of_sqs, QueueAddress.of(url)), now, _SECOND)
@@ -48,5 +48,5 @@ def _compared(
     said = ask()
     took = now() - before
     if said is None:
-        return unknown_finding(where, "SQS did not tell the time.")
+        return unknown_finding(where, "SQS did not return its time.")
     return clock_finding(where, said - before - took / 2, grain + took / 2)

@@ -39,9 +39,9 @@ def _selector(row: DeadLetterQueue, text: str, option: str) -> Iterator[DoctorFi
         if text:
             Selector.parse(text)
     except InvalidSelector as error:
-        why = "Messages are placed, or rules asked, by what it says: none of them goes on."
+        why = "Without it, the key or rule of a message is unknown: messages wait."
         cure = f"manage.py add_dlq {row.name} {option} SELECTOR --confirm"
-        yield error_finding(row.name, f"What {option} sets cannot be read: {error}", why, cure)
+        yield error_finding(row.name, f"The value of {option} is invalid: {error}", why, cure)
 
 
 def _endpoint(target: Target, conf: Conf) -> Iterator[DoctorFinding]:

@@ -42,7 +42,7 @@ def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFi
         try:
             told = series(region, queues, role=role, now=now)
         except CloudWatchUnreachable as error:
-            yield unknown_finding(names, f"How their consumers do is not known: {error}")
+            yield unknown_finding(names, f"The state of their consumers is unknown: {error}")
             continue
         for queue in queues:
             yield from (_said(queue.name, vital) for vital in judge_consumers(told[queue.url]))
@@ -53,24 +53,24 @@ def _said(name: str, vital: ConsumerHealth) -> DoctorFinding:
         case KeepingUp():
             return ok_finding(name, "its consumers keep up.")
         case TooFewValues(why):
-            return unknown_finding(name, f"How its consumers do is not known: {why}.")
+            return unknown_finding(name, f"The state of its consumers is unknown: {why}.")
         case FallingBehind(before, now):
             ages = duration_in_words(now), duration_in_words(before)
             what = f"Its oldest message is {ages[0]} old, and was {ages[1]} old within the hour."
             cure = "Give it more consumers, or redrive more slowly: manage.py add_dlq DLQ --rate R --confirm"
             return warning_finding(
-                name, what, "Its consumers fall behind, and what is redriven waits with the rest.", cure
+                name, what, "Its consumers fall behind, and redriven messages wait with the others.", cure
             )
         case SlowOrCrashing(before, now):
             what = f"{now:,.0f} messages of it are in flight, and were {before:,.0f} within the hour."
-            why = "Its consumers work, and take too long, or crash: what they do not delete comes back and dies again."
+            why = "Its consumers are too slow, or crash: messages that they do not delete fail again."
             return warning_finding(
                 name, what, why, "Look for crashes and slow calls in the consumer's log before redriving."
             )
         case FailingConsumers(sent, received, deleted):
             what = f"Within the hour {sent:,.0f} were sent, {received:,.0f} received, {deleted:,.0f} deleted."
-            why = "Its consumers fail: what is redriven now dies again."
-            cure = "Mend the consumer first; until then manage.py stop_redrive DLQ --reason WHY --confirm"
+            why = "Its consumers fail: messages that are redriven now fail again."
+            cure = "Repair the consumer first. Until then: manage.py stop_redrive DLQ --reason WHY --confirm"
             return error_finding(name, what, why, cure)
         case _:
             assert_never(vital)

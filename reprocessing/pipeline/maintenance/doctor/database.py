@@ -40,10 +40,8 @@ def remarks() -> Iterator[DoctorFinding]:
         yield ok_finding(_NAME, f"version {version}, all migrations applied.")
     if abs(found.ours - found.now) > _OWN:
         by = (found.ours - found.now).total_seconds()
-        why = (
-            "Leases, deadlines and times of expiry go by redrive_now(): with another clock they come too early or late."
-        )
-        cure = "Somebody replaced that function. Put back what the migrations made: SELECT clock_timestamp()."
+        why = "Leases and deadlines use redrive_now(): with a wrong clock they end too early or too late."
+        cure = "Somebody replaced this function. Restore its body: SELECT clock_timestamp()."
         yield error_finding(_NAME, f"redrive_now() is {by:+,.1f} s from the server's clock.", why, cure)
     yield from _stops()
     if not database_checks.has_dlqs():
@@ -53,15 +51,15 @@ def remarks() -> Iterator[DoctorFinding]:
 def _unmigrated() -> DoctorFinding | None:
     if not (missing := database_checks.pending_migrations()):
         return None
-    why = "Commands and workers of this version fail, or act on tables of another."
+    why = "Commands and workers fail, since the tables are of another version."
     return error_finding(_NAME, f"Migrations are not applied: {_named(missing)}.", why, "manage.py migrate")
 
 
 def _dismantled() -> DoctorFinding | None:
     if not (missing := schema.missing_objects()):
         return None
-    what = f"Migrations are recorded as applied, and what they made is not there: {_named(missing)}."
-    why = "Somebody dropped or switched it off by hand: statements fail, or what guards messages does not."
+    what = f"Migrations are recorded as applied, but these objects are missing: {_named(missing)}."
+    why = "Somebody dropped or disabled them: statements fail, or messages are not protected."
     cure = (
         "Stop the workers. A table with its rows comes back from a backup alone (docs/runbook.md). The SQL that made "
         "anything else: manage.py sqlmigrate reprocessing 0001"
@@ -78,7 +76,7 @@ def _stops() -> Iterator[DoctorFinding]:
     if held := restore_hold.current_hold():
         what = f'Everything is held by {held.by} since a restore: "{held.reason}".'
         yield warning_finding(
-            "every DLQ", what, "Nothing is sent before somebody has decided.", "manage.py after_restore report"
+            "every DLQ", what, "Nothing is sent until a person has decided.", "manage.py after_restore report"
         )
     elif halt := stops.stop_of(None):
         what = f'Everything is stopped by {halt.by} since {halt.since:%Y-%m-%d %H:%M} UTC: "{halt.reason}".'

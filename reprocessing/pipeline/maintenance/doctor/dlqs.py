@@ -36,14 +36,14 @@ _GRADES: Final = {
     Severity.WARN: FindingSeverity.WARN,
     Severity.NOTE: FindingSeverity.NOTE,
 }
-#: Consequences of an outdated field; others are harmless.
+#: Consequences of outdated fields; other outdated fields are harmless.
 _WHY: Final = {
-    "window": "A message that fails again may come back later than that: by then it is presumed delivered, wrongly.",
+    "window": "A message that fails again may come back later, when it is already presumed delivered.",
     "watched_by": "Messages that fail again come back elsewhere, so their absence from the old DLQ proves nothing.",
-    "fifo": "Order and deduplication are other than what messages are sent with.",
-    "arn": "It is another queue by now.",
-    "retention": "When SQS drops a copy is reckoned with the old one.",
-    "visibility": "How long a fresh lane rests is reckoned with the old one.",
+    "fifo": "Messages are sent with the wrong ordering and deduplication.",
+    "arn": "It is a different queue now.",
+    "retention": "The time at which SQS deletes copies is computed from the old value.",
+    "visibility": "Waits of key queues are computed from the old value.",
 }
 _NAMES: Final = {
     "window": "window (in seconds) of",
@@ -66,7 +66,7 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     ]
     yield from found
     if all(remark.grade is FindingSeverity.NOTE for remark in found):
-        yield ok_finding(row.name, "its queues, rights, policies and schedule are as they have to be.")
+        yield ok_finding(row.name, "its queues, permissions, policies and schedule are correct.")
 
 
 def _queues(row: DeadLetterQueue) -> dict[str, QueueAddress]:
@@ -91,7 +91,7 @@ def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
             why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
             again = f"manage.py add_dlq {row.name} --confirm"
             cure = f"Set AWS_DEFAULT_REGION to {region} where its URL names none, then {again}"
-            yield error_finding(address.name, f"It is in {region}, and is remembered in {address.region}.", why, cure)
+            yield error_finding(address.name, f"It is in {region}, but stored as in {address.region}.", why, cure)
 
 
 def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
@@ -102,7 +102,7 @@ def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
         try:
             yield from missing_rights(address, rights)
         except QueueUnreachable as error:
-            yield error_finding(address.name, str(error), "What cannot be reached is neither emptied nor filled.", "")
+            yield error_finding(address.name, str(error), "No messages are received from it or sent to it.", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,12 @@ def _sent_to(queue: _Beside) -> Iterator[DoctorFinding]:
     except QueueUnreachable as error:
         if "AccessDenied" not in str(error):
             raise
-        yield unknown_finding(queue.address.name, str(error), "Whether it is there is not known.")
+        yield unknown_finding(queue.address.name, str(error), "Whether it exists is unknown.")
 
 
 def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
     if row.parking_url:
-        why = "What is parked, and what has left the parking lot, is not told there: it waits. The lot itself is whole."
+        why = "Notices about parked messages are not sent there; they wait. The parking lot itself is complete."
         cure = f'Name another one, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
         yield _Beside(QueueAddress.of(row.parking_url), why, cure)
 
@@ -163,15 +163,15 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
             try:
                 describe(address)
             except QueueUnreachable as error:
-                why = "Messages that died in it go back to it, and cannot."
-                cure = f"Say where they go instead: manage.py add_dlq {row.name} --to URL --confirm"
+                why = "Messages that failed in it cannot be sent back to it."
+                cure = f"Set another target: manage.py add_dlq {row.name} --to URL --confirm"
                 yield error_finding(address.name, str(error), why, cure)
             else:
                 named.append(address.url)
     try:
         found = examine.dlq(Wanted(name=row.name, sources=tuple(named)), conf)
     except QueueUnreachable as error:
-        why = "Nothing of it can be looked at or captured."
+        why = "It cannot be checked or captured."
         yield error_finding(row.name, str(error), why, "Then run manage.py redrive_doctor again.")
         return
     told = AWS_MOVES if row.aws_redrive_since else None  # poll_history reports it
@@ -198,13 +198,13 @@ def _outdated(row: DeadLetterQueue, found: Examination) -> Iterator[DoctorFindin
 
 
 def _differs(name: str, difference: Difference) -> DoctorFinding:
-    cure = f"manage.py add_dlq {name} shows what it would remember now; with --confirm it does."
+    cure = f"manage.py add_dlq {name} shows the new values; --confirm stores them."
     if difference.field == registration.SOURCE:
-        what = f"Messages of {difference.after} die into it, and it is no source that is known."
+        what = f"Messages of {difference.after} fail into it, but that source is not stored."
         return warning_finding(name, what, "Where its messages go is decided only when they are captured.", cure)
     which = f"{_NAMES.get(difference.field, f'{difference.field} of')} {difference.name}"
-    what = f"The {which} is remembered as {_said(difference.before)}, and is {_said(difference.after)} by now."
-    why = _WHY.get(difference.field, "What is remembered of it is old.")
+    what = f"The {which} is stored as {_said(difference.before)}, but is {_said(difference.after)} now."
+    why = _WHY.get(difference.field, "The stored value is outdated.")
     return error_finding(name, what, why, cure) if difference.field in _ILL else warning_finding(name, what, why, cure)
 
 

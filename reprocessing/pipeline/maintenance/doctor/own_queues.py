@@ -19,13 +19,13 @@ from reprocessing.gateways.sqs import QueueAddress, QueueFacts, depth, describe
 from reprocessing.gateways.sqs.permission_probe import SENDING, TAKING
 from reprocessing.pipeline.maintenance.doctor.sqs_permissions import missing_rights
 
-_MEND: Final = "manage.py provision_queues --own shows what they lack, and makes it good when --confirm is added."
+_MEND: Final = "manage.py provision_queues --own shows what is wrong; --confirm repairs it."
 
 
 def remarks(urls: Sequence[str]) -> Iterator[DoctorFinding]:
     """Check each queue."""
     if not urls:
-        why = "Without them beat and workers do nothing; drain_dlq works without."
+        why = "Without them, beat and workers do nothing. Only drain_dlq works."
         yield warning_finding(
             "own queues", "settings.REDRIVE names no OWN_QUEUES.", why, "Set REDRIVE_CONTROL_QUEUE_URL, … ."
         )
@@ -35,11 +35,11 @@ def remarks(urls: Sequence[str]) -> Iterator[DoctorFinding]:
             facts = describe(address)
         except QueueUnreachable as error:
             why = "Without it no task of its kind reaches a worker."
-            cure = f"{_MEND} Where it is there, check the URL, its region and the right."
+            cure = f"{_MEND} If it exists, check the URL, the region and the permissions."
             yield error_finding(url.rpartition("/")[2], str(error), why, cure)
             continue
         found = [*_settings(address, facts), *missing_rights(address, (*TAKING, *SENDING)), *_dead(address, facts)]
-        yield from found or [ok_finding(address.name, "as it has to be.")]
+        yield from found or [ok_finding(address.name, "correct.")]
 
 
 def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
@@ -47,16 +47,19 @@ def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFindin
     if region != address.region:
         why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
         yield error_finding(
-            address.name, f"It is in {region}, and {address.region} is asked.", why, f"AWS_DEFAULT_REGION={region}"
+            address.name,
+            f"It is in {region}, but requests go to {address.region}.",
+            why,
+            f"AWS_DEFAULT_REGION={region}",
         )
     if facts.fifo:
-        why = "Tasks of one group wait for one another, and one that fails blocks all others."
+        why = "Tasks of a group wait for each other, and a task that fails blocks the others."
         yield error_finding(address.name, "It is a FIFO queue.", why, "Name a standard queue in its variable.")
     if seconds < OWN_VISIBILITY:
-        why = "A task that takes longer is handed to a second worker while the first is at it."
+        why = "A task that takes longer is given to a second worker while the first still runs it."
         yield error_finding(address.name, f"It hides a task for {seconds} s, not for {OWN_VISIBILITY} s.", why, _MEND)
     if facts.redrive is None:
-        why = "A task that no worker can do comes back again and again, in the way of others."
+        why = "A task that no worker can do comes back without end, and delays other tasks."
         yield error_finding(address.name, "It has no redrive policy.", why, _MEND)
 
 
@@ -73,6 +76,6 @@ def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
         yield say(name, str(error), f"It is where failed tasks of {address.name} go.", _MEND)
         return
     if n:
-        why = "A worker died over each of them several times, or does not know them: is its version another one?"
+        why = "Each of these tasks killed workers, or workers do not know it: is their version another one?"
         cure = f"Read the workers' logs; then aws sqs purge-queue --queue-url {beside.url}: the tables have all work."
-        yield warning_finding(name, f"Tasks of {address.name} died: {n:,}.", why, cure)
+        yield warning_finding(name, f"Tasks of {address.name} failed: {n:,}.", why, cure)

@@ -27,12 +27,12 @@ def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     yield from _turn(row, now)
     if row.trouble and not row.trouble.startswith(aws_redrives.ERROR_PREFIX):
         yield error_finding(
-            row.name, f"Its last capture failed: {row.trouble}", "Nothing of it is captured.", _look(row)
+            row.name, f"Its last capture failed: {row.trouble}", "None of its messages is captured.", _look(row)
         )
     if row.stopped_at:
         cure = f"manage.py resume_redrive {row.name} --reason WHY --confirm"
         yield warning_finding(
-            row.name, f'It is stopped by {row.stopped_by}: "{row.stop_reason}".', "Nothing of it is sent.", cure
+            row.name, f'It is stopped by {row.stopped_by}: "{row.stop_reason}".', "None of its messages is sent.", cure
         )
     yield from _native(row, now)
     yield from _expiry(row, now)
@@ -44,20 +44,22 @@ def _native(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     cancel = f"manage.py native_redrive cancel {row.name} --reason WHY --confirm"
     if row.trouble.startswith(aws_redrives.ERROR_PREFIX):
         cure = f"{listing} shows it; what is left: manage.py drain_dlq {row.name} --confirm"
-        yield error_finding(row.name, row.trouble, "What is left in the DLQ goes nowhere by itself.", cure)
+        yield error_finding(
+            row.name, row.trouble, "Messages that are left in the DLQ are not redriven automatically.", cure
+        )
     if row.aws_redrive_since and now - row.aws_redrive_since > aws_redrives.MAX_DURATION:
         what = (
             f"AWS's own redrive of it, begun at {row.aws_redrive_since:%Y-%m-%d %H:%M} UTC, has not ended in 36 hours."
         )
         yield error_finding(
-            row.name, what, "AWS takes no longer; until it ends, nothing of it is captured or sent.", cancel
+            row.name, what, "AWS takes no longer; until it ends, none of its messages is captured or sent.", cancel
         )
     elif row.aws_redrive_since:
         what = (
             f"A redrive by AWS has run since {row.aws_redrive_since:%Y-%m-%d %H:%M} UTC, as {row.aws_redrive_by} asked."
         )
-        cure = f"{listing} tells how far it is; to end it: {cancel}"
-        yield warning_finding(row.name, what, "Until that ends, nothing of it is captured or sent.", cure)
+        cure = f"{listing} shows its progress; to end it: {cancel}"
+        yield warning_finding(row.name, what, "Until it ends, none of its messages is captured or sent.", cure)
 
 
 def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
@@ -67,10 +69,10 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
         yield note_finding(row.name, f"It is automatic without an interval: it is polled every {every}.", cure)
     overdue = now - row.next_poll_at if row.next_poll_at else timedelta(0)
     if overdue > _LATE and (row.leased_until is None or row.leased_until <= now):
-        what = f"Its turn was due {duration_in_words(overdue.total_seconds())} ago, and nobody took it."
-        why = "What dies into it is not noticed: beat is dead, or has more DLQs than turns."
+        what = f"Its poll was due {duration_in_words(overdue.total_seconds())} ago, but no worker did it."
+        why = "New messages are not noticed: beat does not run, or has more DLQs than it can poll."
         say = error_finding if row.mode == Mode.AUTOMATIC else warning_finding
-        yield say(row.name, what, why, "See what is said of beat and workers above.")
+        yield say(row.name, what, why, "See the findings about beat and workers above.")
 
 
 def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
@@ -87,8 +89,8 @@ def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     silence = now - row.depth_at
     if row.next_poll_at > now - _LATE and silence > 3 * every + _LATE:
         times = duration_in_words(every.total_seconds()), duration_in_words(silence.total_seconds())
-        what = f"It is given a turn every {times[0]}, and took none for {times[1]}."
-        why = "The workers of the capture queue consume nothing: what dies into it is not noticed."
+        what = f"It should be polled every {times[0]}, but was not polled for {times[1]}."
+        why = "The workers of the capture queue consume nothing: new messages are not noticed."
         cure = "Restart the workers that consume redrive-capture: celery -A redrive_service worker"
         yield error_finding(row.name, what, why, cure)
 
@@ -110,17 +112,17 @@ def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:
         return
-    since = "it died" if row.fifo else "it was sent first"
-    what = f"{n:,} messages of it are not captured, and nothing captures them by itself in mode {row.mode}."
+    since = "it failed" if row.fifo else "it was sent first"
+    what = f"{n:,} of its messages are not captured, and mode {row.mode} does not capture them automatically."
     why = (
-        f"SQS drops each {duration_in_words(row.retention)} after {since}: what nobody captured by then is lost. The "
-        "alarm "
+        f"SQS deletes a message {duration_in_words(row.retention)} after {since}; uncaptured messages are then lost. "
+        "The alarm "
         "messages-expire (manage.py put_alarms --confirm) "
-        "wakes somebody at three quarters of that, counted from the death."
+        "notifies people after three quarters of that time."
     )
-    cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run at the desk."
+    cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run in the admin."
     yield warning_finding(row.name, what, why, cure)
 
 
 def _look(row: DeadLetterQueue) -> str:
-    return f"Cure what it names, then manage.py drain_dlq {row.name}, a dry run, shows whether it can be captured."
+    return f"Repair that. Then manage.py drain_dlq {row.name}, a dry run, shows whether the DLQ can be captured."

@@ -30,11 +30,11 @@ def remarks(of: Rates) -> Iterator[DoctorFinding]:
         return
     if policy is None:
         yield unknown_finding(
-            _NAME, "It answers, and does not tell its maxmemory-policy.", cure="Have it be noeviction."
+            _NAME, "It answers, but does not return its maxmemory-policy.", cure="Set it to noeviction."
         )
     elif policy:
         why = "When its memory is full it drops rates: a target whose rate is dropped begins with none, and waits."
         cure = "redis-cli -u $REDIS_URL config set maxmemory-policy noeviction, and in its configuration."
         yield warning_finding(_NAME, f"Its maxmemory-policy is {policy}.", why, cure)
     else:
-        yield ok_finding(_NAME, "it answers, and drops nothing when its memory is full.")
+        yield ok_finding(_NAME, "it answers, and evicts no keys when its memory is full.")

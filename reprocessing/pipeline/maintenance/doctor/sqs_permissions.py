@@ -10,9 +10,9 @@ from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.permission_probe import denied
 
 _WHY: Final = {
-    "sqs:ReceiveMessage": "Nothing can be taken from it.",
-    "sqs:DeleteMessage": "What was taken from it cannot be deleted, and comes back.",
-    "sqs:ChangeMessageVisibility": "What was taken from it cannot be kept out of sight, or given back.",
+    "sqs:ReceiveMessage": "No messages can be received from it.",
+    "sqs:DeleteMessage": "Received messages cannot be deleted, and come back.",
+    "sqs:ChangeMessageVisibility": "Received messages cannot be hidden longer, or made visible again.",
     "sqs:SendMessage": "Nothing can be sent to it.",
 }
 

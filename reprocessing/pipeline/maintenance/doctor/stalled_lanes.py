@@ -20,7 +20,7 @@ def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
     found = stalled_lanes.find_stalled(dlqs, long=_LONG, lost=_LOST)
     yield from map(_said, found)
     if not found:
-        yield ok_finding("lanes", "none stands still without a reason.")
+        yield ok_finding("lanes", "none is stalled.")
 
 
 def _said(found: StalledLanes) -> DoctorFinding:
@@ -38,6 +38,6 @@ def _said(found: StalledLanes) -> DoctorFinding:
             )
             cure = f"Restart the workers: they take such lanes first. Then {look}"
         case _:
-            what = f"Key queues are held, and no message of theirs is parked, or held by a rule: {found.n:,}."
-            cure = f"{look} names them. One moves on with the next message of its key; report it: it should not be."
+            what = f"Key queues are held, although none of their messages is parked or held by a rule: {found.n:,}."
+            cure = f"{look} names them. Each continues with the next message of its key. Report this as a bug."
     return error_finding(found.dlq, what, "Their messages wait for ever.", cure)

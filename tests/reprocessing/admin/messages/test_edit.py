@@ -186,7 +186,7 @@ def test_second_editor_is_told_who_was_first(letter: Letter) -> None:
     done(ann, letter, first)
     told = unescape(done(ben, letter, second))
     assert re.search(
-        r'Nothing was done: it is not as you saw it any more: ann edited it at [\d:]+ UTC \("a typo"\)', told
+        r'Nothing was done: it has changed since you opened it: ann edited it at [\d:]+ UTC \("a typo"\)', told
     )
     assert [one.by for one in Revision.objects.all()] == ["ann"]
 

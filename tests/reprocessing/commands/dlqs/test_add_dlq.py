@@ -346,7 +346,7 @@ def test_what_cannot_work_is_refused(refused: Refused, shop: Shop, make_queue: M
     why = {
         "its own source": ("--source", shop.dlq.url),
         f"{fifo.name} is a FIFO queue, the DLQ is a standard queue": ("--source", fifo.url),
-        "no watched DLQ lies behind": ("--outcome", "absence", "--source", make_queue().url),
+        "no watched DLQ gets failed messages of": ("--outcome", "absence", "--source", make_queue().url),
         "in mode observe": ("--outcome", "absence", "--mode", "observe"),
         f"{shop.dlq.name} cannot be the parking queue": ("--parking-url", shop.dlq.url),
         f"{shop.sources[0].name} cannot be the parking queue": ("--parking-url", shop.sources[0].url),
@@ -372,7 +372,7 @@ def test_letters_that_wait_for_evidence_and_targets_of_others_keep_a_dlq_from_be
     row = add(ask, shop.dlq)
     add_sent(row.sources.get(), taken_at=ago(seconds=9), deadline=ago(seconds=-9))
     why = refused("--mode", "observe", "--outcome", "accepted")
-    assert "1 sent messages wait for what captures of orders prove" in why
+    assert "1 sent messages wait for captures of orders as evidence" in why
     other = add_source(add_row("mails"), "mail")
     Target.objects.filter(pk=other.target_id).update(watched_by=row)
     assert "cannot prove absence for mail" in refused("--mode", "observe")
@@ -381,7 +381,7 @@ def test_letters_that_wait_for_evidence_and_targets_of_others_keep_a_dlq_from_be
 def test_keys_do_not_change_under_letters_on_their_way(ask: Ask, refused: Refused, shop: Shop) -> None:
     row = add(ask, shop.dlq)
     letter = add_letter(row.sources.get(), LetterState.WAITING)
-    assert "ordering_key cannot change while 1 messages are under way" in refused("--ordering-key", "attribute:a")
+    assert "ordering_key cannot change while 1 messages are in progress" in refused("--ordering-key", "attribute:a")
     Letter.objects.filter(pk=letter.pk).update(state="discarded", finished_at=database_now())
     add(ask, shop.dlq, "--ordering-key", "attribute:a")
 
@@ -469,7 +469,7 @@ def test_lanes_held_by_the_old_policy_go_on_under_the_new_one(ask: Ask, shop: Sh
 def test_a_source_whose_letters_die_elsewhere_is_warned_of(told: Told, shop: Shop, make_queue: MakeQueue) -> None:
     other = Shop(make_queue)
     said = told("warn", "--url", shop.dlq.url, "--source", other.sources[0].url)
-    assert f"die into {other.dlq.arn}, which nobody watches" in said
+    assert f"come to {other.dlq.arn}, which is not watched" in said
 
 
 KEYED = ("--ordering-key", "attribute:a")
@@ -479,14 +479,14 @@ KMS = {"KmsMasterKeyId": "alias/shop"}
 @pytest.mark.parametrize(
     "doubt",  # its severity, what is set of the dlq and of its source, what is asked for, and what is said
     [
-        ("warn", {}, {"MessageRetentionPeriod": "1209600"}, (), "SQS counts from the first send on"),
+        ("warn", {}, {"MessageRetentionPeriod": "1209600"}, (), "SQS counts from the first send,"),
         ("warn", {"RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'}, {}, ("--source", "{url}"),
          "redrive allow policy does not let"),
         ("warn", {}, {}, (*KEYED, "--advance", "accepted"), "is a standard queue"),
         ("warn", {}, {}, (*KEYED, "--outcome", "accepted"), "is a standard queue"),
         ("warn", {}, {}, ("--rate", "off"), "Nothing limits the rate"),
         ("warn", {}, {"VisibilityTimeout": "0"}, (), "visibility timeout of 0"),
-        ("warn", {}, {}, ("--idempotency-key", "content-hash"), "also when both were meant"),
+        ("warn", {}, {}, ("--idempotency-key", "content-hash"), "even if both were intended"),
         ("note", KMS, {}, (), "{dlq} is encrypted with alias/shop"),
         ("note", {}, KMS, (), "{source} is encrypted with alias/shop"),
         ("note", {}, {"MaximumMessageSize": "2048"}, (), "{source} takes 2,048 bytes at most"),
@@ -512,5 +512,5 @@ def test_what_breaks_the_order_of_a_fifo_queue_is_warned_of(told: Told, make_que
 
 
 def test_an_alarm_that_capturing_silences_has_its_replacement(told: Told, shop: Shop) -> None:
-    assert "falls silent" in told("note", "--url", shop.dlq.url)
-    assert "falls silent" not in told("note", "--url", shop.dlq.url, "--mode", "observe")
+    assert "no longer fires" in told("note", "--url", shop.dlq.url)
+    assert "no longer fires" not in told("note", "--url", shop.dlq.url, "--mode", "observe")

@@ -70,7 +70,7 @@ def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQ
 
 def test_what_is_for_task_messages_is_refused_of_other_letters(make_queue: MakeQueue) -> None:
     dlq, source = watched(make_queue)
-    why = f"--strip-eta and --new-id would change task messages, and messages to {source.name} are not said to be any."
+    why = f"--strip-eta and --new-id change Celery task messages, but --celery is not set for {source.name}."
     assert said("refuse", dlq, "--strip-eta", "--new-id") == [why]
     assert said("refuse", dlq, "--strip-eta", "--new-id", "--celery") == []
 

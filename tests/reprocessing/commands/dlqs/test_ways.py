@@ -63,7 +63,7 @@ def test_a_function_is_the_target_of_its_own_letters_and_of_those_that_do_not_na
     ask("add_dlq", "orders", "--rate", "7", "--confirm")  # it need not be named again
     assert (Target.objects.get().rate, ways()) == (7, {SHIP: SHIP})
     [what] = refused("--outcome", "absence")
-    assert what == "The outcome absence cannot be seen: no watched DLQ lies behind ship."
+    assert what == "The outcome absence cannot be proved: no watched DLQ gets failed messages of ship."
 
 
 def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
@@ -72,7 +72,7 @@ def test_a_queue_that_only_a_person_named_need_not_be_named_again(ask: Ask, dlq:
     ask("add_dlq", "orders", "--rate", "7", "--confirm")
     assert (Target.objects.get().rate, ways()) == (7, {queue.arn: queue.arn})
     [what] = refused("--outcome", "absence")
-    assert what == f"The outcome absence cannot be seen: no watched DLQ lies behind {queue.name}."
+    assert what == f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {queue.name}."
 
 
 def test_a_dlq_of_a_queue_may_have_a_function_s_letters_as_well(ask: Ask, dlq: Queue, make_queue: MakeQueue) -> None:
@@ -86,7 +86,10 @@ def test_a_dlq_of_a_queue_may_have_a_function_s_letters_as_well(ask: Ask, dlq: Q
 
 def test_of_several_functions_letters_that_name_none_are_parked_and_that_is_told(ask_json: AskJson, dlq: Queue) -> None:
     found = ask_json("add_dlq", "orders", "--url", dlq.url, "--source", SHIP, "--source", BILL)
-    assert any("do not name what failed: of several sources none is theirs" in one for one in findings(found, "warn"))
+    assert any(
+        "do not name what failed: with several sources, their source is unknown" in one
+        for one in findings(found, "warn")
+    )
 
 
 def test_a_queue_that_a_rule_of_eventbridge_names_may_be_of_another_type(
@@ -115,7 +118,7 @@ def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
 ) -> None:
     _, [subscription] = listeners.topic(("email", "orders@example.com"))
     [what] = refused("--url", dlq.url, "--source", subscription)
-    assert what.endswith("delivers by email, and nothing can be sent there from here.")
+    assert what.endswith("delivers by email, which this service cannot send to.")
     ask("add_target", URL, "--confirm")
     add(ask, dlq, "--source", subscription, "--to", URL)
     assert ways() == {subscription: URL}
@@ -124,9 +127,9 @@ def test_a_subscriber_that_cannot_be_reached_from_here_is_refused_with_the_cure(
 @pytest.mark.parametrize(
     ("arn", "what"),
     [
-        ("arn:aws:sns:us-east-1:111122223333:orders", "orders is a topic, and messages die in its subscriptions."),
-        ("arn:aws:events:us-east-1:111122223333:event-bus/orders", "orders is a bus: what is put on it, all of its"),
-        ("arn:aws:events:us-east-1:111122223333:rule/orders", "rule/orders is a rule, and messages die in its"),
+        ("arn:aws:sns:us-east-1:111122223333:orders", "orders is a topic, and messages fail in its subscriptions."),
+        ("arn:aws:events:us-east-1:111122223333:event-bus/orders", "orders is a bus: all of its rules"),
+        ("arn:aws:events:us-east-1:111122223333:rule/orders", "rule/orders is a rule, and messages fail in its"),
         ("arn:aws:states:us-east-1:111122223333:stateMachine:a", "is nothing that letters can be sent to from here."),
     ],
 )
@@ -257,11 +260,11 @@ def test_a_queue_that_a_rule_or_another_dlq_s_letters_lead_to_is_not_watched(
         created_by="ann",
     )  # fmt: skip
     [what] = refused("--url", dlq.url, "--source", SHIP)
-    assert what.startswith("The rule aside sends messages to this queue: watched, it would have them")
+    assert what.startswith("The rule aside sends messages to this queue: if it is watched, they are")
     Rule.objects.update(enabled=False)
     source = Source.objects.create(dlq=mails, arn=BILL, target=target)
     [what] = refused("--url", dlq.url, "--source", SHIP)
-    assert what.startswith("Messages of mails that died in bill go to this queue: watched")
+    assert what.startswith("Messages of mails that failed in bill go to this queue: if it is watched")
     source.delete()
     add(ask, dlq, "--source", SHIP)
 
@@ -292,7 +295,7 @@ def test_the_role_of_a_dlq_is_the_role_of_what_its_letters_go_back_to(
 
 def test_who_is_to_answer_for_a_function_has_a_time_to_answer_in(ask: Ask, dlq: Queue) -> None:
     asked = ("--url", dlq.url, "--source", SHIP, "--outcome", "acknowledged")
-    why = "The consumer of ship is to say what became of each message, and nobody said how long that may take."
+    why = "The consumer of ship must report the outcome of each message, but no time limit for it is set."
     assert refused(*asked) == [why]
     ask("add_dlq", "orders", *asked, "--window", "600", "--confirm")
     assert Target.objects.values_list("proof", "window").get() == ("acknowledged", 600)

@@ -118,12 +118,15 @@ def test_a_sound_set_up_is_well_and_nothing_of_it_is_touched(shop: Shop, sandbox
 
 def test_a_person_reads_what_is_well_and_what_is_ill(shop: Shop, ask: Ask) -> None:
     said = ask("redrive_doctor", "orders")
-    assert "  ok      its queues, rights, policies and schedule are as they have to be." in said
+    assert "  ok      its queues, permissions, policies and schedule are correct." in said
     PeriodicTask.objects.update(last_run_at=ago(hours=1))
     out = StringIO()
     with pytest.raises(CommandError, match=r"^1 error, "):
         call_command("redrive_doctor", "orders", stdout=out)
-    assert "  ERROR   beat: It sent its last tick about 60 minutes ago: it is dead, or none leads." in out.getvalue()
+    assert (
+        "  ERROR   beat: It sent its last tick about 60 minutes ago: it does not run, or no beat leads."
+        in out.getvalue()
+    )
 
 
 @pytest.mark.parametrize("action", ["ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
@@ -145,7 +148,7 @@ def nobody_needs_beat(_: Shop) -> None:
     PeriodicTask.objects.all().delete()
 
 
-COUNTS = "SQS counts from the first send on"
+COUNTS = "SQS counts from the first send,"
 #: What is done to a sound set-up; what is said of it: the grade, a part, where, and a part of the cure.
 ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     "a retention shorter than the source's": (
@@ -154,35 +157,36 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "a source that keeps messages as long as a dlq can": (
         lambda shop: shop.source.set(MessageRetentionPeriod="1209600"), "warn", COUNTS, "orders",
-        "shorten the retention of {source}, to 4 days for example; what is older there is dropped at once.",
+        "shorten the retention of {source}, to 4 days for example; older messages there are deleted at once.",
     ),
     "a window shorter than the way back": (
         lambda shop: shop.source.set(VisibilityTimeout="600"), "error",
-        "The window (in seconds) of {source} is remembered as 120, and is 2400 by now.", "orders",
+        "The window (in seconds) of {source} is stored as 120, but is 2400 now.", "orders",
         "manage.py add_dlq orders",
     ),
     "another region": (
         lambda _: DeadLetterQueue.objects.update(region="eu-west-1"), "error",
-        "It is in us-east-1, and is remembered in eu-west-1.", "{dlq}", "manage.py add_dlq orders --confirm",
+        "It is in us-east-1, but stored as in eu-west-1.", "{dlq}", "manage.py add_dlq orders --confirm",
     ),
     "a beat that nobody needs": (
-        nobody_needs_beat, "warn", "It has never sent a tick: it is dead, or none leads.", "beat", "",
+        nobody_needs_beat, "warn", "It has never sent a tick: it does not run, or no beat leads.", "beat", "",
     ),
     "a worker that consumes nothing": (
         lambda _: Heartbeat.objects.update(consumed_at=ago(minutes=3)), "error",
-        "None has taken a task for about 3 minutes of redrive-control.", "workers", "Restart the workers",
+        "No worker has taken a task for about 3 minutes of redrive-control.", "workers", "Restart the workers",
     ),
     "hints that outlived their time": (
-        worker_of_hints_died, "error", "hints at them outlived their time, and nobody has taken any: 1.",
+        worker_of_hints_died, "error", "but workers did not take the tasks for them in time: 1.",
         "workers of lanes", "",
     ),
     "turns that nobody takes": (
         lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30)), "error",
-        "It is given a turn every about 60 seconds, and took none for about 30 minutes.", "orders", "redrive-capture",
+        "It should be polled every about 60 seconds, but was not polled for about 30 minutes.", "orders",
+        "redrive-capture",
     ),
     "a turn that is long past": (
         lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(hours=3)), "error",
-        "Its turn was due about 3 hours ago, and nobody took it.", "orders", "",
+        "Its poll was due about 3 hours ago, but no worker did it.", "orders", "",
     ),
     "a lane whose worker died": (
         lambda shop: shop.lane(LanePhase.LEASED, due_at=ago(minutes=5)), "error", "and nobody took over: 1.", "orders",
@@ -190,9 +194,9 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "a lane that is held by no letter": (
         lambda shop: shop.lane(LanePhase.HELD), "error",
-        "Key queues are held, and no message of theirs is parked, or held by a rule: 1.", "orders", "",
+        "Key queues are held, although none of their messages is parked or held by a rule: 1.", "orders", "",
     ),
-    "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} died: 1.", "{spent}", ""),
+    "tasks that died": (lambda shop: shop.spent.send(), "warn", "Tasks of {own} failed: 1.", "{spent}", ""),
     "the trouble of the last capture": (
         lambda _: DeadLetterQueue.objects.update(trouble="its queue is gone"), "error",
         "Its last capture failed: its queue is gone", "orders", "",
@@ -247,7 +251,7 @@ def test_a_missing_right_to_send_where_letters_go_is_found(
     [
         (
             parked_in,
-            "What is parked",
+            "Notices about parked messages",
             'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
         ),
         (ruled_to, "The rule large sends messages there, and they cannot go.", "manage.py add_rule large --to QUEUE"),
@@ -298,8 +302,10 @@ def test_a_missing_right_to_look_is_found_and_the_other_looks_go_on(shop: Shop, 
 def test_a_source_whose_policy_names_another_dlq_is_found(shop: Shop, make_queue: MakeQueue) -> None:
     another = make_queue()
     shop.source.set(RedrivePolicy=redrive_policy(another, 3))
-    assert the("error", f"The outcome absence cannot be seen: no watched DLQ lies behind {shop.source.name}.")
-    assert the("warn", f"Messages that fail again in {shop.source.name} die into {another.arn}, which nobody watches.")
+    assert the(
+        "error", f"The outcome absence cannot be proved: no watched DLQ gets failed messages of {shop.source.name}."
+    )
+    assert the("warn", f"Messages that fail again in {shop.source.name} come to {another.arn}, which is not watched.")
 
 
 def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, make_queue: MakeQueue) -> None:
@@ -307,7 +313,7 @@ def test_of_a_source_that_is_not_known_yet_one_thing_alone_is_said(shop: Shop, m
     other = make_queue(RedrivePolicy=redrive_policy(shop.dlq, 3))
     remarks, failed = doctor()
     after = {(one["where"], one["what"]) for one in remarks if one["grade"] in {"error", "warn"}}
-    assert after - before == {("orders", f"Messages of {other.arn} die into it, and it is no source that is known.")}
+    assert after - before == {("orders", f"Messages of {other.arn} fail into it, but that source is not stored.")}
     assert not failed
 
 
@@ -318,9 +324,9 @@ def test_a_dlq_that_has_got_a_redrive_policy_of_its_own_is_found(shop: Shop, mak
 
 def test_a_dead_beat_is_found_and_of_workers_nothing_is_said_to_be_well(shop: Shop) -> None:
     PeriodicTask.objects.update(last_run_at=ago(minutes=10))
-    said = the("error", "It sent its last tick about 10 minutes ago: it is dead, or none leads.")
+    said = the("error", "It sent its last tick about 10 minutes ago: it does not run, or no beat leads.")
     assert (said["where"], "celery -A redrive_service beat" in said["cure"]) == ("beat", True)
-    assert found("unknown")[-2:-1] == [("workers", "Whether they consume is not known while beat sends nothing.")]
+    assert found("unknown")[-2:-1] == [("workers", "Whether they consume is unknown while beat sends nothing.")]
 
 
 @pytest.mark.parametrize(("ahead", "warned"), [(4, []), (28, ["the clock of beat's host against PostgreSQL's"])])
@@ -439,7 +445,10 @@ def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> Non
         boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(Namespace="AWS/SQS", MetricData=data)
         said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
     aws.forget_clients()
-    assert (said["where"], said["why"]) == (shop.source.name, "Its consumers fail: what is redriven now dies again.")
+    assert (said["where"], said["why"]) == (
+        shop.source.name,
+        "Its consumers fail: messages that are redriven now fail again.",
+    )
 
 
 @pytest.fixture
@@ -500,7 +509,7 @@ def test_an_aws_configuration_that_cannot_be_used_is_an_illness_with_its_cure(
         one["look"] for one in remarks if one["grade"] == "error" and "No client of AWS can be made: " in one["what"]
     }
     assert (failed, told) == (True, {"the service's own queues", "orders"})
-    assert [one["what"] for one in remarks if "The look itself failed" in one["what"]] == []
+    assert [one["what"] for one in remarks if "The check itself failed" in one["what"]] == []
 
 
 def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -508,4 +517,4 @@ def test_a_look_that_fails_by_itself_is_an_illness(shop: Shop, monkeypatch: pyte
         raise LookupError
 
     monkeypatch.setattr("reprocessing.pipeline.maintenance.doctor.stalled_lanes.remarks", failing)
-    assert the("error", "The look itself failed: LookupError.")["where"] == "lanes"
+    assert the("error", "The check itself failed: LookupError.")["where"] == "lanes"

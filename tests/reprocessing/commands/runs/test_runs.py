@@ -99,7 +99,7 @@ def test_a_paused_run_sends_nothing_until_it_is_resumed_by_somebody_who_hears_wh
     assert (bench.replay().taken, bench.states()) == (0, {"0": "waiting", "1": "waiting"})
     said = refusal("rerun", "monday", "--confirm")
     assert said == (
-        'monday was paused by ann ("the shop is down"). To go on: manage.py resume_run monday --reason WHY --confirm'
+        'monday was paused by ann ("the shop is down"). To continue: manage.py resume_run monday --reason WHY --confirm'
     )
     assert "resume_run monday" in ask("rerun", "monday")
     assert "It was paused by ann: the shop is down" in ask("resume_run", "monday", *WHY)

@@ -19,10 +19,10 @@ def test_add_dlq_says_what_silence_comes_to_and_who_may_report(ask: Ask, make_qu
     shop.set(RedrivePolicy=redrive_policy(dlq, 2), VisibilityTimeout="60")
     asked = ("add_dlq", "orders", "--url", dlq.url, "--outcome", "acknowledged", "--window", "600")
     told = ask(*asked, "--source", elsewhere.url, "--confirm")
-    silent = "A message of which the consumer of {} says nothing for about 10 minutes is"
+    silent = "A message that the consumer of {} does not report for about 10 minutes is"
     assert f"{silent.format(shop.name)} presumed delivered once its absence is proved." in told
-    assert f"{silent.format(elsewhere.name)} parked, since nothing else tells." in told
-    nobody = "Nobody may report yet what becomes of messages sent to {}."
+    assert f"{silent.format(elsewhere.name)} parked, without other evidence." in told
+    nobody = "No consumer may report outcomes yet of messages to {}."
     assert [nobody.format(one.name) in told for one in (shop, elsewhere)] == [True, True]
     assert set(Target.objects.values_list("proof", "window")) == {("acknowledged", 600)}
 
@@ -53,7 +53,7 @@ def test_the_status_says_whose_word_is_waited_for(ask_json: AskJson, add_row: Ad
 def test_add_target_says_that_nobody_may_report(ask: Ask) -> None:
     function = "arn:aws:lambda:eu-west-1:111122223333:function:ship"
     asked = ("add_target", function, "--outcome", "acknowledged", "--window", "600")
-    nobody = "Nobody may report yet what becomes of messages sent to ship."
+    nobody = "No consumer may report outcomes yet of messages to ship."
     assert nobody in ask(*asked, "--confirm")
     ask("add_reporter", "worker", "--target", "ship", "--confirm")
     assert nobody not in ask(*asked)

@@ -154,8 +154,8 @@ def test_an_endpoint_without_tls_is_warned_of(ask_json: AskJson) -> None:
     found = ask_json("add_target", "http://shop.example.com/hook")
     [what] = findings(found, "warn")
     assert what == (
-        f"{PLAIN}: REDRIVE_OUTBOUND_HOSTS lists the name shop.example.com; none goes unless the address that it stands "
-        "for lies in a listed network, too."
+        f"{PLAIN}: REDRIVE_OUTBOUND_HOSTS lists the name shop.example.com; messages are sent only "
+        "if its address is in a listed network too."
     )
 
 
@@ -180,13 +180,13 @@ def test_a_secret_that_nobody_has_is_refused_and_none_is_shown() -> None:
 @pytest.mark.parametrize(
     ("what", "option", "sentence"),
     [
-        (URL, ("--outcome", "absence"), "The outcome absence cannot be seen here: nothing comes back from there."),
-        (URL, ("--outcome", "acknowledged"), "Its consumer is to say what became of each message, and nobody said how"),
+        (URL, ("--outcome", "absence"), "The outcome absence cannot be proved here: nothing comes back from there."),
+        (URL, ("--outcome", "acknowledged"), "Its consumer must report the outcome of each message, but no time"),
         (URL, ("--refire", "1"), "--refire means nothing for endpoints: it is for topics and buses."),
         (URL, ("--role", "arn:aws:iam::111122223333:role/r"), "--role means nothing for endpoints: it is for"),
         (function("ship"), ("--secret", "shop"), "--secret means nothing for functions: it is for endpoints."),
         (function("ship"), ("--answers", "4xx=retry"), "--answers means nothing for functions"),
-        (function("ship"), ("--outcome", "absence"), "The outcome absence cannot be seen here"),
+        (function("ship"), ("--outcome", "absence"), "The outcome absence cannot be proved here"),
         (function("ship"), ("--region", "eu-west-3"), f"{function('ship')} is in us-east-1, not in eu-west-3."),
     ],
 )
@@ -222,7 +222,7 @@ def test_a_watched_dlq_is_no_target(make_queue: MakeQueue, add_row: AddRow) -> N
 
 def test_publishing_again_takes_the_number_of_those_who_get_it_again(ask: Ask, listeners: Listeners) -> None:
     topic, _ = listeners.topic(("lambda", function("a")), ("lambda", function("b")), ("lambda", function("c")))
-    what = "What is published again goes to all subscribers, and not to the one alone that failed: 2 besides the one"
+    what = "A message that is published again goes to all subscribers, not only to the one that failed: 2 besides the"
     assert refused(topic)[0].startswith(what)
     assert refused(topic, "--refire", "1")[0].startswith(what)
     said = ask("add_target", topic, "--refire", "2", "--confirm")
@@ -245,4 +245,4 @@ def test_where_nobody_can_be_asked_who_listens_the_number_is_taken_and_doubted(
     found = ask_json("add_target", "arn:aws:sns:us-east-1:123456789012:gone", "--refire", "4")
     first, second = findings(found, "warn")
     assert first == "Each message goes to 4 subscribers again that had it already."
-    assert second.startswith("Whether there are no more than that is not known: ")
+    assert second.startswith("Whether there are more is unknown: ")

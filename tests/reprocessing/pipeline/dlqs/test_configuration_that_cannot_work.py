@@ -54,7 +54,7 @@ def test_a_selector_that_cannot_be_read_is_ill_and_its_option_told(
 ) -> None:
     setattr(dlq, field, "nonsense:x")
     (remark,) = configuration.remarks(dlq, conf())
-    assert remark.what.startswith(f'What {option} sets cannot be read: "nonsense:x" is not a selector.')
+    assert remark.what.startswith(f'The value of {option} is invalid: "nonsense:x" is not a selector.')
     assert remark.cure == f"manage.py add_dlq orders {option} SELECTOR --confirm"
 
 

@@ -22,16 +22,16 @@ def warnings(bench: Workbench, *, asks: bool = True) -> list[DoctorFinding]:
     return [remark for remark in poll_history.remarks(row, bench.conf) if remark.grade is FindingSeverity.WARN]
 
 
-@pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it died")])
+@pytest.mark.parametrize(("fifo", "since"), [(False, "it was sent first"), (True, "it failed")])
 def test_messages_that_nobody_captured_are_counted_with_their_end_and_their_cure(*, fifo: bool, since: str) -> None:
     bench = Workbench(fifo=fifo, fields={"retention": 4 * 86_400})
     assert warnings(bench) == []
     bench.bury_all("one", "two")
     (found,) = warnings(bench)
     assert found.what.startswith(
-        "2 messages of it are not captured, and nothing captures them by itself in mode manual"
+        "2 of its messages are not captured, and mode manual does not capture them automatically."
     )
-    assert found.why.startswith(f"SQS drops each about 4 days after {since}: what nobody captured by then is lost.")
+    assert found.why.startswith(f"SQS deletes a message about 4 days after {since}; uncaptured messages are then lost.")
     assert found.cure.startswith(
         f"Capture them, and send nothing: manage.py drain_dlq {bench.name}, a dry run; or plan a run"
     )

@@ -234,7 +234,7 @@ def test_a_run_whose_target_is_not_known_to_be_healthy_is_told_of(stands: Stock)
 
 
 def test_a_run_that_waits_for_redis_is_told_of(stands: Stock) -> None:
-    Lane.objects.update(due_at=lanes.database_now(), why="Redis does not tell its target's rate")
+    Lane.objects.update(due_at=lanes.database_now(), why="Redis does not tell the target's rate")
     assert why(stands) == "Redis does not answer, so the rate limit of orders cannot be checked."
 
 

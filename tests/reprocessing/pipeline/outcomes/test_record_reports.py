@@ -294,7 +294,7 @@ def test_a_reporter_reports_only_its_own_targets() -> None:
     mine, theirs = reporter(bench.target), reporter(other.target)
     said = [say("delivered"), {"redrive_id": f"{bench.letter().public_id}:1", "verdict": "delivered"}]
     assert heard(*said, reporter=theirs.pk) == Recorded(
-        refused=dict.fromkeys((0, 1), "its message was not sent to a target of this reporter")
+        refused=dict.fromkeys((0, 1), "the message was not sent to a target of this reporter")
     )
     assert (Report.objects.count(), bench.states()) == (0, {"letter": "awaiting"})
     assert heard(*said, reporter=mine.pk) == Recorded(accepted=2)

@@ -26,7 +26,7 @@ OPEN_ROAD = SendLimit(
     epoch=0, breaker_id=1, target_id=1, rate_class_id=None, state="closed", unwell=None, unsettled=0, ramp=1, rest=0,
     step_due=False, class_rate=None, class_burst=None, rules=0,
 )  # fmt: skip
-UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with its idempotency key is being sent")
+UNDER_WAY = Wait(gate.TWIN_UNDER_WAY, "another message with the same idempotency key is being sent")
 ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
 
 
@@ -43,7 +43,7 @@ ANOTHER_CANARY = Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is half ope
         ({"receive_limit": 3, "receives": 3}, 1, Go()),
         ({"receive_limit": 3, "receives": 4}, 1, Park(ParkedReason.RECEIVED_TOO_OFTEN, "4 receives")),
         ({"receive_limit": 3, "receives": 4, "released": True}, 1, Go()),
-        ({}, 0, Wait(gate.TARGET_IS_FULL, "its target has as many unsettled messages as allowed")),
+        ({}, 0, Wait(gate.TARGET_IS_FULL, "the target has as many messages without an outcome as allowed")),
         ({"claim_letter": 1, "claim_state": "held"}, 1, Go()),
         ({"claim_letter": 1, "claim_state": "free"}, 1, Go()),
         ({"claim_letter": 2, "claim_state": "free"}, 1, Go()),
@@ -90,7 +90,7 @@ LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=
         (
             replace(LONG_AGO, seconds_ago=0),
             {},
-            Wait(gate.UNTIL_OTHERS_SETTLE, "no attempts left; waiting for other messages to its target"),
+            Wait(gate.UNTIL_OTHERS_SETTLE, "no attempts left; waiting for the outcomes of other messages"),
         ),
         (LONG_AGO, {}, OpenBreaker("a message used up its attempts, and no other message succeeded")),
         (LONG_AGO, {"state": "open", "rest": 0.0}, Go()),
@@ -118,7 +118,7 @@ def test_a_brake_is_asked_before_the_claim_and_an_unknown_brake_is_shut() -> Non
     twin = replace(HEAD, claim_letter=2, claim_state="delivered", claim_same_body=True, attempts=9)
     shut = gate.judge_head(twin, replace(OPEN_ROAD, state="open", rest=1.0), room=1)
     assert shut == Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is open")
-    assert gate.judge_head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "its circuit breaker was not found")
+    assert gate.judge_head(HEAD, None, room=1) == Wait(gate.UNKNOWN_BREAKER, "the circuit breaker was not found")
 
 
 through_postgres = pytest.mark.django_db(transaction=True)
@@ -151,7 +151,7 @@ def test_a_twin_waits_while_its_key_is_being_sent(clock: Clock) -> None:
     assert bench.states() == {"first": "sending", "second": "waiting", "other": "delivered"}
     twin = bench.letter(payload__body=b"second").lane
     assert twin is not None
-    assert (twin.phase, twin.why) == ("ready", "another message with its idempotency key is being sent")
+    assert (twin.phase, twin.why) == ("ready", "another message with the same idempotency key is being sent")
     clock.advance(LEASE)
     bench.replay()
     assert bench.states()["first"] == "delivered"

@@ -120,7 +120,7 @@ def test_a_message_above_the_size_limit_of_its_target_is_not_tried() -> None:
     bench.replay()
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     letter = bench.letter(message_id=poison)
-    assert (letter.state, letter.detail) == ("parked", "1,025 bytes; its target takes 1,024")
+    assert (letter.state, letter.detail) == ("parked", "1,025 bytes; the target takes 1,024")
     assert (Attempt.objects.count(), len(bench.delivered()), bench.left()) == (TEN - 1, TEN - 1, 0)
 
 

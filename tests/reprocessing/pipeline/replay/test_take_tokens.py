@@ -125,5 +125,5 @@ def test_one_turn_waits_for_slow_tokens_and_the_others_make_room(monkeypatch: py
     report = bench.replay(seconds=5)
     assert (report.taken, report.left) == (0, [])
     lane = bench.lane()
-    assert (lane.phase, lane.why) == ("ready", "another turn waits for its target's rate")
+    assert (lane.phase, lane.why) == ("ready", "another worker waits for the rate limit")
     assert lanes.lease("at once", limit=9, lease=8) == []  # due again a little later

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LEASE, REST, WINDOW = 9, 30, 100
 OF_NO_WINDOW = DEDUPLICATED_FOR
-MAY_BE_THERE = "a copy of another message with its idempotency key may be in its target"
+MAY_BE_THERE = "the target may still have a copy of another message with the same idempotency key"
 
 Leave = Callable[[Workbench, Clock], None]
 

@@ -248,7 +248,7 @@ def test_a_rule_that_fails_holds_only_that_letter() -> None:
     assert bench.states() == {'{"n": 5}': "waiting", '{"n": "one"}': "waiting"}
     lane = bench.lane(letters__payload__body=b'{"n": 5}')
     trouble = "body:length(n): length() was given a value of the wrong type"
-    assert (lane.phase, lane.why) == ("held", f"rule odd could not be asked: {trouble}")
+    assert (lane.phase, lane.why) == ("held", f"rule odd could not be evaluated: {trouble}")
     assert _routes(bench) == {'{"n": 5}': ("erred", "odd"), '{"n": "one"}': ("", None)}
     odd = Rule.objects.get()
     assert (odd.match_count, odd.error_count, odd.trouble) == (0, 1, trouble)
@@ -267,7 +267,7 @@ def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:
     assert [(letter.size, bytes(letter.body)) for letter in loaded] == [(len(large), b"")]
     ask(standings)
     why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
-    assert bench.lane().why == f"rule odd could not be asked: body:n: {why}"
+    assert bench.lane().why == f"rule odd could not be evaluated: body:n: {why}"
 
 
 def test_a_rule_that_cannot_be_parsed_holds_its_letters() -> None:
@@ -276,7 +276,7 @@ def test_a_rule_that_cannot_be_parsed_holds_its_letters() -> None:
     Rule.objects.update(conditions=["body:n resembles 1"])
     ask_all(bench, "x")
     assert (bench.lane().phase, bench.letter().route) == ("held", "erred")
-    assert bench.lane().why.startswith('rule odd could not be asked: "body:n resembles 1" is not a condition')
+    assert bench.lane().why.startswith('rule odd could not be evaluated: "body:n resembles 1" is not a condition')
 
 
 def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
@@ -290,7 +290,7 @@ def test_a_rule_that_fails_often_is_logged_once_a_minute(caplog: pytest.LogCaptu
         ask(found[:2])
         ask(found[2:], RuleBook.load())
     said = [record.getMessage() for record in caplog.records]
-    what = "Rule odd could not be asked of 2 of the last 2 letters, which are held."
+    what = "Rule odd could not be evaluated for 2 of 2 letters, which are held."
     assert said == [
         (
             f"{what} Correct it (manage.py add_rule odd --reason WHY shows it), or disable it "

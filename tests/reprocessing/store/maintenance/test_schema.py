@@ -50,5 +50,5 @@ def test_the_doctor_reports_a_dropped_table_as_its_only_finding() -> None:
     (remark,) = database.remarks()
     assert (remark.grade, remark.what) == (
         FindingSeverity.ERROR,
-        "Migrations are recorded as applied, and what they made is not there: table redrive_parking_queue_message.",
+        "Migrations are recorded as applied, but these objects are missing: table redrive_parking_queue_message.",
     )
