@@ -22,7 +22,7 @@ _INDENT: Final = " " * 10
 
 
 def check_lines(look: CheckResult) -> Iterator[str]:
-    """Yield the results of one check, the worst first."""
+    """Yield lines with the results of one check, the worst result first."""
     yield look.title
     order = list(FindingSeverity)
     for one in sorted(look.remarks, key=lambda remark: order.index(remark.grade)):

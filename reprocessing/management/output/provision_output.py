@@ -30,7 +30,7 @@ _ATTRIBUTES: Final = {
 
 
 def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
-    """Yield each queue, and its differences."""
+    """Yield lines: each queue, then how its attributes differ from the wanted ones."""
     for one in looks:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
@@ -41,7 +41,7 @@ def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
 
 
 def line(one: Difference) -> str:
-    """Return one difference."""
+    """Return a line about one difference between a queue and the wanted queue."""
     match one:
         case QueueMissing():
             return "to be created: " + ", ".join(
@@ -61,7 +61,7 @@ def line(one: Difference) -> str:
 
 
 def done(step: Step) -> str:
-    """Return a text for a step that was done."""
+    """Return a line about a queue that was created, or an attribute that was changed."""
     return f"{step.name}: " + "; ".join(
         "created" if isinstance(one, QueueMissing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
         for one in step.done

@@ -1,4 +1,4 @@
-"""Tables: fitted to a terminal by rich, or as plain columns."""
+"""Print tables: fitted to the width of a terminal, or as plain columns."""
 
 from __future__ import annotations
 
