@@ -25,7 +25,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
-#: Groups, messages and audit entries that one page shows.
+#: Max groups, messages and audit entries on one page.
 CARDS, LETTERS, REVIEWS = 20, 50, 20
 _LONGEST_NOTE: Final = 4_000
 #: Actions that change a group.
@@ -33,7 +33,7 @@ _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """A form with a group's new status and note, the status and note that the page showed, and the reason."""
+    """A form that asks for a group's new status and note, and the reason. Hidden fields have the old values."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     note = forms.CharField(
@@ -165,7 +165,10 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the newest messages of the group, or messages queued behind them; one more than a page shows."""
+        """Return the group's newest messages, or the messages that wait behind them in their key queues.
+
+        Return one message more than a page shows: it tells whether there is a next page.
+        """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
         meant = {"pk__in": failure_group_pages.letters_behind(group.id)} if behind else {"group": group.id}

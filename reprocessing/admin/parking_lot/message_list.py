@@ -31,9 +31,9 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
 
-#: Messages of one page.
+#: Max messages on one page.
 SHOWN: Final = 50
-#: URL parameters that are no filters: the position of the page, and the parameters of Django's own lists.
+#: URL parameters that are not filters: where the page begins, and parameters of Django's lists.
 _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _KEY_SHOWN, _DLQS_SHOWN = 60, 500
@@ -77,7 +77,7 @@ def address_of(sieve: MessageFilter) -> str:
 
 
 def names_of(sieve: MessageFilter) -> dict[str, str]:
-    """Return the names of the ids in a filter; unknown ids are left out."""
+    """Return the name of each DLQ, group or other row whose id is in the filter; unknown ids are left out."""
     rows: dict[str, QuerySet[Any]] = {
         "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
         "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
@@ -89,7 +89,7 @@ def names_of(sieve: MessageFilter) -> dict[str, str]:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the list with the filter of the address."""
+    """Show the list of messages that match the filter in the URL."""
     if not request.user.has_perm("reprocessing.view_parkedletter"):
         raise PermissionDenied
     sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
@@ -114,7 +114,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
-    """Return the filter for display, and the buttons."""
+    """Return the template context of the filter form and the buttons."""
     names = names_of(sieve)
     states = [
         (label, query_of(MessageFilter(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
@@ -144,7 +144,10 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
 
 
 def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
-    """Return a row of the list. `pick`: the checkbox's value; `left`: time until SQS deletes the copy in the DLQ."""
+    """Return a row of the list.
+
+    `pick` is the value of the row's checkbox, `left` the time until SQS deletes the copy in the DLQ.
+    """
     model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
         "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
@@ -165,10 +168,10 @@ def _short(key: str | None) -> str:
 
 
 def _place(request: HttpRequest) -> PageStart | None:
-    """Return the position of the page.
+    """Return the message after which the page begins; None: the first page.
 
     Raises:
-        InvalidFilter: the parameter is no position.
+        InvalidFilter: the URL parameter names no such place.
     """
     text = request.GET.get("after", "")
     found = _PLACE.fullmatch(text)
@@ -188,13 +191,13 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
-    """Return the parts of the filter that have no field in the filter form."""
+    """Return the parts of the filter that the filter form keeps in hidden fields."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
 def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
-    """Yield each part of the filter that has no form field, in words, with the URL that removes the part."""
+    """Yield each part of the filter that has no visible form field, in words, with the URL that removes the part."""
     for name in ("group", "source", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}
@@ -204,7 +207,7 @@ def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[st
 
 
 def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
-    """Yield the buttons for messages in these states."""
+    """Yield a button for each action on messages in the state that the filter selects."""
     if sieve.states == (LetterState.DISCARDED.value,):
         yield _deed(request, DecisionKind.RESTORE, "Restore…")
     elif sieve.states == (LetterState.PARKED.value,):
@@ -218,7 +221,7 @@ def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
 
 
 def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
-    """Yield the actions that this person may not use, by missing permission."""
+    """Yield each missing permission, with the actions that this person may not use without it."""
     closed: dict[str, list[str]] = {}
     for button in ways:
         if button.closed:

@@ -1,4 +1,7 @@
-"""Pages that start, pause, resume and abort a run, with a reason, if the run is still as shown."""
+"""Pages that start, pause, resume and abort a run.
+
+They ask for a reason, and do nothing if the run changed after the page was made.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _GONE_NAMED: Final = 10
 
 
 class AbortRunForm(ReasonForm):
-    """A form with the reason, and whether to stop the DLQ as well."""
+    """A form that asks for the reason, and whether to stop the DLQ as well."""
 
     stop_dlq = forms.BooleanField(
         required=False,
@@ -46,8 +49,8 @@ class RunAction:
 
     Attributes:
         out_of: the states of a run in which the action is possible.
-        did: the action's past participle.
-        does: returns the effect, in sentences.
+        did: the past participle of the action, such as paused.
+        does: returns sentences that say what the action will do.
         act: executes the action with the form's values and the user name; returns whether the run changed.
     """
 
@@ -145,7 +148,7 @@ def possible_actions(run: Run) -> list[RunAction]:
 
 
 def why_impossible(run: Run, deed: RunAction) -> str:
-    """Return why a run's state does not allow the action; empty: it does."""
+    """Return why a run's state does not allow the action; empty: it allows the action."""
     if run.state not in deed.out_of:
         return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
@@ -175,7 +178,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether the page offers to stop the DLQ; not for a plan, which has sent nothing."""
+    """Return whether the page offers to stop the DLQ too. It does not for a plan: a plan sent nothing."""
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")
         and not Run.objects.filter(pk=run, state=RunState.PLANNED).exists()
@@ -225,7 +228,7 @@ def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done |
 
 
 def _prepare(run: Run, deed: RunAction) -> None:
-    """Check whether AWS moved messages of the DLQ meanwhile; such messages are parked, not sent."""
+    """Ask AWS whether it moved messages of the DLQ itself; if so, such messages are parked, not sent."""
     if deed.act is _start:
         with suppress(QueueUnreachable):
             native_redrive.read_redrives(run.dlq)
@@ -239,7 +242,7 @@ def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | 
 
 
 def _then(run: Run, deed: RunAction) -> str:
-    """Return what else keeps a resumed run from sending."""
+    """Return a sentence: what happens next; for a resumed run, what else keeps it from sending."""
     if deed.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

@@ -30,7 +30,7 @@ class Lanes(ReadOnlyAdmin):
         return stop_pages.pages("lane", "lane")
 
     def buttons(self, request: HttpRequest, row: Lane) -> Iterable[Button]:
-        """Return the stop button."""
+        """Return the button that stops or resumes the key queue."""
         yield stop_pages.stop_button(request, row, ("stop_lane", "stop key queues"))
 
 
@@ -58,7 +58,7 @@ class Breakers(ReadOnlyAdmin):
 
 @admin.register(Wave)
 class Waves(ReadOnlyAdmin):
-    """List of waves: each is a number of a run's messages whose outcomes are awaited before more are sent."""
+    """List of waves, the parts of a run. The next wave starts if the last one succeeded."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)

@@ -29,7 +29,7 @@ _REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "re
 
 
 class TargetForm(TargetFieldsForm, PreviewForm):
-    """A form of all settings of a target. It does not set unchanged fields, or empty fields of a new target."""
+    """The form of a target's settings. It saves only changed fields; a new target has defaults for empty fields."""
 
     sections = (
         ("Target", ("target",)),
@@ -56,7 +56,7 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     )
 
     def clean_answers(self) -> str:
-        """Return the status codes in their normal form."""
+        """Return the meanings of status codes in their normal form."""
         try:
             return str(http_responses.parse_answers(given)) if (given := str(self.cleaned_data["answers"])) else ""
         except InvalidAnswers as error:

@@ -94,9 +94,8 @@ def add_connection(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
-        help="what an HTTP status means, such as '409=success 4xx=retry': success, retry (try again), wait (the "
-        "target is "
-        "busy) or poison (park the message); or off",
+        help="what an HTTP status means, such as '409=success 4xx=retry': success, retry, wait (retry, but "
+        "count no attempt) or poison (park the message); or off",
     )  # fmt: skip
     parser.add_argument(
         "--content-type", type=or_off(content_type), metavar="TYPE",

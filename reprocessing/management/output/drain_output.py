@@ -51,7 +51,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
     if outlook.behind:
         ids = ", ".join(outlook.behind)
         number = outlook.run.behind or len(outlook.behind)
-        yield f"  behind          {number:,}: earlier messages of their keys are not part of this run. {ids}"
+        yield f"  not sent        {number:,}: earlier messages of their keys are not part of this run. {ids}"
     for one in outlook.plans:
         many = counted(one.selected or 0, "message")
         yield f"  planned         {many}: {describe_holder(one)} (manage.py show_runs {outlook.dlq.name})"

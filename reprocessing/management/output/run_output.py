@@ -95,7 +95,11 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
     begun = f", started {format_time(run.started_at)}" if run.started_at else ""
     yield f"  asked     by {run.asked_by or 'nobody'}{begun}"
     if run.selected is not None:
-        behind = f", {counted(run.behind or 0, 'message')} behind" if run.behind else ""
+        behind = (
+            f", {counted(run.behind or 0, 'message')} not sent (earlier ones of their keys are left out)"
+            if run.behind
+            else ""
+        )
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
     ended = f" ({tally.percent} % finished)" if tally.letters else ""
     yield f"  messages  {drain_output.progress_text(tally)}{ended}"

@@ -9,7 +9,7 @@ from reprocessing.models import DeadLetterQueue, Target
 
 
 def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
-    """Return the targets that messages of the DLQ may be sent to. `named`: return only the target with this name or ARN.
+    """Return the targets that messages of the DLQ may be sent to. `named`: only the target of this name or ARN.
 
     Raises:
         CommandError: there is no such target.
