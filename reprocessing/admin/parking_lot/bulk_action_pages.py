@@ -115,7 +115,9 @@ class Operations(ReadOnlyAdmin):
         if not form.is_valid():
             return self._page(request, str(operation), form)
         if bulk_actions.abort(one.pk, by=request.user.get_username(), why=form.cleaned_data["reason"]):
-            messages.success(request, "Aborted. What was done stays done; the other messages are not touched.")
+            messages.success(
+                request, "Aborted. Messages that were changed already stay changed. All others stay as they are."
+            )
         else:
             one.refresh_from_db()
             how = f"{one.aborted_by} aborted it before you ({one.why})" if one.aborted_by else "it is done already"

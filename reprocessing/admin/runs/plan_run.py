@@ -69,7 +69,7 @@ class RunForm(forms.Form):
     reason = reason_field()
 
     def clean(self) -> dict[str, Any]:
-        """Refuse dates that exclude all messages, an unknown source queue, and a DLQ for which no run can be planned."""
+        """Refuse dates that exclude all messages, an unknown source queue, and a DLQ that no run can be planned for."""
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:

@@ -64,7 +64,7 @@ class RunAction:
 
 
 def _starts(run: Run) -> tuple[str, ...]:
-    first = "1 message is sent first, then 10, then 100, then all; each wave waits for the success of the one before. "
+    first = "1 message is sent first, then 10, then 100, then all; a wave starts if the wave before it succeeded. "
     ahead = forecast_plan.forecast_run(
         run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
     )
@@ -77,21 +77,22 @@ def _starts(run: Run) -> tuple[str, ...]:
             "circuit breakers allow."
         )
     if left:
-        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked at once, with the reason.")
+        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
     if gone := check_s3_pointers.find_missing_bodies(run).missing:
         ids = ", ".join(gone[:_GONE_NAMED])
         said.append(f"S3 objects with the body are deleted for {len(gone):,}, so the consumer will fail: {ids}")
     if ahead.late_targets:
         said.append(
-            f"SQS will delete its copies of {sum(share.late for share in ahead.late_targets):,} before they are sent: "
-            "too many "
-            "messages per key for the return window. PostgreSQL keeps them; a shorter return window helps."
+            f"SQS will delete its copies of {sum(share.late for share in ahead.late_targets):,} before they are sent, "
+            "because the messages of a key wait for each other. PostgreSQL keeps them; a shorter return window helps."
         )
     return tuple(said)
 
 
 def _pauses(_: Run) -> tuple[str, ...]:
-    return ("No worker sends its messages until somebody resumes the run. Messages that are being sent are settled.",)
+    return (
+        "No worker sends its messages until somebody resumes the run. Messages that are being sent get their result.",
+    )
 
 
 def _resumes(run: Run) -> tuple[str, ...]:
@@ -103,7 +104,7 @@ def _aborts(run: Run) -> tuple[str, ...]:
     if run.state == RunState.PLANNED:
         return ("The plan is aborted. None of its messages was sent; another run can take them.",)
     return (
-        "The run ends and cannot be resumed. Messages that are being sent are settled.",
+        "The run ends and cannot be resumed. Messages that are being sent get their result.",
         "The next run of the DLQ takes the queued messages.",
     )
 

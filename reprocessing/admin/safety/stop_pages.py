@@ -94,19 +94,21 @@ _KINDS: Final = {
         StopKind(
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
             "Within two seconds, no worker sends messages of this DLQ or receives from it. Messages that are being "
-            "sent are settled; all others keep their state.",
+            "sent get their result; all others keep their state.",
             _dlq, stops.stop_of, stops.stop, stops.resume,
         ),
         StopKind(
             "lane", "reprocessing.stop_lane",
-            "No worker sends messages of this ordering key. Messages that are being sent are settled. All other key "
+            "No worker sends messages of this ordering key. Messages that are being sent get their result. All other "
+            "key "
             "queues go on.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
-            "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent are settled; all "
+            "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent get their result; "
+            "all "
             "others keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",

@@ -45,7 +45,7 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
     timeout = number("Timeout (s)", "HTTP endpoints and functions.", least=0.1, most=MAX_TIMEOUT)
     answers = text("Status codes", 'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait or poison.')
-    content_type = text("Content type", "HTTP endpoints. Empty: by the message.")
+    content_type = text("Content type", "HTTP endpoints. Empty: chosen by the message.")
     secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS.")
     role_arn = RoleField(
         required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."

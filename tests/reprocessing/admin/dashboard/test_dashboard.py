@@ -93,7 +93,7 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source)
         "9 of 10 failed", "circuit breaker open, canaries only", "5 messages in a row failed",
     ):  # fmt: skip
         assert told in page, told
-    assert '<div class="bad"><dt>SQS deletes the first in</dt>' in page
+    assert '<div class="bad"><dt>SQS deletes the oldest in</dt>' in page
 
 
 def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Source) -> None:
