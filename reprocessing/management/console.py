@@ -181,7 +181,7 @@ def find_dlq(name: str) -> DeadLetterQueue:
 
 
 def format_time(moment: datetime | None) -> str:
-    """Return a time as commands print it."""
+    """Return a time in UTC as commands print it, such as `2026-03-01 08:00:00 UTC`."""
     return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 

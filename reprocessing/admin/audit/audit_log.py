@@ -76,7 +76,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:
-        """Return a link to the object of the action."""
+        """Return a link to the object that the person changed, such as a DLQ or a message."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
             if there is not None:
@@ -91,7 +91,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
         return str(review.operation_id or "-")
 
     def pages(self) -> Iterable[Page]:
-        """Return the page that exports entries."""
+        """Return the page that exports audit entries."""
         return (("export", require_http_methods(["GET", "HEAD", "POST"])(self._export), "export", {}),)
 
     def _export(self, request: HttpRequest) -> HttpResponseBase:

@@ -84,13 +84,13 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     mode = choice("Mode", _MODES)
     sources = lines(
         "Source queues",
-        "Only those that SQS does not name; usually empty. One per line: the URL of a queue, or the ARN of a function, "
-        "a subscription or an EventBridge target.",
+        "Usually empty: enter only sources that SQS does not list. One per line: the URL of a queue, or the ARN of a "
+        "function, a subscription or an EventBridge target.",
     )
     to = text(
         "Target",
-        "Where messages are redriven: a registered target, or the URL of a queue. It applies to the source queues "
-        'above, or to all. "off": back to the source queue. Empty: no change.',
+        "Where messages of the source queues above are sent; if none are entered, of all. A registered target, the URL "
+        'of a queue, or "off": back to the source queue. Empty: no change.',
     )
     role_arn = fields.RoleField(
         required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
@@ -140,8 +140,12 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         "Max receive count", "Messages that were received more often than this are parked. Empty: no limit."
     )
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
-    message_type = fields.SelectorField(shared=True, label="Message type", help_text="A selector. Empty: none.")
-    tenant = fields.SelectorField(shared=True, label="Tenant", help_text="A selector. Empty: none.")
+    message_type = fields.SelectorField(
+        shared=True, label="Message type", help_text="Where it is: attribute:NAME or body:JMESPATH. Empty: not used."
+    )
+    tenant = fields.SelectorField(
+        shared=True, label="Tenant", help_text="Where it is: attribute:NAME or body:JMESPATH. Empty: not used."
+    )
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
         "What consumes the source queues.", empty="no change, or others",
@@ -279,7 +283,7 @@ def _defaults(begin: dict[str, str]) -> dict[str, Any]:
 
 
 def _settings(row: DeadLetterQueue) -> dict[str, Any]:
-    """Return the settings by the names of the form's fields."""
+    """Return the DLQ's present settings, by names of form fields."""
     found = {name: getattr(row, name) for name in _ROW}
     every = row.interval and int(registration.interval_seconds(row.interval))
     cron = row.crontab

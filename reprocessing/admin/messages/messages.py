@@ -85,7 +85,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     search_help_text = "Enter a full message id, redrive id or ordering key."
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
-        """Return the list that uses the counters."""
+        """Return the list class, which reads the number of messages from counters."""
         return MessageList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:

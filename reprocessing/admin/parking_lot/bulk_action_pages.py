@@ -150,7 +150,7 @@ def _waits(one: BulkAction) -> bool:
 
 
 def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
-    """Return the runs that replay the messages."""
+    """Return the runs that replay the messages that the bulk action released."""
     released = DecisionKind(one.act) is DecisionKind.RELEASE
     return released_into_runs.runs_of_bulk_action(one.pk, since=one.asked_at, most=SHOWN) if released else []
 

@@ -1,4 +1,4 @@
-"""The forms of decisions about messages, and of exports."""
+"""The forms that confirm a decision about messages, or an export."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ class FilterForm(forms.Form):
 class DecisionForm(FilterForm):
     """A form of a decision about the messages that a page showed, or about all messages that match a filter.
 
-    `token`: makes a bulk action that is submitted twice run once. `opened`: when the page was made; messages that match
-    later are not changed. `how`: the further input of a release, `AT` or `TO`.
+    Attributes:
+        token: id of a new bulk action; if the form is submitted twice, the bulk action still runs once.
+        opened: when the page was made; messages that match the filter only later are not changed.
+        how: what a release also asks for, `AT` (a time) or `TO` (a target); empty: nothing.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -32,7 +32,7 @@ _SEEN = re.compile(r"(\d{1,18})@(\d{1,18})@(\d{1,18})")
 
 
 class DecisionKind(StrEnum):
-    """A possible decision about messages."""
+    """A decision that a person can make about parked or discarded messages."""
 
     RELEASE = "release"
     DISCARD = "discard"
@@ -48,17 +48,17 @@ class DecisionKind(StrEnum):
 
     @property
     def takes(self) -> str:
-        """Return the permission in words."""
+        """Return, in words, which permission the decision needs."""
         return f"it takes the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
 
     @property
     def label(self) -> str:
-        """Return the label of the decision's button."""
+        """Return the label of the button for this decision."""
         return "Replay" if self is DecisionKind.RELEASE else self.value.capitalize()
 
     @property
     def state(self) -> LetterState:
-        """Return the state that a message must have."""
+        """Return the state that a message must have for this decision."""
         return LetterState.DISCARDED if self is DecisionKind.RESTORE else LetterState.PARKED
 
 

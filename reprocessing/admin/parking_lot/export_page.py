@@ -202,6 +202,6 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return a cell that no spreadsheet evaluates as a formula."""
+    """Return the value as text of a CSV cell that no spreadsheet evaluates as a formula."""
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

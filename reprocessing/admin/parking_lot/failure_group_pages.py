@@ -49,7 +49,7 @@ class StatusForm(forms.Form):
     )
 
     def clean_note(self) -> str:
-        """Return the note with LF line ends; browsers send CRLF."""
+        """Return the note with line feeds (LF) as line ends, where browsers send CRLF."""
         return _lines(self.cleaned_data["note"])
 
     def clean_seen_note(self) -> str:
@@ -101,7 +101,7 @@ class Groups(ReadOnlyAdmin):
         return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
 
     def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may set the status."""
+        """Return whether this person may change the status of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _group(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -66,12 +66,12 @@ def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) 
 
 
 def query_of(sieve: MessageFilter) -> str:
-    """Return the filter as a URL query."""
+    """Return a URL query that describes the filter."""
     return urlencode(sieve.to_query())
 
 
 def address_of(sieve: MessageFilter) -> str:
-    """Return the URL of the list with a filter."""
+    """Return the URL of the list of messages that match the filter."""
     query = query_of(sieve)
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 

@@ -133,7 +133,7 @@ class ParkingLot(MessagesAdmin):
         if not is_new:
             messages.warning(
                 request,
-                "No new bulk action was started: this page was submitted before. This is the bulk action of then.",
+                "No new bulk action was started: this page was submitted before, and started the bulk action below.",
             )
         elif deed is DecisionKind.RELEASE:
             _warn(request, {kind.dlq for kind in message_filters.counts_by_reason(sieve)})

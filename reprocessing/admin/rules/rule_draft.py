@@ -50,7 +50,7 @@ class SourceMessage:
         return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
-        """Return the initial values of the form."""
+        """Return initial values for the form of a new rule."""
         conditions = [f"source equals {resource_name(self.letter.source.arn)}"] if self.letter.source else []
         for kind in _NAMED if self.facts else ():
             found = self.facts.read(Field(kind)) if self.facts else None

@@ -224,5 +224,5 @@ def _settings(row: Rule) -> dict[str, Any]:
 
 
 def last_change() -> str:
-    """Return who changed a rule last."""
+    """Return a sentence: who changed any rule last, and why."""
     return signature(AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first())

@@ -49,7 +49,7 @@ class Breakers(ReadOnlyAdmin):
         return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "deed", {}),)
 
     def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
-        """Return a button for each possible move."""
+        """Return a button for each state that the circuit breaker can be put into."""
         for deed in breaker_actions.possible_moves(row):
             address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, deed])
             takes = ("reset_breaker", "change circuit breakers")

@@ -64,7 +64,7 @@ class StopKind:
     dlq: Callable[[int], int | None] = int
 
     def back(self, key: int) -> str:
-        """Return the URL of the object's page."""
+        """Return the URL of the page of the DLQ or key queue; for all DLQs, of the dashboard."""
         return (
             reverse("admin:index")
             if self.name == _ALL
@@ -119,7 +119,7 @@ _KINDS: Final = {
 
 
 def pages(kind: str, parameter: str) -> Iterable[Page]:
-    """Return the pages that stop and resume rows of one kind."""
+    """Return the pages that stop and resume DLQs, or key queues."""
     return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in StopAct)
 
 

@@ -60,7 +60,7 @@ class PreviewForm(forms.Form):
         return given
 
     def last(self) -> str:
-        """Return who changed the row last."""
+        """Return a sentence: who changed the row last, and why."""
         return signature(self.row.reviews.order_by("-pk").first())
 
     @property
@@ -110,7 +110,7 @@ class Preview:
 
     @property
     def seen(self) -> str:
-        """Return the digest of the changes."""
+        """Return a digest of the changes that this preview shows."""
         changes = [[change.name, change.field, change.before, change.after] for change in self.changes]
         return digest([self.version, changes])
 
@@ -151,7 +151,7 @@ def signature(review: AuditEntry | None) -> str:
 
 
 def digest(what: object) -> str:
-    """Return a digest; equal values have equal digests."""
+    """Return a short text that is equal for equal values, and differs for other values."""
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -129,7 +129,7 @@ def _write(look: Preview, by: str, reason: str) -> Done:
 
 
 def _settings(row: Target) -> dict[str, Any]:
-    """Return the settings by the names of the form's fields."""
+    """Return the target's present settings, by names of form fields."""
     breaker = row.breakers.get(rate_class=None)
     brakes = {name: getattr(breaker, column) for name, column in targets.BREAKER_FIELDS.items()}
     plain = {name: getattr(row, name) for name in (*_REACH, "proof", "advance")}

@@ -89,7 +89,7 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Wanted:
-    """Return the settings that were given on the command line."""
+    """Return the settings of the DLQ that were given on the command line."""
     return Wanted(
         name=options["name"],
         url=options["url"],
@@ -154,7 +154,7 @@ def _add_keys(parser: CommandParser) -> None:
             option,
             type=or_off(shared),
             metavar="S",
-            help=f"where the {field} is that rules compare, or off (default: off)",
+            help=f"where the {field} of a message is, for rules that compare it, or off (default: off)",
         )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,

@@ -220,7 +220,7 @@ def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:
 
 
 def acting_command(run: Run, options: dict[str, Any]) -> str:
-    """Return the command that executes exactly this plan."""
+    """Return the command line that executes exactly this plan."""
     flags = ["--enqueue"] if options["enqueue"] else []
     by = ["--by", options["by"]] if options["by"] != current_user() else []
     return command("drain_dlq", run.dlq.name, "--run", run.name, *by, *flags, "--confirm")

@@ -64,5 +64,5 @@ def known(names: list[str]) -> list[str]:
 
 
 def now() -> datetime:
-    """Return the time of this machine's clock."""
+    """Return the present time by this machine's clock."""
     return datetime.now(UTC)  # noqa: TID251  # a door; compared with other clocks only

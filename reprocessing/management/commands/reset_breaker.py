@@ -81,7 +81,7 @@ class Command(Console):
 
 
 def last_line(options: dict[str, Any], found: list[BreakerStatus], now: datetime) -> str:
-    """Return what was done, or what --confirm would do."""
+    """Return what was done to the circuit breakers, or what --confirm would do."""
     these = "the breaker" if len(found) == 1 else f"the {len(found)} breakers"
     if not options["confirm"]:
         if not options["open"]:

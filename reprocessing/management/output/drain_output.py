@@ -32,7 +32,7 @@ _ENDS = {
 
 
 def capture_notice(dlq: DeadLetterQueue) -> str:
-    """Return what a capture changes for other readers of the DLQ."""
+    """Return a sentence: what a capture does to the messages in the DLQ."""
     if dlq.delete_when == DeleteWhen.CAPTURED:
         return f"Capturing {dlq.name}: its messages move to PostgreSQL and are deleted from SQS."
     return f"Capturing {dlq.name}: its messages stay there, invisible to other readers for a while."
@@ -222,7 +222,7 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
 
 def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the counts of a run's messages."""
+    """Return the counts of a run's messages as JSON."""
     ends = {name: getattr(tally, name) for name in _ENDS}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
 

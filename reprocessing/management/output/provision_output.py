@@ -69,7 +69,7 @@ def done(step: Step) -> str:
 
 
 def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
-    """Return the differences as JSON, with values as in SQS."""
+    """Return the differences between queues and wanted queues as JSON, with values as SQS has them."""
     return [
         {
             "queue": one.wanted.name,
@@ -81,7 +81,7 @@ def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
 
 
 def value(attribute: str, text: str) -> str:
-    """Return the value of an attribute as text."""
+    """Return the value of a queue's attribute as people read it."""
     if not text:
         return "none"
     match attribute:

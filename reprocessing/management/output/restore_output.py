@@ -71,7 +71,7 @@ def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
 
 
 def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained: Sequence[str]) -> dict[str, Any]:
-    """Return the state as JSON, without messages."""
+    """Return the hold, and the number of messages for each finding, as JSON."""
     said = found and {
         "since": found.since,
         "by": found.by,
@@ -86,6 +86,6 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
 
 
 def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:
-    """Return one undecided message, by its ids."""
+    """Return the ids of a message about which nobody has decided yet, as JSON."""
     ids = {"dlq": one.dlq, "message_id": one.message_id, "redrive_id": one.public_id}
     return {**ids, "class": Finding(one.finding).kind, "finding": one.finding, "state": one.state}

@@ -64,7 +64,7 @@ def _states(counts: Mapping[str, int]) -> str:
 
 
 def in_json(found: Preview, *, days: int) -> dict[str, Any]:
-    """Return the preview as JSON."""
+    """Return as JSON what each rule would do to recent messages."""
     return {
         "days": days,
         "letters": found.letters,

@@ -11,7 +11,7 @@ Cells: TypeAlias = Sequence[str]
 
 
 def plain_table(header: Cells, rows: Iterable[Cells]) -> str:
-    """Return aligned columns, two spaces apart."""
+    """Return the table as plain text: aligned columns, two spaces apart."""
     lines = [[name.upper() for name in header], *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

@@ -96,7 +96,7 @@ class ParkingCommand(Console):
         if options["selection"] not in {None, mark}:
             raise CommandError(
                 f"Nothing was done: some messages of the dry run are no longer {self.state}, or {self.state} again. "
-                "To see the messages of now, leave out --confirm and --selection."
+                "To see the present messages, leave out --confirm and --selection."
             )
         decided = self.decide(chosen, options, how) if options["confirm"] else Decisions()
         if options["json"]:
@@ -159,7 +159,7 @@ class ParkingCommand(Console):
     def in_json(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str
     ) -> dict[str, Any]:
-        """Return the result as JSON."""
+        """Return as JSON which messages were selected, changed and refused."""
         return {
             "dlq": dlq.name,
             "dry_run": not options["confirm"],
@@ -190,7 +190,7 @@ def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str,
 
 
 def filter_options(options: dict[str, Any]) -> list[str]:
-    """Return the options that narrow the selection."""
+    """Return the given options that select messages, to repeat them in a command line."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
         given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]

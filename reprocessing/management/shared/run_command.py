@@ -63,7 +63,7 @@ class RunCommand(Console):
             )
 
     def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
-        """Return the result as JSON."""
+        """Return the run's former and present state as JSON."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,

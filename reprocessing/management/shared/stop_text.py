@@ -26,5 +26,5 @@ def _in_words(stop: stops.Stop, what: str, which: str) -> str:
 
 
 def since_text(stop: stops.Stop) -> str:
-    """Return the time, author and reason of a stop."""
+    """Return since when, by whom and why sends are stopped, as part of a sentence."""
     return f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'
