@@ -16,7 +16,7 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountInHour
 from reprocessing.store.ordering import lanes
 
-#: Hours shown, including the current one.
+#: Number of hours shown, including the current hour.
 HOURS: Final = 24
 #: Kinds of events that the chart counts, and their labels.
 KINDS: Final = {

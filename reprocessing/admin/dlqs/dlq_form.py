@@ -26,7 +26,7 @@ from reprocessing.store.dlqs import automatic_redrive, registration
 
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 _SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
-#: Fields of the form that have the same name as their column of the DLQ.
+#: Form fields with the name of the DLQ's column that they change.
 _ROW: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",

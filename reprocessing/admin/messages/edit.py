@@ -39,7 +39,7 @@ _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
 #: Seconds after which an open page can no longer be submitted.
 _VALID: Final = 12 * 3_600
-_AS_IT_IS: Final = "surrogateescape"  # for bytes that are not UTF-8
+_AS_IT_IS: Final = "surrogateescape"  # so that bytes that are not UTF-8 keep their values
 _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
 
 

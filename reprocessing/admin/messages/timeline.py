@@ -12,7 +12,7 @@ from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 from reprocessing.models import Attempt, Letter, Revision
 
-#: Attempts and edits that a page shows at most.
+#: Max attempts, and max edits, that a page shows.
 MOST: Final = 200
 _SECOND: Final = timedelta(seconds=1)
 

@@ -36,7 +36,7 @@ _DONE: Final = {
     DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
-#: Actions that do not change a message's state. A skip is explained by such an action only if it was the same action.
+#: Actions that leave a message's state. They explain why a message was skipped only if it was the same action.
 _BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
 _ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 

@@ -13,7 +13,7 @@ from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import CONDITIONS
 
 HELP: Final = 'A JSON list of texts that must all match: ["tenant equals acme"]. [] matches every message.'
-#: An example of each operator, and its meaning.
+#: Examples of conditions, and what they match.
 EXAMPLES: Final = (
     ("tenant equals acme", "messages of one tenant"),
     ("type in order.paid,order.sent", "one of several types"),

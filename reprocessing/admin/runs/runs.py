@@ -23,7 +23,7 @@ from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
 
-#: Runs of one page.
+#: Max runs on one page.
 _PAGE: Final = 50
 
 

@@ -49,7 +49,7 @@ class OrderColumn:
     is_descending: bool
 
 
-_ID_DIGITS: Final = 19  # of a bigint
+_ID_DIGITS: Final = 19  # digits of the largest bigint; an id has fewer
 #: Django lookups that a URL may use.
 _COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
 

@@ -25,8 +25,8 @@ from reprocessing.models.target import QUEUE_KINDS
 from reprocessing.store.dlqs import aws_resources
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_LONGEST: Final = 6_144  #: characters without white space; AWS: IAM quotas, managed policy
-#: Placeholder of the service's role in a trust policy.
+_LONGEST: Final = 6_144  #: max characters of a managed policy, without white space. Source: AWS, IAM quotas
+#: Shown in a trust policy instead of the service's role, if --service-role is not given.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
 #: Purpose of a queue, then the right on its KMS key, and whether mode observe needs no such right.
@@ -37,7 +37,7 @@ _KEYS: Final = {
     Purpose.OWN: (Purpose.ENCRYPT, False),
 }
 _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
-#: Purposes of queues with alarms, and the pattern of the alarms' ARNs.
+#: Queues of these purposes have alarms. The ARN of an alarm is made from the ARN of the queue with `_ALARMS`.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 

@@ -32,8 +32,8 @@ from reprocessing.management.output.findings_output import OFF
 from reprocessing.pipeline.aws import provision
 from reprocessing.pipeline.aws.provision import QueueComparison
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # AWS: CreateQueue, QueueName
-_LONGEST: Final = 80  # AWS: the same page
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # source: AWS, CreateQueue, QueueName
+_LONGEST: Final = 80  # source: AWS, CreateQueue
 _KEY: Final = re.compile(r"[A-Za-z0-9:/_-]{1,256}")
 _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"

@@ -104,7 +104,7 @@ def test_uncaptured_messages_link_to_a_plan(ann: Client, shop: Source) -> None:
     assert (
         f'<a href="/admin/reprocessing/run/add/?dlq={shop.dlq.pk}"><b>12</b> in SQS, not captured: plan a run' in page
     )
-    assert "SQS deletes each about 4 days after it was first sent. Planning a run" in page
+    assert "SQS deletes a message about 4 days after it was first sent. Planning a run" in page
 
 
 def test_urgent_dlqs_come_first(ann: Client) -> None:
