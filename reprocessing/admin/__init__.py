@@ -1,6 +1,6 @@
 """Pages of the admin. Records are read-only; each decision is recorded with user and reason.
 
-Django's admin cannot register models with composite keys. A message's page shows rows of such models.
+Models with composite keys have no pages, because Django's admin cannot register them. The page of a message shows them.
 """
 
 from __future__ import annotations

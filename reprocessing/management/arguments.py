@@ -14,12 +14,12 @@ from django.core.management.base import CommandParser
 from django.core.validators import validate_slug
 
 _LARGEST = 2**31 - 1  #: largest value of an integer column
-_DIGITS = 20  #: max digits of a number that is parsed
+_DIGITS = 20  #: max digits that are parsed
 _LONGEST_NAME = 100
 
 
 def add_name(parser: CommandParser) -> None:
-    """Add the name of a DLQ."""
+    """Add the argument NAME, which names a DLQ."""
     parser.add_argument("name", metavar="NAME", help="name of the DLQ")
 
 
@@ -30,7 +30,9 @@ def add_json(parser: CommandParser) -> None:
 
 def add_confirm(parser: CommandParser) -> None:
     """Add --confirm."""
-    parser.add_argument("--confirm", action="store_true", help="execute; without it, only show what would be done")
+    parser.add_argument(
+        "--confirm", action="store_true", help="make the change; without it, only show what would change"
+    )
 
 
 def add_by(parser: CommandParser) -> None:
@@ -41,7 +43,7 @@ def add_by(parser: CommandParser) -> None:
 
 
 def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
-    """Add the options of every command that changes something; without a default `reason`, --reason is required."""
+    """Add --by, --reason, --confirm and --json. --reason is required unless `reason` has a default."""
     add_by(parser)
     parser.add_argument(
         "--reason", required=reason is None, default=reason, type=not_empty, metavar="WHY",
@@ -52,10 +54,10 @@ def add_change_options(parser: CommandParser, *, reason: str | None = None) -> N
 
 
 def current_user() -> str:
-    """Return the operating system's name of the user who runs this process."""
+    """Return the name of the operating system's user who runs this process."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user has a number and no name
+    except (KeyError, OSError):  # in a container, a user can have an id without a name
         return f"uid {os.getuid()}"
 
 
@@ -67,7 +69,7 @@ def not_empty(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Read a name that can be part of a URL."""
+    """Read a name of letters, digits, hyphens and underscores."""
     try:
         validate_slug(text)
     except ValidationError:
@@ -78,7 +80,7 @@ def slug(text: str) -> str:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Callable[[str], str]:
-    """Return the type of an argument whose text `accepts` finds valid."""
+    """Return the type of an argument. `accepts` tells whether a text is valid; errors use `what` and `example`."""
 
     def read(text: str) -> str:
         if not accepts(text):

@@ -24,7 +24,7 @@ GROUPS: Final = {
     "Maintenance": ("redrive_doctor", "check_pulse", "after_restore", "make_roles", "purge_idempotency"),
     "Servers": ("serve", "sandbox"),
 }  # fmt: skip
-#: Commands whose applications are installed only while they run.
+#: Commands whose Django applications are installed only while the command runs.
 _ELSEWHERE: Final = {"sandbox": "redrive_service.sandbox"}
 _WIDTH: Final = max(len(name) for names in GROUPS.values() for name in names)
 
@@ -33,7 +33,7 @@ class Utility(ManagementUtility):
     """Django's command line with a grouped list of commands."""
 
     def main_help_text(self, commands_only: bool = False) -> str:  # noqa: FBT001, FBT002  # Django's signature
-        """Return the list of commands; Django's own list for programs."""
+        """Return the grouped list of commands; if `commands_only`, return Django's plain list, which shells read."""
         if commands_only:
             return super().main_help_text(commands_only=True)
         begin = as_invoked(f"Type '{DOCUMENTED} help COMMAND' for the options and examples of a command.")

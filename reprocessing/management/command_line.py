@@ -1,4 +1,4 @@
-"""Command lines that hints show: written `manage.py COMMAND …` everywhere, and printed as manage.py was invoked."""
+"""Command lines in hints: the code writes `manage.py COMMAND …`; commands print them as manage.py was invoked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-DOCUMENTED: Final = "manage.py"  #: the program in docs, logs, the admin and --json
+DOCUMENTED: Final = "manage.py"  #: the program name that docs, logs, the admin and --json show
 _PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: ends of program paths
 _SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
 
@@ -20,7 +20,7 @@ def command(*words: object) -> str:
 
 
 def as_invoked(text: str) -> str:
-    """Return the text with each `manage.py COMMAND` as this process was invoked, so that it runs when pasted."""
+    """Return the text with `manage.py` replaced by the way this process was invoked, so that commands can be pasted."""
     return _SHOWN.sub(lambda _: invocation(sys.orig_argv, sys.argv), text)
 
 
@@ -28,9 +28,9 @@ def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:
     """Return the command that started manage.py, such as `.venv/bin/python manage.py` or `python -m django`.
 
     Args:
-        typed: the interpreter, its own options, the program and its arguments: sys.orig_argv.
-        arguments: the program and its arguments: sys.argv. For another program, such as a worker, `DOCUMENTED` is
-            returned.
+        typed: sys.orig_argv, which begins with the interpreter and its options.
+        arguments: sys.argv, which begins with the program. For a program other than manage.py, such as a worker,
+            `DOCUMENTED` is returned.
     """
     parts = Path(arguments[0]).parts if arguments else ()
     if not {parts[-1:], parts[-2:]} & _PROGRAMS:

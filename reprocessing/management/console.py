@@ -20,9 +20,9 @@ from reprocessing.management.command_line import DOCUMENTED, as_invoked
 from reprocessing.management.output.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 
-#: Placeholder that `report_in_pieces` replaces by the pieces; texts from PostgreSQL have no zero byte.
+#: Placeholder that `report_in_pieces` replaces. It has a zero byte, so no text from PostgreSQL is equal to it.
 PIECES: Final = "\0later"
-_INTERRUPTED = 130  #: a shell's exit status of a process that Ctrl-C ended
+_INTERRUPTED = 130  #: exit status that a shell shows for a process that Ctrl-C ended
 _EXAMPLES = "Examples:\n"
 
 Row = TypeVar("Row", bound=Model)
@@ -43,27 +43,27 @@ class Console(BaseCommand):
     """A command that answers in text or, with --json, in JSON. Errors are sentences.
 
     The docstring of a command is its help; lines below "Examples:" are command lines, without `manage.py`.
-    Exit statuses are listed in docs/production.md: 0 done or shown, 1 refused, failed or partly done.
-    If standard output is closed (`| head`), the command still finishes its work.
+    The exit status is 0 if everything was done or shown, and 1 if something was refused or failed. docs/production.md
+    lists all exit statuses. If standard output is closed (`| head`), the command still finishes its work.
     """
 
     requires_system_checks: list[str] = []  # noqa: RUF012  # an emergency stop needs no templates
-    is_read = True  #: False as soon as nobody reads standard output any more
+    is_read = True  #: False after standard output was closed
     examples: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
-        """Take help and examples from the docstring."""
+        """Set help and examples from the docstring of the subclass."""
         cls.help, _, lines = inspect.cleandoc(cls.__doc__ or "").partition(f"\n\n{_EXAMPLES}")
         cls.examples = tuple(line.strip() for line in lines.splitlines())
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:  # noqa: ANN401  # Django's
-        """Return the parser, whose help ends with the examples."""
+        """Return the parser of the command line. Its help text ends with the examples."""
         lines = "".join(f"  {DOCUMENTED} {one}\n" for one in self.examples)
         epilog = as_invoked(_EXAMPLES + lines) if lines else None
         return super().create_parser(prog_name, subcommand, formatter_class=HelpFormatter, epilog=epilog, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run from a shell. Refuse `--reason=--`, which argparse takes for an option without a value."""
+        """Run the command from a shell. Refuse `--reason=--`: argparse would read it as an option without a value."""
         for given in takewhile(lambda word: word != "--", argv[2:]):
             if given.startswith("--") and given.endswith("=--"):
                 self.stderr.write(f"Nothing was done: {given[:-3]} needs a value, and -- is none.")
@@ -71,7 +71,7 @@ class Console(BaseCommand):
         super().run_from_argv(argv)
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
-        """Run the command; command lines in its errors begin as this process was invoked."""
+        """Run the command; in errors, replace `manage.py` by the way this process was invoked."""
         try:
             self.run(options)
         except CommandError as error:
@@ -79,7 +79,11 @@ class Console(BaseCommand):
             raise
 
     def run(self, options: dict[str, Any]) -> None:
-        """Run the command. CommandError: what happened, why, and what to do."""
+        """Run the command.
+
+        Raises:
+            CommandError: the text says what happened, why, and what to do.
+        """
         refuse_unreadable_text(options)
         try:
             self.answer(options)
@@ -101,7 +105,7 @@ class Console(BaseCommand):
         raise NotImplementedError
 
     def say(self, text: str = "") -> None:
-        """Print text, with command lines as this process was invoked."""
+        """Print text, with `manage.py` replaced by the way this process was invoked."""
         self.write(as_invoked(text))
 
     def table(self, header: Cells, rows: Iterable[Cells]) -> None:
@@ -110,7 +114,7 @@ class Console(BaseCommand):
         self.say(rich_table(header, found) if self.stdout.isatty() else plain_table(header, found))
 
     def write(self, text: str, *, ending: str = "\n") -> None:
-        """Print text as it is."""
+        """Print text unchanged."""
         try:
             self.stdout.write(text, ending=ending)
             self.stdout.flush()
@@ -118,13 +122,13 @@ class Console(BaseCommand):
             self.is_read = _silence()
 
     def report(self, found: object) -> None:
-        """Print one JSON object on one line. Command lines in it always begin with manage.py."""
+        """Print one JSON object on one line. Its command lines always begin with `manage.py`."""
         self.write(json.dumps(found, default=_in_json))
 
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
-        """Print one JSON object on one line; its member with the value `PIECES` is read and printed piece by piece.
+        """Print one JSON object on one line, and print one of its members piece by piece.
 
-        Only one piece is kept in memory. All pieces have one type, list or dict; the first piece may be empty.
+        The pieces replace the value `PIECES` in `found`. They are all lists or all dicts. Only one piece is in memory.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
@@ -153,7 +157,11 @@ def refuse_unreadable_text(options: dict[str, Any]) -> None:
 
 
 def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
-    """Return the row of this name. CommandError: none; it lists the names, or shows with `hint` how to add a row."""
+    """Return the row with this name.
+
+    Raises:
+        CommandError: no row has this name. The text lists the known names; if there are none, it shows `hint`.
+    """
     found = rows.filter(name=name).first()
     if found is None:
         known = ", ".join(rows.order_by("name").values_list("name", flat=True))
@@ -163,13 +171,17 @@ def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
 
 
 def find_dlq(name: str) -> DeadLetterQueue:
-    """Return the DLQ of this name. CommandError: there is no such DLQ."""
+    """Return the DLQ with this name.
+
+    Raises:
+        CommandError: there is no such DLQ.
+    """
     hint = "manage.py add_dlq NAME --url URL --confirm"
     return find_named(DeadLetterQueue.objects.all(), name, kind="DLQ", hint=hint)
 
 
 def format_time(moment: datetime | None) -> str:
-    """Return a time as commands print it."""
+    """Return a time in UTC as commands print it, such as `2026-03-01 08:00:00 UTC`."""
     return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 
@@ -196,7 +208,7 @@ def _in_json(value: object) -> object:
 
 
 def _silence() -> bool:
-    """Redirect standard output to /dev/null, so that Python's last flush does not fail, and return False."""
+    """Redirect standard output to /dev/null, and return False. Without this, Python's flush at its exit would fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

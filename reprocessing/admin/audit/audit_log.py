@@ -23,7 +23,7 @@ from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 
-#: Columns that refer to the object of an entry, the most specific first, and the models of the objects' pages.
+#: Columns of an audit entry that refer to the changed object, the most specific first, and the object's model.
 _ABOUT: Final = {
     "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "bulkaction",
@@ -33,7 +33,7 @@ _WHEN = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"})
 
 
 class ExportFilterForm(forms.Form):
-    """A form that selects the entries to export."""
+    """A form that selects the audit entries to export."""
 
     since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
     until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
@@ -47,7 +47,7 @@ class ExportFilterForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a span that ends before it begins."""
+        """Refuse a period that ends before it begins."""
         given = super().clean() or self.cleaned_data
         since, until = given.get("since"), given.get("until")
         if since and until and until <= since:
@@ -56,14 +56,14 @@ class ExportFilterForm(forms.Form):
 
     @property
     def span(self) -> LogFilter:
-        """Return the filter."""
+        """Return the filter that selects the entries."""
         given = self.cleaned_data
         return LogFilter(given["since"], given["until"], given["by"] or None, given["operation"])
 
 
 @admin.register(AuditEntry)
 class AuditLogAdmin(RecordsAdmin):
-    """The list of what people did. PostgreSQL refuses changes of entries; deleting an object deletes its entries."""
+    """The list of what people did. Nobody can change an entry; when an object is deleted, so are its entries."""
 
     change_list_template = "reprocessing/admin/audit_log.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
@@ -74,7 +74,7 @@ class AuditLogAdmin(RecordsAdmin):
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:
-        """Return a link to the object of the action."""
+        """Return a link to the object that the person changed, such as a DLQ or a message."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
             if there is not None:
@@ -85,11 +85,11 @@ class AuditLogAdmin(RecordsAdmin):
 
     @admin.display(description="bulk action")
     def part_of(self, review: AuditEntry) -> str:
-        """Return the number of the bulk action that the entry belongs to."""
+        """Return the id of the bulk action that the entry belongs to."""
         return str(review.operation_id or "-")
 
     def pages(self) -> Iterable[Page]:
-        """Return the page that exports entries."""
+        """Return the page that exports audit entries."""
         return (("export", require_http_methods(["GET", "HEAD", "POST"])(self._export), "export", {}),)
 
     def _export(self, request: HttpRequest) -> HttpResponseBase:
@@ -114,9 +114,9 @@ class AuditLogAdmin(RecordsAdmin):
 
 
 def json_line(entry: LogEntry) -> bytes:
-    """Return an entry as a line of JSON, with field names of the Elastic Common Schema if the schema has the field.
+    """Return an audit entry as a line of JSON. Fields that the Elastic Common Schema has are named as in the schema.
 
-    All characters outside of ASCII are escaped, because some of them break lines or control terminals.
+    Characters outside of ASCII are escaped, because some break lines or control terminals.
 
     Source: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     """

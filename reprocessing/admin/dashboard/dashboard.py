@@ -39,14 +39,15 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 _UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN_STATES})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
-_SOON: Final = 86_400.0  # seconds until SQS deletes the first message
-_WORST, _A_DLQ_S = 200, 3  # max failure groups that are read, and that are shown for one DLQ
+_SOON: Final = 86_400.0  # a DLQ is marked if SQS deletes a message within this number of seconds
+_WORST, _A_DLQ_S = 200, 3  # max failure groups that are read for all DLQs, and that are shown for one DLQ
 
 
 def figures_view(request: HttpRequest) -> HttpResponse:
-    """Show only the figures, to refresh an open page. Django's messages are kept for the next whole page.
+    """Return the part of the dashboard that an open page refreshes.
 
-    The banner of a stop is sent only when it changed, so that a screen reader does not read it again.
+    Django's messages are not shown here but on the next whole page. The banner of a stop is returned only if it
+    changed, so that a screen reader does not read it again.
     """
     told = figures_context(request.user)
     if not told["may_see_board"]:
@@ -57,13 +58,13 @@ def figures_view(request: HttpRequest) -> HttpResponse:
 
 
 def dashboard_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return the figures and the hourly chart."""
+    """Return the template context of the dashboard: the DLQs, and the hourly chart."""
     told = figures_context(user)
     return told | hourly_chart.table_context(told["now"]) if told["may_see_board"] else told
 
 
 def figures_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return the figures, for people who may see DLQs."""
+    """Return the template context with the DLQs; without DLQs, if this person may not see them."""
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
     cards = _cards(sees_groups=user.has_perm("reprocessing.view_failuregroup"))
@@ -121,7 +122,7 @@ def _card(  # noqa: PLR0913  # each by its name
 
 
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
-    """Return the number of captured messages that are not sent: not in mode automatic, and no open run."""
+    """Return the number of captured messages that no run sends; 0 in mode automatic, or if the DLQ has an open run."""
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0
     return sum(kind.n for kind in _of_state(found, LetterState.CAPTURED))
@@ -141,7 +142,7 @@ def _depth(watch: DlqStatus) -> str:
 
 
 def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
-    """Yield the counts by state; presumed deliveries are counted separately."""
+    """Yield the number of messages in each state, with presumed delivered as a state of its own."""
     for state in LetterState:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))
@@ -164,7 +165,7 @@ def _is_at_rest(run: OpenRun) -> bool:
 
 
 def _causes(found: Sequence[LargestGroup]) -> Iterable[Count]:
-    """Yield the largest failure groups; groups with the same title also show their number and first failure."""
+    """Yield the largest failure groups. Groups with equal titles also show their ids and first failures."""
     titles = Counter(group.title for group in found)
     for group in found[:_A_DLQ_S]:
         apart = f" (group {group.id}, since {group.first_at:%Y-%m-%d %H:%M} UTC)" if titles[group.title] > 1 else ""

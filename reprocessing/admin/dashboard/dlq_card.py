@@ -1,4 +1,4 @@
-"""The values that the dashboard shows of one DLQ, and the DLQ's urgency."""
+"""The values that the dashboard shows for one DLQ, and the DLQ's place in the list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_COUNTED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number, what it counts, and the URL of the counted messages."""
+    """A number on the dashboard, with a label and a link to what it counts."""
 
     n: int
     what: str
@@ -26,9 +26,14 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
-    """A target of a DLQ: the target's rate, circuit breaker, and number of awaited outcomes.
+    """A target of a DLQ, with its circuit breaker.
 
-    `alarming`: nothing is sent; `waits_for`: what the oldest awaited outcome depends on, empty if there is none.
+    Attributes:
+        why: why the circuit breaker has its state.
+        allowed: the rate that is allowed now, in words.
+        unsettled: number of sent messages whose outcome is not known.
+        alarming: the circuit breaker is not closed.
+        waits_for: what the unknown outcomes depend on; empty: all are known.
     """
 
     name: str
@@ -43,15 +48,19 @@ class TargetStatus:
 
 @dataclass(frozen=True, slots=True)
 class DlqCard:
-    """The values that the dashboard shows of one DLQ.
+    """The values that the dashboard shows for one DLQ.
 
     Attributes:
         depth: the number of messages in SQS, in words.
-        left: time until SQS deletes the first copy of an unfinished message; empty: no copy. `soon`: within a day.
-        under_way, parked, finished: messages by state; parked messages by reason.
-        causes: open failure groups with the most messages; `more_causes`: how many more there are.
-        in_sight: visible copies of captured messages in SQS.
-        unplanned: captured messages that are not sent until a person starts a run.
+        left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
+        soon: `left` is less than a day.
+        under_way: number of messages in each state that is not final.
+        parked: number of parked messages for each reason.
+        finished: number of messages in each final state.
+        causes: the open failure groups with the most messages.
+        more_causes: number of open failure groups that are not in `causes`.
+        in_sight: number of captured messages that are also visible in SQS.
+        unplanned: number of captured messages that are not sent until a person starts a run.
     """
 
     watch: DlqStatus
@@ -78,7 +87,7 @@ class DlqCard:
 
     @property
     def at_rest(self) -> int:
-        """Return how many messages wait until a person starts or resumes a run, at most `MOST` of each run."""
+        """Return how many messages wait until a person starts or resumes a run, at most `MAX_COUNTED` of each run."""
         return self.unplanned + sum(min(run.unfinished, MAX_COUNTED) for run in self.paused)
 
     @property
@@ -113,5 +122,5 @@ class DlqCard:
 
     @property
     def urgency(self) -> tuple[bool, bool, int, str]:
-        """Return the sort key: the most urgent DLQ first."""
+        """Return the sort key of the dashboard: the most urgent DLQ comes first."""
         return (not self.is_alarming, not self.is_held_back, -self.waits_for_people - self.uncaptured, self.watch.name)

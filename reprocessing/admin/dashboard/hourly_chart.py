@@ -16,9 +16,9 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountInHour
 from reprocessing.store.ordering import lanes
 
-#: Hours shown, including the current one.
+#: Number of hours shown, including the current hour.
 HOURS: Final = 24
-#: Events that are counted, and their labels.
+#: Kinds of events that the chart counts, and their labels.
 KINDS: Final = {
     "captured": "captured",
     LetterState.DELIVERED.value: "delivered",
@@ -30,14 +30,14 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class HourCounts:
-    """The counts of one hour, in the order of `KINDS`, and the hour's start."""
+    """The start of an hour, and a count for each kind of event, in the order of `KINDS`."""
 
     hour: datetime
     counts: tuple[int, ...]
 
 
 def hourly_counts(now: datetime, dlq: int | None = None) -> list[HourCounts]:
-    """Return the last `HOURS` hours, oldest first, also hours without messages."""
+    """Return the counts of the last `HOURS` hours, oldest first; hours without messages have zeros."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     found = _counted(counters.counts_by_hour(HOURS, dlq))
     hours = [first + timedelta(hours=number) for number in range(HOURS)]
@@ -45,7 +45,7 @@ def hourly_counts(now: datetime, dlq: int | None = None) -> list[HourCounts]:
 
 
 def table_context(now: datetime) -> dict[str, Any]:
-    """Return the values of the table."""
+    """Return the template context of the table."""
     told = hourly_counts(now)
     is_empty = not any(any(line.counts) for line in told)
     return {"flow": list(reversed(told)), "flow_kinds": list(KINDS.values()), "flow_is_none": is_empty}

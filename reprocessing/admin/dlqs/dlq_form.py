@@ -26,7 +26,7 @@ from reprocessing.store.dlqs import automatic_redrive, registration
 
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 _SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
-#: Fields of the form that have the same name as their column of the DLQ.
+#: Form fields with the name of the DLQ's column that they change.
 _ROW: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
@@ -60,7 +60,7 @@ _DELETE_WHEN: Final = (
 
 
 class DlqForm(TargetFieldsForm, PreviewForm):
-    """A form of all settings of a DLQ. It does not set unchanged fields, or empty fields of a new DLQ."""
+    """The form of a DLQ's settings. It saves only changed fields; a new DLQ has defaults for empty fields."""
 
     sections = (
         ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
@@ -84,13 +84,13 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     mode = choice("Mode", _MODES)
     sources = lines(
         "Source queues",
-        "Only those that SQS does not name; usually empty. One per line: the URL of a queue, or the ARN of a function, "
-        "a subscription or an EventBridge target.",
+        "Usually empty: enter only sources that SQS does not list. One per line: the URL of a queue, or the ARN of a "
+        "function, a subscription or an EventBridge target.",
     )
     to = text(
         "Target",
-        "Where messages are redriven: a registered target, or the URL of a queue. It applies to the source queues "
-        'above, or to all. "off": back to the source queue. Empty: no change.',
+        "Where messages of the source queues above are sent; if none are entered, of all. A registered target, the URL "
+        'of a queue, or "off": back to the source queue. Empty: no change.',
     )
     role_arn = fields.RoleField(
         required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
@@ -100,8 +100,10 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )
     sequence = fields.SelectorField(label="Sequence", help_text="Default: system:SentTimestamp; FIFO: SequenceNumber.")
     idempotency_key = fields.SelectorField(label="Idempotency key", help_text="Default: message-id.")
-    missing_key = choice("Missing key", _MISSING_KEY, "What to do with a message without its ordering key.")
-    stale = choice("Late message", _LATE, "What to do with a message older than one already delivered for its key.")
+    missing_key = choice("Missing key", _MISSING_KEY, "What to do with a message that has no ordering key.")
+    stale = choice(
+        "Late message", _LATE, "What to do with a message when a later message of its key was delivered already."
+    )
     when_parked = choice("After parking", _PARKED_HEAD, "What to do with the key's next messages.")
     max_attempts = whole_number("Max attempts")
     backoff_base = number("Initial backoff (s)", "After the first failure.", least=0, most=MAX_SECONDS)
@@ -126,18 +128,24 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
     at_once = choice("Poll again", _YES_NO, "Poll again at once after a poll that found messages.")
     delete_when = choice("Delete SQS copies", _DELETE_WHEN, empty="by queue type")
-    held_copies_limit = whole_number("Max SQS copies", "Copies held in SQS at most.", least=0, most=120_000)
+    held_copies_limit = whole_number(
+        "Max SQS copies", "How many captured messages the service keeps in SQS at most.", least=0, most=120_000
+    )
     new_key_delay = number(
         "First delay (s)",
         "Delay before the first message of a key is sent. Empty: the source queue's visibility timeout.",
         least=0, most=MAX_SECONDS,
     )  # fmt: skip
     receive_limit = whole_number(
-        "Max receive count", "Messages that were received more often are parked. Empty: no limit."
+        "Max receive count", "Messages that were received more often than this are parked. Empty: no limit."
     )
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
-    message_type = fields.SelectorField(shared=True, label="Message type", help_text="A selector. Empty: none.")
-    tenant = fields.SelectorField(shared=True, label="Tenant", help_text="A selector. Empty: none.")
+    message_type = fields.SelectorField(
+        shared=True, label="Message type", help_text="Where it is: attribute:NAME or body:JMESPATH. Empty: not used."
+    )
+    tenant = fields.SelectorField(
+        shared=True, label="Tenant", help_text="Where it is: attribute:NAME or body:JMESPATH. Empty: not used."
+    )
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
         "What consumes the source queues.", empty="no change, or others",
@@ -157,7 +165,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         return given
 
     def last(self) -> str:
-        """Return who added or changed the DLQ last; changes of rules and failure groups do not count."""
+        """Return who added or last changed the DLQ itself, not its rules or failure groups."""
         own = self.row.reviews.filter(act__in=(AuditAct.ADDED, AuditAct.CHANGED), letter=None, run=None, group=None)
         return signature(own.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first())
 

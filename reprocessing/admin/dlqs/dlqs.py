@@ -46,11 +46,11 @@ class DlqAdmin(ReadOnlyAdmin):
         return dlq_form.page(request)
 
     def pages(self) -> Iterable[Page]:
-        """Return the form and the pages that stop and resume a DLQ."""
+        """Return the page with a DLQ's settings, and the pages that stop and resume a DLQ."""
         return ("<int:dlq>/examine", dlq_form.page, "examine", {}), *stop_pages.pages("deadletterqueue", "dlq")
 
     def buttons(self, request: HttpRequest, row: DeadLetterQueue) -> Iterable[Button]:
-        """Return the buttons of a DLQ's page."""
+        """Return the buttons on the page of a DLQ."""
         yield stop_pages.stop_button(request, row, ("stop_deadletterqueue", "stop DLQs"))
         form = reverse("admin:reprocessing_deadletterqueue_examine", args=[row.pk])
         yield button(request, "Change…", form, ("change_deadletterqueue", "change DLQs"))

@@ -1,4 +1,4 @@
-"""Show a check's text on a page: replace options by labels of fields, and commands by links to pages."""
+"""Adapt texts of checks to the admin: replace options by labels of form fields, and commands by links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Options whose form field has another name.
+#: Options whose form field does not have the option's name.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
@@ -32,7 +32,7 @@ _SAID: Final = re.compile(
 
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
-    """Return the text as escaped HTML, with labels and links instead of options and commands."""
+    """Return the text as escaped HTML, with labels instead of options and links instead of commands."""
     told, end = [], 0
     for found in _SAID.finditer(text):
         told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]

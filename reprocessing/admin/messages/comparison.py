@@ -14,7 +14,10 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 
 
 def differences(before: Version, after: Version) -> list[dict[str, Any]]:
-    """Return the differences. `cut`: number of lines not shown; `note`: a difference that the lines do not show."""
+    """Return the differences of body and attributes.
+
+    `cut` is the number of lines that are not shown. `note` is a remark if there are no lines to show.
+    """
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),
         _part("Attributes", _lines(before[1]), _lines(after[1]), same=dict(before[1]) == dict(after[1])),

@@ -16,7 +16,10 @@ from reprocessing.store.outcomes.delivery_status import ConsumerReason
 
 
 def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
-    """Return the panel. Consumer reports can quote the payload, so they need `shown`: the payload is shown."""
+    """Return the template context of the panel.
+
+    Consumer reports can quote the payload, so they are included only if `shown`: the page shows the payload.
+    """
     reasons = None
     if shown and may_see_payloads(user):
         reasons = [_readable(reason) for reason in delivery_status.reasons_of(letter)]

@@ -1,7 +1,7 @@
 """The pages that edit a parked message: the form, then the preview of changes.
 
-Hidden, signed fields hold what the page showed and what the person typed; the session holds nothing. Opening the form
-shows the payload, which is recorded.
+Signed hidden fields hold what the page showed and what the person typed; the session holds nothing. The form shows the
+payload, so opening it is recorded in the audit log.
 """
 
 from __future__ import annotations
@@ -37,15 +37,20 @@ from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
-#: Seconds for which a page can be submitted.
+#: Seconds after which an open page can no longer be submitted.
 _VALID: Final = 12 * 3_600
-_AS_IT_IS: Final = "surrogateescape"  # for bytes that are not UTF-8
+_AS_IT_IS: Final = "surrogateescape"  # so that bytes that are not UTF-8 keep their values
 _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """One request: the message in its present state, and in the state that the form was opened with."""
+    """The values of one request.
+
+    Attributes:
+        stand: the present state of the message.
+        seen: the state of the message when the form was opened.
+    """
 
     request: HttpRequest
     letter: Letter
@@ -54,18 +59,18 @@ class _Page:
 
     @property
     def keys(self) -> SelectorsByPurpose:
-        """Return the selectors of the DLQ: where its ordering key and idempotency key are read."""
+        """Return the DLQ's selectors: where a message has its ordering key and its idempotency key."""
         return edit.keys_of(self.letter.dlq)
 
     def overtaken(self) -> bool:
-        """Return whether somebody else changed the message meanwhile."""
+        """Return whether somebody changed the message after the form was opened."""
         now = (self.stand.state, self.stand.finished_at, self.stand.revision)
         return now != (LetterState.PARKED, self.seen.finished_at, self.seen.revision)
 
 
 @require_POST
 def page(request: HttpRequest, letter: int) -> HttpResponse:
-    """Open the form, show the preview, go back to the form, or edit, by the button that was pressed."""
+    """Show the form or the preview, or save the edit. The pressed button decides which."""
     may = ("reprocessing.view_parkedletter", "reprocessing.edit_parkedletter", "reprocessing.view_payload")
     if not request.user.has_perms(may):
         raise PermissionDenied
@@ -104,7 +109,7 @@ def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 
 
 def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
-    """Save the edit as previewed, or show the form again."""
+    """Save the edit if it is still as previewed; if not, show the form again."""
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:
         return _elsewhere(request, letter, _ANEW)
@@ -127,7 +132,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
         case Edited(no, left):
             _tell(at.request, no, left, replay=given["then"] == "replay")
             stays = given["then"] != "replay" and at.request.user.has_perm("reprocessing.view_parkedletter")
-            page = "parkedletter" if stays else "letter"  # where it can be decided about
+            page = "parkedletter" if stays else "letter"  # the page where the message can be decided about
             return HttpResponseRedirect(reverse(f"admin:reprocessing_{page}_change", args=[at.letter.pk]))
         case ChangedMeanwhile(why):
             return _preview(at, to, form, f"Nothing was done: {why}.")

@@ -20,21 +20,21 @@ from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _EMPTY_ROWS: Final = 3
 _MOST_ROWS: Final = 3 * MOST_ATTRIBUTES
-_LONGEST: Final = 1_048_576  # characters; SQS takes no more bytes
+_LONGEST: Final = 1_048_576  # characters; a message of SQS has at most so many bytes
 
 
 class BodyForm(forms.Form):
-    """The body, and the attributes that can only be removed."""
+    """The form of the body, with checkboxes that remove attributes which cannot be edited."""
 
     body = forms.CharField(
-        required=False, strip=False, max_length=2 * _LONGEST,  # a browser doubles its line ends
+        required=False, strip=False, max_length=2 * _LONGEST,  # browsers send two characters for each line end
         widget=forms.Textarea(attrs={"rows": 18, "spellcheck": "false", "autocomplete": "off", "wrap": "soft"}),
     )  # fmt: skip
     gone = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
 
 class AttributeForm(forms.Form):
-    """One attribute; a row without name and value is ignored."""
+    """The form of one attribute. A form without name and value is ignored."""
 
     name = forms.CharField(required=False, max_length=256)
     type = forms.CharField(required=False, max_length=256, initial="String")
@@ -45,7 +45,7 @@ class AttributeForm(forms.Form):
 
 
 class EditConfirmForm(forms.Form):
-    """A form with the reason and the next action; a changed key needs an extra checkbox."""
+    """A form that asks for the reason and for what to do after saving. If a key changed, it asks for confirmation."""
 
     reason = reason_field()
     then = forms.ChoiceField(
@@ -74,7 +74,7 @@ class EditConfirmForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class LockedField:
-    """An attribute that cannot be edited, and the reason; `value` is for display."""
+    """An attribute that cannot be edited: its name, a value for display, and the reason."""
 
     name: str
     type: str
@@ -117,7 +117,7 @@ class EditForms:
             self._mark(row)
 
     def alteration(self) -> Alteration | None:
-        """Return the edited message; None: the forms have errors."""
+        """Return the message as edited; None: the forms have errors."""
         if not (self.text.is_valid() and self.rows.is_valid()):
             return None
         body = (
@@ -154,7 +154,7 @@ class EditForms:
         gone.choices = [(name, f"{visible(name)}: {why}") for name, why in sorted(self._fixed.items())]
 
     def _mark(self, row: AttributeForm) -> None:
-        """Add a note to an attribute that a key uses."""
+        """Add a note to an attribute from which a key is read."""
         policy = edit_policy.attribute_class(str(row.initial.get("name", "")), self._names, self._keys)
         if isinstance(policy, SensitiveAttribute):
             row.fields["name"].help_text = f"{policy.why[0].upper()}{policy.why[1:]}."

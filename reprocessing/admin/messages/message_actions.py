@@ -1,4 +1,4 @@
-"""Buttons on a message's page: each with its address, or why this person may not use it."""
+"""The buttons on a message's page. A button has a URL, or the reason why this person may not use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from reprocessing.models import Letter
 
 
 def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
-    """Return buttons for actions: each is a name, a URL or URL name, a label, and why it is not allowed, or empty."""
+    """Return a button for each action.
+
+    Args:
+        offered: for each action its name, a URL or URL name, a label, and why it is not allowed (empty: it is).
+    """
     return [Button(label, _address(address), closed) for _, address, label, closed in offered]
 
 

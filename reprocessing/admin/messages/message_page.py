@@ -37,9 +37,9 @@ from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbo
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-_SHOWN = 1_000  # characters of arguments that the producer wrote out
-_LINES = 200  # rows of each table
-_OPEN_LENGTH = 200  # characters of a public field
+_SHOWN = 1_000  # max characters of a task's arguments, as its producer wrote them
+_LINES = 200  # max rows of each table
+_OPEN_LENGTH = 200  # max characters of a public field
 _MOODS: Final = {
     LetterState.PARKED: "bad", LetterState.DELIVERED: "good", LetterState.SENDING: "warm", LetterState.AWAITING: "warm",
 }  # fmt: skip
@@ -51,7 +51,7 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
 
 
 def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPayload | None) -> dict[str, Any]:
-    """Return the values of the page; `shown`: the payload, if this person asked for it."""
+    """Return the template context of the page. `shown`: the payload; None: this person did not ask for it."""
     tries, edits = timeline.attempts_and_edits(letter)
     return {
         "may_see_payload": may_see_payloads(user),
@@ -74,7 +74,10 @@ def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPay
 
 
 def payload_view(letter: Letter, held: ShownPayload) -> dict[str, Any]:
-    """Return a payload for display; `revision`: the number of the edit, 0: as captured; `told`: the format."""
+    """Return a payload for display.
+
+    `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
+    """
     told = body_format.recognise(held.body)
     return {
         "revision": held.revision, "told": visible(str(told)),
@@ -89,7 +92,7 @@ def payload_view(letter: Letter, held: ShownPayload) -> dict[str, Any]:
 
 
 def public_fields(letter: Letter) -> list[tuple[str, str]]:
-    """Return the public fields of the body."""
+    """Return those fields of the body that everybody may see who sees messages, with their values."""
     if not letter.dlq.public_fields:
         return []
     held = letter.revision or Payload.objects.filter(letter=letter).first()
@@ -117,7 +120,10 @@ def group_address(letter: Letter) -> str:
 
 
 def _a_person_decided(letter: Letter) -> bool:
-    """Return whether a person who released the message decided its target: after a quarantine, or by naming it."""
+    """Return whether a person, not a rule, decided where the released message is sent.
+
+    So it is if the person named a target, or released a message that a rule had quarantined.
+    """
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
     return letter.route == Action.QUARANTINE or letter.rulebook_version == BY_HAND
@@ -153,7 +159,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter) -> str:
-    """Return what outcomes of the message's target wait for."""
+    """Return what the outcomes of messages sent to this message's target wait for, as the end of a sentence."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
@@ -191,7 +197,7 @@ def _inner(body: bytes) -> Readable | None:
 
 
 def _task(letter: Letter, held: ShownPayload) -> dict[str, Any] | None:
-    """Return the message as a Celery task; None: it is no task, and Celery workers do not consume its target."""
+    """Return the message as a Celery task; None: it is no task, and its target is not consumed by Celery workers."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None

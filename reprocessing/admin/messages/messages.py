@@ -28,25 +28,25 @@ from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.maintenance import counters
 
-# A copy that is deleted, or to be deleted, has no time left. With EXISTS, PostgreSQL would read all copies for the few
-# messages of a page; a subquery for the state reads only theirs.
+# State of a message's copy in SQS. The list shows no time left for a copy that is deleted, or to be deleted. This is a
+# subquery, because with EXISTS, PostgreSQL would read all copies, not only those of the page's messages.
 _COPY = models.Subquery(
     DlqCopy.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
 )
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _LANES_FOUND = 100
-_LONGEST_NUMBER = 9  # digits
+_LONGEST_NUMBER = 9  # max digits of an id
 _KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
 _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group", "duplicate_of")
 
 
 class MessageList(KeysetList):
-    """A list of messages. Their number by DLQ and state is read from counters, so the list counts no rows."""
+    """A list of messages. It shows the number of messages from counters by DLQ and state, instead of counting rows."""
 
     @cached_property
     def known(self) -> int | None:
-        """Return the number of rows from the counters, if the only filters are DLQ, state and presumed."""
+        """Return the number of messages from counters; None: there is a filter other than DLQ, state or presumed."""
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
@@ -58,12 +58,15 @@ class MessageList(KeysetList):
         )
 
     def ordered_rows(self) -> QuerySet[Letter]:
-        """Return the newest first. Few rows are sorted: an index scan by id would read all messages to find them."""
+        """Return the messages, newest first.
+
+        If only few messages match, PostgreSQL sorts them: to scan the index by id, it would read all messages.
+        """
         rows = super().ordered_rows()
         if self.known is None or self.known > REACH:
             return rows
         state = self.filter_params.get("state__exact", [""])[-1]
-        if state and state not in FINISHED_STATES:  # the condition of the index
+        if state and state not in FINISHED_STATES:  # the condition of a partial index, which PostgreSQL then uses
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc())
 
@@ -81,11 +84,11 @@ class MessagesAdmin(ReadOnlyAdmin):
     search_help_text = "Enter a full message id, redrive id or ordering key."
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
-        """Return the list that uses the counters."""
+        """Return the list class, which reads the number of messages from counters."""
         return MessageList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
-        """Return messages, with the time until SQS deletes their copy, by the database's clock."""
+        """Return messages with the time until SQS deletes their copy in the DLQ, by the clock of PostgreSQL."""
         letters: QuerySet[Letter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
             _age=models.ExpressionWrapper(_NOW - F("first_sent_at"), output_field=models.DurationField()),
@@ -100,7 +103,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return (queryset.filter(self.search_condition(text)) if text else queryset), False
 
     def search_condition(self, text: str) -> Q:
-        """Return the condition for this text; each part can use an index."""
+        """Return the condition that finds this text as message id, redrive id or ordering key. It can use indexes."""
         dlqs = list(DeadLetterQueue.objects.values_list("pk", flat=True))
         lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
         return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
@@ -129,13 +132,13 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return values for the page. `deeds`: actions as name, URL or URL name, label, and why it is not allowed."""
+        """Return further values for the page. `deeds` are the actions that `action_buttons` shows."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages that show a payload; each use is recorded."""
+        """Return the pages that show a payload. Each view of a payload is recorded in the audit log."""
         views = {"reveal": self._reveal, "body": self._body, "compare": self._compare}
         return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
@@ -164,14 +167,14 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self.get_queryset(request).select_related(*_RELATED).filter(pk=object_id).first()
 
     def _reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """Show the message with its payload, after recording the use."""
+        """Show the message with its payload, and record that in the audit log first."""
         shown = show_payload.payload_to_send(
             self._revealed(request, letter), by=request.user.get_username(), why=show_payload.LOOKED
         )
         return self._shown(request, str(letter), {"nothing_kept": shown is None}, shown)
 
     def _body(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """Return the body as a file, which no browser displays or runs."""
+        """Return the body as a download, so that the browser neither displays nor runs it."""
         found = self._revealed(request, letter)
         fetch = show_payload.captured_payload if request.POST.get("of") == "captured" else show_payload.payload_to_send
         held = fetch(found, by=request.user.get_username(), why=show_payload.FETCHED)
@@ -211,13 +214,13 @@ class MessagesAdmin(ReadOnlyAdmin):
 
 
 def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, str]:
-    """Return an action as a page offers it to this person."""
+    """Return an action for `action_buttons`: name, URL name, label, and why this person may not use it."""
     may = request.user.has_perm(deed.permission) and request.user.has_perm("reprocessing.view_parkedletter")
     return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
 
 
 def redrive_id(text: str) -> Q:
-    """Return the condition for a redrive id; another text matches nothing."""
+    """Return the condition that finds a redrive id. If the text cannot be a redrive id, it finds nothing."""
     try:
         return Q(public_id=UUID(text))
     except ValueError:

@@ -18,7 +18,7 @@ __all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-# Each alternative can end with the text, so that no body causes backtracking.
+# Each alternative also matches at the end of the text, so that no body makes the expression backtrack.
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
@@ -29,7 +29,13 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Bytes for display. `form`: JSON, text or hex; `size`: number of bytes; `cut`: not all bytes are shown."""
+    """Bytes for display.
+
+    Attributes:
+        form: JSON, text or hex.
+        size: number of bytes.
+        cut: not all bytes are shown.
+    """
 
     form: str
     text: str
@@ -38,9 +44,9 @@ class Readable:
 
 
 def readable(body: bytes) -> Readable:
-    """Return a body for display: JSON indented, text unchanged, all else in hex; at most `LONGEST` characters.
+    """Return a body for display: JSON indented, other text unchanged, other bytes in hex.
 
-    In JSON only white space is changed.
+    At most `LONGEST` characters are returned. In JSON, only white space is changed.
     """
     try:
         text = body.decode()
@@ -53,7 +59,7 @@ def readable(body: bytes) -> Readable:
 
 
 def readable_as(body: bytes, dialect: BodyFormat) -> Readable:
-    """Return a body for display: form data with a field per line, XML indented, all else as `readable` does."""
+    """Return a body for display: form data as one field a line, XML indented, other formats as `readable` does."""
     if dialect not in {BodyFormat.FORM, BodyFormat.XML}:
         return readable(body)
     text = body.decode()
@@ -64,7 +70,7 @@ def readable_as(body: bytes, dialect: BodyFormat) -> Readable:
 
 
 def indented(body: bytes) -> str:
-    """Return a whole text for comparison: JSON indented, all else unchanged."""
+    """Return a text for comparison: JSON indented, other text unchanged. Nothing is cut off."""
     text = body.decode()
     return text if isinstance(json_view.read(body), Unreadable) else "".join(_indented(text))
 
@@ -91,7 +97,7 @@ def duration(length: timedelta | None) -> str:
 
 
 def time_since(length: timedelta) -> str:
-    """Return how long ago something was, in the same units; "0 s" for less than a second."""
+    """Return a duration as `duration` does, but "0 s" for less than a second."""
     return duration(length) if length >= timedelta(seconds=1) else "0 s"
 
 
@@ -119,7 +125,7 @@ def _joined(pieces: Iterator[str]) -> tuple[str, bool]:
 def _indented(text: str) -> Iterator[str]:
     """Yield the tokens of valid JSON, with line breaks and indentation."""
     depth = 0
-    fresh = False  # the last token opened a container, which may turn out to be empty
+    fresh = False  # the last token opened an object or a list, which may be empty
     for found in _TOKEN.finditer(text):
         part = found.group()
         closing = part in "]}"
@@ -141,14 +147,14 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _nested(text: str) -> Iterator[str]:
-    """Yield XML with a line per tag; an element of plain text stays in one line. Entities are not resolved."""
+    """Yield XML with one tag a line; an element with only text stays on one line. Entities stay as they are."""
     depth = 0
     before = ""
     for part in (found.group().strip() for found in _XML.finditer(text)):
         if not part:
             continue
         depth -= part.startswith("</")
-        # A text after an opening tag, and a closing tag after a text, stay in the line.
+        # No line break between an opening tag and text, or between text and a closing tag.
         joined = (part.startswith("</") and not before.startswith("<")) or (_opens(before) and not part.startswith("<"))
         yield part if joined or not before else "\n" + _INDENT * min(max(depth, 0), _DEEPEST) + part
         depth += _opens(part)

@@ -42,7 +42,7 @@ class Sources(ReadOnlyAdmin):
 
 @admin.register(TargetCheck)
 class Sightings(RecordsAdmin):
-    """List of the times when targets were found empty."""
+    """List of the times when target queues were found empty, which is evidence for outcome `absence`."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -60,7 +60,7 @@ class Notices(RecordsAdmin):
 
 @admin.register(GlobalStop)
 class Halts(ReadOnlyAdmin):
-    """List of the stop of all DLQs, with its author."""
+    """List with the stop of all DLQs, if there is one, and who stopped them."""
 
     list_display = ("since", "by", "reason")
 

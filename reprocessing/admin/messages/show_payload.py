@@ -1,4 +1,4 @@
-"""Read payloads for people, and record that in the audit log in the same transaction."""
+"""Read payloads for people. The same transaction records in the audit log who reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARED: Final = "Compared an edit with the captured message."
 
 @dataclass(frozen=True, slots=True)
 class ShownPayload:
-    """The payload of the edit with the number `revision`; 0: the captured payload."""
+    """A payload that a person may see now. `revision` is the number of the edit, 0 for the captured payload."""
 
     revision: int
     body: bytes = field(repr=False)
@@ -31,7 +31,7 @@ class ShownPayload:
 
 
 def payload_to_send(letter: Letter, *, by: str, why: str) -> ShownPayload | None:
-    """Return the payload that would be sent; None: it was deleted."""
+    """Return the payload that would be sent: the last edit, or the captured payload; None: it was deleted."""
     return _shown(letter, letter.revision, by, why)
 
 
@@ -41,7 +41,7 @@ def captured_payload(letter: Letter, *, by: str, why: str) -> ShownPayload | Non
 
 
 def captured_and_edited(letter: Letter, no: int, *, by: str, why: str) -> tuple[ShownPayload, ShownPayload] | None:
-    """Return the captured payload and the payload of an edit; None: it was deleted, or there is no such edit."""
+    """Return the captured payload and the payload of an edit; None: one of the two does not exist."""
     with transaction.atomic():
         payload = Payload.objects.filter(letter=letter).first()
         revision = Revision.objects.filter(letter=letter, no=no).first()

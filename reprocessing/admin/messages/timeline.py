@@ -12,7 +12,7 @@ from reprocessing.admin.site import labels
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
 from reprocessing.models import Attempt, Letter, Revision
 
-#: Attempts and edits that a page shows at most.
+#: Max attempts, and max edits, that a page shows.
 MOST: Final = 200
 _SECOND: Final = timedelta(seconds=1)
 
@@ -44,13 +44,16 @@ def attempts_and_edits(letter: Letter) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """Return the number of the edit that an attempt sent: the last edit before the attempt; 0: none."""
+    """Return the number of the edit that an attempt sent (the last edit before the attempt); 0: no edit."""
     before = bisect(revisions, attempt.opened_at, key=lambda revision: revision.at)
     return revisions[before - 1].no if before else 0
 
 
 def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter) -> dict[str, Any]:
-    """Return an attempt. `mood`: colour of the label; `revision`: the edit that was sent, 0: the captured message."""
+    """Return an attempt for display.
+
+    `mood` is the colour of the label. `revision` is the number of the edit that was sent, 0 for the captured message.
+    """
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at
     bad = outcome in _BAD or attempt.returned_at is not None or bool(attempt.counts_as_failure)

@@ -47,12 +47,12 @@ class NotificationForm(PreviewForm):
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
-        """Return a sentence that refers to the audit log for who changed the destination last."""
+        """Return a hint: the audit log says who changed the destination last."""
         return "see the audit log."
 
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
-    """Show the form for a new destination, or for a destination that has events already."""
+    """Show the form of a new destination, or of the destination with this id."""
     row = row_or_404(NotificationRoute.objects, route) if route else None
     name = "admin:reprocessing_notificationroute_"
     known = ", ".join(sorted(conf.current().destinations)) or "none"

@@ -32,12 +32,12 @@ class NotificationRoutes(ReadOnlyAdmin):
 
     @admin.display(description="events")
     def events(self, row: NotificationRoute) -> str:
-        """Return the events of a destination."""
+        """Return the events that a destination gets."""
         return ", ".join(row.kinds) or "all events"
 
     @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Return the DLQs of a destination."""
+        """Return the DLQs whose events a destination gets."""
         return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
 
     def add_page(self, request: HttpRequest) -> HttpResponse:

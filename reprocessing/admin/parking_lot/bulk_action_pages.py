@@ -28,14 +28,14 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.runs import released_into_runs
 
-#: Bulk actions of one page.
+#: Max bulk actions on one page.
 SHOWN: Final = 50
-#: Time after which the page says that no worker has started the bulk action.
+#: If no worker started a bulk action after this time, its page says so.
 _UNUSUAL: Final = timedelta(seconds=15)
 
 
 class AbortBulkActionForm(forms.Form):
-    """A form with the reason of an abort."""
+    """A form that asks why the bulk action is aborted."""
 
     reason = reason_field(rows=2)
 
@@ -46,7 +46,7 @@ class Operations(ReadOnlyAdmin):
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list, the newest first."""
+        """Show the list of bulk actions, the newest first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows, after = keyset_page(BulkAction.objects.all(), request.GET.get("after", ""), SHOWN)
@@ -66,7 +66,7 @@ class Operations(ReadOnlyAdmin):
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's URLs, the URL of the progress figures, and the URL that aborts a bulk action."""
+        """Return the URLs of Django's pages, of the part that an open page refreshes, and of the abort."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -112,7 +112,9 @@ class Operations(ReadOnlyAdmin):
         if not form.is_valid():
             return self._page(request, str(operation), form)
         if bulk_actions.abort(one.pk, by=request.user.get_username(), why=form.cleaned_data["reason"]):
-            messages.success(request, "Aborted. What was done stays done; the other messages are not touched.")
+            messages.success(
+                request, "Aborted. Messages that were changed already stay changed. All others stay as they are."
+            )
         else:
             one.refresh_from_db()
             how = f"{one.aborted_by} aborted it before you ({one.why})" if one.aborted_by else "it is done already"
@@ -121,12 +123,15 @@ class Operations(ReadOnlyAdmin):
 
 
 def no_longer_matching(one: BulkAction) -> int:
-    """Return how many messages no longer matched when the bulk action reached them; 0 until the action is done."""
+    """Return how many messages no longer matched the filter when the bulk action came to them; 0 until it is done."""
     return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
 
 
 def progress_of(one: BulkAction) -> dict[str, Any]:
-    """Return the progress: messages passed, skipped, left, no longer matching (`gone`), and arrived later (`late`)."""
+    """Return the progress as template context.
+
+    `gone` is the number of messages that no longer matched the filter, `late` the number that matched too late.
+    """
     passed, runs = one.done + one.letters_skipped, one.state == BulkActionState.RUNNING
     return {
         "one": one, "passed": passed, "most": max(one.asked, passed, 1),
@@ -155,7 +160,7 @@ def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
 
 
 def _late(one: BulkAction) -> str:
-    """Return how many matching messages arrived later; empty: none, or no index can count them."""
+    """Return how many messages match but arrived too late for the bulk action; empty: none, or no index counts them."""
     sieve = MessageFilter.read(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
         return ""
@@ -164,7 +169,7 @@ def _late(one: BulkAction) -> str:
 
 
 def _arguments(one: BulkAction) -> list[tuple[str, str]]:
-    """Return due time, target and assignee, in words."""
+    """Return the further inputs of the action (due time, target or assignee) as labels and values."""
     said = []
     if due := one.arguments.get("due"):
         said.append(("Not before", f"{due} (UTC)"))

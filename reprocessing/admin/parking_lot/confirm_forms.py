@@ -1,4 +1,4 @@
-"""The forms of decisions about messages, and of exports."""
+"""The forms that confirm a decision about messages, or an export."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from reprocessing.store.ordering import lanes
 
 _PEOPLE = 500
 _A_YEAR = timedelta(days=366)
-#: Further inputs of a release: a time, or a target.
+#: What a form of a release also asks for: a time, or a target.
 AT, TO = "at", "to"
 
 
 class FilterForm(forms.Form):
-    """A form with a reason, and a filter in the form of a URL query."""
+    """A form that asks for a reason; a hidden field has the filter as a URL query."""
 
     reason = reason_field()
 
     query = forms.CharField(required=False, max_length=20_000, widget=forms.HiddenInput)
 
     def clean_query(self) -> MessageFilter:
-        """Return the filter."""
+        """Return the filter that the hidden field describes."""
         try:
             return filter_of_query(self.cleaned_data["query"])
         except InvalidFilter as error:
@@ -49,8 +49,10 @@ class FilterForm(forms.Form):
 class DecisionForm(FilterForm):
     """A form of a decision about the messages that a page showed, or about all messages that match a filter.
 
-    `token`: makes a bulk action that is submitted twice run once. `opened`: when the page was made; messages that match
-    later are not changed. `how`: the further input of a release, `AT` or `TO`.
+    Attributes:
+        token: id of a new bulk action; if the form is submitted twice, the bulk action still runs once.
+        opened: when the page was made; messages that match the filter only later are not changed.
+        how: what a release also asks for, `AT` (a time) or `TO` (a target); empty: nothing.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -74,7 +76,7 @@ class DecisionForm(FilterForm):
         self.fields["reason"] = self.fields.pop("reason")
 
     def clean_letters(self) -> SeenMessages:
-        """Return the messages by id; none for a bulk action."""
+        """Return the messages that the page showed, by id; empty for a bulk action."""
         return unpack_messages(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
 
     def clean_due(self) -> datetime | None:
@@ -88,14 +90,14 @@ class DecisionForm(FilterForm):
         return due
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a form without messages and without a token."""
+        """Refuse a form that has neither messages nor the token of a bulk action."""
         found = super().clean() or self.cleaned_data
         if "letters" in found and "token" in found and not found["letters"] and not found["token"]:
             self.add_error("letters", "The selection is not valid. Go back to the list and select the messages again.")
         return found
 
     def clean_assigned(self) -> Mapping[int, str] | None:
-        """Return the assignee of each message; None for a bulk action."""
+        """Return the assignee of each message, as the page showed it; None for a bulk action."""
         return read_assignees(self.cleaned_data["assigned"]) if self.cleaned_data.get("letters") else None
 
     def clean_opened(self) -> datetime | None:
@@ -113,17 +115,17 @@ class DecisionForm(FilterForm):
         return told
 
     def reopen(self) -> None:
-        """Count what matches the filter again; keep the other values."""
+        """Let the form select the messages that match the filter now; keep what the person entered."""
         self.data = dict(self.data.items()) | {"opened": lanes.database_now().isoformat()}
 
     @property
     def stood(self) -> PageState:
-        """Return further values that the page showed."""
+        """Return the assignees, and the time, that the page showed."""
         return PageState(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
 
     @property
     def arguments(self) -> Arguments:
-        """Return the arguments as a bulk action stores them."""
+        """Return due time, target and assignee in the form in which a bulk action stores them."""
         found = self.cleaned_data
         due, target = found.get("due"), found.get("target")
         said = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
@@ -148,7 +150,7 @@ class ExportForm(FilterForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an export of original messages without bodies."""
+        """Refuse an export that includes original bodies but not the bodies that would be sent."""
         found = super().clean() or self.cleaned_data
         if found.get("originals") and not found.get("bodies"):
             self.add_error("originals", "Include bodies and attributes as well, or untick this box.")

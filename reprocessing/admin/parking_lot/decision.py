@@ -1,8 +1,8 @@
-"""Act on parked messages that a page showed, if they did not change since.
+"""Act on the parked messages that a page showed. Skip messages that changed after the page was made.
 
-Somebody else may have decided meanwhile, and a replayed message may be parked again for another reason. So a page
-carries, for each message, when it was parked and which edit would be sent. The action skips a message if either has
-changed.
+Another person may have decided first, or a message was replayed and parked again for another reason. So the page has,
+for each message, the time when it was parked and the edit that would be sent. If one of the two changed, the message
+is skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SEEN = re.compile(r"(\d{1,18})@(\d{1,18})@(\d{1,18})")
 
 
 class DecisionKind(StrEnum):
-    """A possible decision about messages."""
+    """A decision that a person can make about parked or discarded messages."""
 
     RELEASE = "release"
     DISCARD = "discard"
@@ -48,17 +48,17 @@ class DecisionKind(StrEnum):
 
     @property
     def takes(self) -> str:
-        """Return the permission in words."""
+        """Return, in words, which permission the decision needs."""
         return f"it takes the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
 
     @property
     def label(self) -> str:
-        """Return the label of the decision's button."""
+        """Return the label of the button for this decision."""
         return "Replay" if self is DecisionKind.RELEASE else self.value.capitalize()
 
     @property
     def state(self) -> LetterState:
-        """Return the state that a message must have."""
+        """Return the state that a message must have for this decision."""
         return LetterState.DISCARDED if self is DecisionKind.RESTORE else LetterState.PARKED
 
 
@@ -74,13 +74,13 @@ Arguments = Mapping[str, Any]  # due, target, to
 
 
 def pack_messages(letters: Iterable[Letter]) -> str:
-    """Return messages as text for a hidden field."""
+    """Return messages, as `unpack_messages` reads them, for a hidden field."""
     parked = (letter for letter in letters if letter.finished_at is not None)
     return ",".join(pack_message(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
 def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
-    """Return a message as text for a hidden field. `revision`: the id of the edit that would be sent, if any."""
+    """Return one message for a hidden field. `revision` is the id of the edit that would be sent, if there is one."""
     return f"{letter}@{to_stamp(since)}@{revision or 0}"
 
 
@@ -101,7 +101,7 @@ def unpack_messages(text: str) -> SeenMessages:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """Further values that a page showed. `assigned`: the assignee of each message; `at`: when the page was made."""
+    """What the page showed besides messages: the assignee of each message, and the time when it was made (`at`)."""
 
     assigned: Mapping[int, str] | None = None
     at: datetime | None = None
@@ -116,11 +116,11 @@ def decide(  # noqa: PLR0913  # each by its name
     arguments: Arguments | None = None,
     stood: PageState | None = None,
 ) -> Reviewed:
-    """Act on the messages that did not change since the page; return why each other message was skipped."""
+    """Act on the messages that did not change after the page was made. Return them, and why others were skipped."""
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
-        # Locked until the commit: nobody else parks, edits or moves them.
+        # Until the commit, the messages are locked: nobody else parks, edits or moves them.
         decisions.lock_letters(seen.keys(), need_lane=False, state=deed.state)
         left = _changed(seen, deed.state)
         if deed is DecisionKind.ASSIGN and stood and stood.assigned is not None:
@@ -151,7 +151,7 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return why messages are skipped: they have this assignee already, or another one than the page showed."""
+    """Return which messages are skipped: they have this assignee already, or not the assignee that the page showed."""
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
     left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
@@ -163,7 +163,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return why messages are skipped: they have this note already, because the page was submitted twice."""
+    """Return which messages are skipped: they have this note already, because the page was submitted twice."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -187,7 +187,7 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return why messages are skipped: they were parked again, or edited, after the page was made."""
+    """Return which messages are skipped, and why: they were parked again, or edited, after the page was made."""
     there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):
@@ -204,5 +204,5 @@ def to_stamp(since: datetime | None) -> int:
 
 
 def from_stamp(stamped: int) -> datetime:
-    """Return the time of a stamp."""
+    """Return the time that `to_stamp` turned into this number."""
     return _EPOCH + stamped * _MICROSECOND

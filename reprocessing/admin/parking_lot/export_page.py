@@ -1,4 +1,4 @@
-"""The export of messages: a page that asks for the reason, then a file that is streamed."""
+"""Export messages: a page asks for the reason, then the browser downloads a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,19 @@ from reprocessing.store.parking_lot import export, message_filters
 from reprocessing.store.parking_lot.export import ExportBound, ExportedLetter
 
 #: First characters of cells that a spreadsheet evaluates as a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also the wide ones
+_FORMULA: Final = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "\uff1d",
+    "\uff0b",
+    "\uff0d",
+    "\uff20",
+)  # also in their full-width forms
 _FIELDS: Final = (
     "redrive_id", "message_id", "dlq", "source", "target", "state", "reason", "ordering_key", "idempotency_key",
     "attempts", "size", "first_sent_at", "captured_at", "finished_at", "expires_at", "assigned_to", "group", "edited",
@@ -41,7 +53,7 @@ _ORIGINAL: Final = "original"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Which payloads are exported: the payloads that would be sent, and the originals of edited messages."""
+    """Whether the export includes the payloads that would be sent, and the original payloads of edited messages."""
 
     bodies: bool
     originals: bool
@@ -77,7 +89,7 @@ def page(request: HttpRequest) -> HttpResponseBase:
         return _asks(request, form)
     try:
         return _file(request, sieve, form.cleaned_data)
-    except IntegrityError:  # the dlq or the group was removed after the check
+    except IntegrityError:  # the DLQ or the failure group was removed after the check
         form.add_error("query", "The DLQ or failure group of this filter was removed. Choose another one.")
         return _asks(request, form)
 
@@ -186,6 +198,6 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return a cell that no spreadsheet evaluates as a formula."""
+    """Return the value as text of a CSV cell that no spreadsheet evaluates as a formula."""
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""Failure groups for display: cards whose numbers link to the messages, and positions of pages."""
+"""Failure groups for display: cards whose numbers link to messages, and links to the next page."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
-    """Return the groups with their numbers."""
+    """Return a card for each group, with the numbers of its messages."""
     numbers = failure_group_pages.group_counts([group.id for group in groups])
     return [_card(group, numbers[group.id], now) for group in groups]
 
 
 def pack_position(last: GroupRow) -> str:
-    """Return the position of a page's last group as text for a URL."""
+    """Return text for the URL of the next page: it names the last group of this page."""
     microseconds = (last.last_at - _EPOCH) // timedelta(microseconds=1)
     return f"{int(last.status == FailureGroupStatus.OPEN)}.{microseconds}.{last.id}"
 
 
 def unpack_position(text: str) -> PageStart | None:
-    """Return the position that a URL contains; None: the first page."""
+    """Return the group after which a page begins, read from its URL; None: the first page."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
@@ -69,7 +69,7 @@ def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any
 
 
 def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
-    """Return the sum, and each state with the number and the URL of the state's messages."""
+    """Return the number of messages, in all and in each state, with a link to the messages of the state."""
     parts = [(labels.state(state), n, _letters("letter", group, state=state)) for state, n in states]
     return {"n": sum(n for _, n in states), "parts": parts}
 

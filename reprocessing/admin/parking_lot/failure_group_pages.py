@@ -25,7 +25,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
-#: Groups, messages and audit entries that one page shows.
+#: Max groups, messages and audit entries on one page.
 CARDS, LETTERS, REVIEWS = 20, 50, 20
 _LONGEST_NOTE: Final = 4_000
 #: Actions that change a group.
@@ -33,7 +33,7 @@ _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """A form with a group's new status and note, the status and note that the page showed, and the reason."""
+    """A form that asks for a group's new status and note, and the reason. Hidden fields have the old values."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     note = forms.CharField(
@@ -49,7 +49,7 @@ class StatusForm(forms.Form):
     )
 
     def clean_note(self) -> str:
-        """Return the note with LF line ends; browsers send CRLF."""
+        """Return the note with line feeds (LF) as line ends, where browsers send CRLF."""
         return _lines(self.cleaned_data["note"])
 
     def clean_seen_note(self) -> str:
@@ -101,7 +101,7 @@ class Groups(ReadOnlyAdmin):
         return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
 
     def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may set the status."""
+        """Return whether this person may change the status of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _group(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -165,7 +165,10 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the newest messages of the group, or messages queued behind them; one more than a page shows."""
+        """Return the group's newest messages, or the messages that wait behind them in their key queues.
+
+        Return one message more than a page shows: it tells whether there is a next page.
+        """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
         meant = {"pk__in": failure_group_pages.letters_behind(group.id)} if behind else {"group": group.id}

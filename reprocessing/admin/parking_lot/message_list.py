@@ -31,9 +31,9 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
 
-#: Messages of one page.
+#: Max messages on one page.
 SHOWN: Final = 50
-#: URL parameters that are no filters: the position of the page, and the parameters of Django's own lists.
+#: URL parameters that are not filters: where the page begins, and parameters of Django's lists.
 _NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _DLQS_SHOWN = 500
@@ -66,18 +66,18 @@ def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) 
 
 
 def query_of(sieve: MessageFilter) -> str:
-    """Return the filter as a URL query."""
+    """Return a URL query that describes the filter."""
     return urlencode(sieve.to_query())
 
 
 def address_of(sieve: MessageFilter) -> str:
-    """Return the URL of the list with a filter."""
+    """Return the URL of the list of messages that match the filter."""
     query = query_of(sieve)
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 
 
 def names_of(sieve: MessageFilter) -> dict[str, str]:
-    """Return the names of the ids in a filter; unknown ids are left out."""
+    """Return the name of each DLQ, group or other row whose id is in the filter; unknown ids are left out."""
     rows: dict[str, QuerySet[Any]] = {
         "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
         "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
@@ -89,7 +89,7 @@ def names_of(sieve: MessageFilter) -> dict[str, str]:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the list with the filter of the address."""
+    """Show the list of messages that match the filter in the URL."""
     if not request.user.has_perm("reprocessing.view_parkedletter"):
         raise PermissionDenied
     sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
@@ -143,7 +143,10 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
 
 
 def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
-    """Return a row of the list. `pick`: the checkbox's value; `left`: time until SQS deletes the copy in the DLQ."""
+    """Return a row of the list.
+
+    `pick` is the value of the row's checkbox, `left` the time until SQS deletes the copy in the DLQ.
+    """
     model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
         "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
@@ -177,13 +180,13 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
-    """Return the parts of the filter that have no field in the filter form."""
+    """Return the parts of the filter that the filter form keeps in hidden fields."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
 def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
-    """Yield each part of the filter that has no form field, in words, with the URL that removes the part."""
+    """Yield each part of the filter that has no visible form field, in words, with the URL that removes the part."""
     for name in ("group", "source", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}
@@ -206,7 +209,7 @@ def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
 
 
 def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
-    """Yield the actions that this person may not use, by missing permission."""
+    """Yield each missing permission, with the actions that this person may not use without it."""
     closed: dict[str, list[str]] = {}
     for button in ways:
         if button.closed:

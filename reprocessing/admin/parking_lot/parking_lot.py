@@ -36,7 +36,7 @@ _DONE: Final = {
     DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
-#: Actions that do not change a message's state. They explain a skipped message only if the action was the same.
+#: Actions that leave a message's state. They explain why a message was skipped only if it was the same action.
 _BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
 _ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
@@ -50,7 +50,7 @@ class ParkingLot(MessagesAdmin):
         return message_list.page(request)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's URLs, the URLs of the decisions, and the URL of the export."""
+        """Return the URLs of Django's pages, of the decisions, and of the export."""
         wrap = self.admin_site.admin_view
         deeds = [
             path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
@@ -69,7 +69,7 @@ class ParkingLot(MessagesAdmin):
         return super().change_view(request, object_id, form_url, extra_context)
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return the decisions that are possible."""
+        """Return further values for the page: the actions that are possible for this message."""
         offered = [action_of(request, deed) for deed in DecisionKind if deed.state == letter.state]
         return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}
 
@@ -105,7 +105,7 @@ class ParkingLot(MessagesAdmin):
         return self._page(request, deed, DecisionForm(deed, how, initial=asked))
 
     def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
-        """Act on these messages, if they did not change since the page."""
+        """Act on the messages that did not change after the page was made."""
         found = form.cleaned_data
         by = request.user.get_username()
         reviewed = decide(
@@ -133,7 +133,7 @@ class ParkingLot(MessagesAdmin):
         if not is_new:
             messages.warning(
                 request,
-                "No new bulk action was started: this page was submitted before. This is the bulk action of then.",
+                "No new bulk action was started: this page was submitted before, and started the bulk action below.",
             )
         elif deed is DecisionKind.RELEASE:
             _warn(request, {kind.dlq for kind in message_filters.counts_by_reason(sieve)})
@@ -163,7 +163,7 @@ class ParkingLot(MessagesAdmin):
 
 
 def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the messages that the form names and that are still in the state that the decision needs."""
+    """Return the messages of the form that are still in the state that the decision needs."""
     seen = _seen(str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))
@@ -189,7 +189,10 @@ def _seen(letters: str) -> list[int]:
 
 
 def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the number of messages that match a filter now (at most `MAX_COUNT`), reasons, and examples."""
+    """Return the number of messages that match the filter now, why they were parked, and examples.
+
+    At most `MAX_COUNT` messages are counted.
+    """
     try:
         sieve = filter_of_query(str(form["query"].value() or ""))
         _insist(request, deed, sieve)
@@ -210,7 +213,12 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
 
 
 def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> None:
-    """Check that a filter selects the state that the decision needs, and that the filter finds all matches."""
+    """Check that a decision is possible on all messages that match a filter.
+
+    Raises:
+        InvalidFilter: the filter selects another state than the decision needs, or would not find all matches.
+        PermissionDenied: the filter searches payloads, and this person may not see them.
+    """
     message_list.check_allowed(sieve, request.user)
     if sieve.states != (deed.state.value,):
         raise InvalidFilter(f"This is only for {deed.state.value} messages. Open their list, and select them there.")
@@ -222,7 +230,7 @@ def _why(state: str, reason: str) -> str:
 
 
 def _back(query: str) -> str:
-    """Return the URL of the list with the filter of the query, or without a filter if the query cannot be read."""
+    """Return the URL of the list with the filter in `query`; without a filter, if `query` is not valid."""
     try:
         return message_list.address_of(filter_of_query(query))
     except InvalidFilter:
@@ -249,7 +257,7 @@ def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
 
 
 def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
-    """Show what was done, and which messages were skipped, why, and who changed them."""
+    """Show what was done; for skipped messages, also why, and who changed them."""
     if reviewed.done:
         messages.success(request, done)
     else:

@@ -1,4 +1,4 @@
-"""The form field for conditions of a rule: a JSON list of texts, with examples and error messages."""
+"""The form field for the conditions of a rule, which are a JSON list of texts. It has examples and clear errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import CONDITIONS
 
 HELP: Final = 'A JSON list of texts that must all match: ["tenant equals acme"]. [] matches every message.'
-#: An example of each operator, and its meaning.
+#: Examples of conditions, and what they match.
 EXAMPLES: Final = (
     ("tenant equals acme", "messages of one tenant"),
     ("type in order.paid,order.sent", "one of several types"),
@@ -23,7 +23,7 @@ EXAMPLES: Final = (
 )
 _SHAPE: Final = 'Write texts in double quotes, with commas between them: ["tenant equals acme", "task exists"].'
 _NEAR: Final = 24  # characters
-#: Error messages of this form, by a part of Python's error message.
+#: Part of an error message of Python's JSON parser, and the error message that the form shows instead.
 _PROBLEMS: Final = {
     "trailing comma": "remove the comma after the last text.",
     "delimiter": "a comma or the closing ] is missing {here}.",
@@ -55,7 +55,7 @@ class ConditionsField(forms.CharField):
 
 
 def with_example(text: str, number: str) -> str:
-    """Return the conditions with an example added if it is missing; a text that is no list is returned unchanged."""
+    """Return the conditions with this example added, if it is missing. Return text that is no list unchanged."""
     try:
         found = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _list(text: str) -> list[Any]:
 
 
 def _problem(error: JSONDecodeError) -> str:
-    """Return what is wrong where parsing stopped; Python's own messages differ between versions."""
+    """Return what is wrong at the place where parsing stopped. Messages of Python differ between its versions."""
     rest, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
     if before.endswith(",") and rest.startswith("]"):
         return "remove the comma after the last text."

@@ -1,7 +1,7 @@
-"""Build a rule from a message: the initial conditions, and conditions on the message's fields.
+"""Build a rule from a message: the initial conditions, and further conditions on the message's fields.
 
-Everybody sees the values of message type and task, and the names of other fields. The values of other fields require
-the permission to see payloads, and their use is recorded.
+The conditions show values of the message. Its message type and task, and the names of its other fields, are shown to
+everybody. To use values of the other fields, a person needs the permission to see payloads, and the use is recorded.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from reprocessing.domain.routing.message_fields import MessageFields
 from reprocessing.models import AuditAct, AuditEntry, Letter, Payload
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
-_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates: no page can show them
+_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates, which no page can show
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """The message that a rule is built from. `facts`: the values that rules read; None: the payload was deleted."""
+    """The message that a rule is built from. `facts` has the values that rules read; None: the payload was deleted."""
 
     letter: Letter
     facts: MessageFields | None = field(repr=False)
 
     @property
     def fields(self) -> list[str]:
-        """Return the fields that the message has, as conditions write them."""
+        """Return the names of the message's fields, as they are written in conditions."""
         if self.facts is None:
             return []
         asked = [Field(kind) for kind in (FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
@@ -50,7 +50,7 @@ class SourceMessage:
         return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
-        """Return the initial values of the form."""
+        """Return initial values for the form of a new rule."""
         conditions = [f"source equals {resource_name(self.letter.source.arn)}"] if self.letter.source else []
         for kind in _NAMED if self.facts else ():
             found = self.facts.read(Field(kind)) if self.facts else None
@@ -59,7 +59,7 @@ class SourceMessage:
         return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each field. `values`: compare the field's value, instead of testing that it exists."""
+        """Yield a condition for each field: it has this message's value; without `values`, it exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -78,7 +78,7 @@ def source_message(request: HttpRequest) -> SourceMessage | None:
 
 
 def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
-    """Return the conditions with conditions on these fields added; a text that is no list is returned unchanged."""
+    """Return `text` with conditions on these fields added. Text that is no list is returned unchanged."""
     try:
         said = json.loads(text or "[]")
     except (ValueError, RecursionError):

@@ -36,7 +36,7 @@ from reprocessing.store.routing import rule_changes, rules
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
 #: Max messages that a preview evaluates; manage.py test_rules evaluates all messages.
 MOST: Final = 20_000
-#: Seconds after which a preview evaluates no further message; a message takes less than a second.
+#: Seconds after which a preview stops evaluating messages.
 _PATIENCE: Final = 1.0
 _DAYS: Final = 7
 _WORDS: Final = {
@@ -98,7 +98,7 @@ class RuleForm(PreviewForm):
         return self.cleaned_data
 
     def said(self) -> tuple[str, dict[str, Any]]:
-        """Return the rule's name, and its values by column.
+        """Return the rule's name, and the values that the person entered, by column.
 
         Raises:
             InvalidTarget: no target has this name, or several targets have this name.
@@ -141,7 +141,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
 
 
 def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
-    """Return the form's values with the chosen example, or the selected conditions, added."""
+    """Return the form's values, with the example or the fields of the message that the person chose as conditions."""
     values = "values" in request.POST
     if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
         raise PermissionDenied
@@ -174,7 +174,10 @@ def _look(form: RuleForm, *, sees: bool) -> Preview:
 
 
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
-    """Return what the rule would do. `sees`: the person may see payloads, so conditions on its values are tested."""
+    """Return what the rule would do to recent messages.
+
+    Without `sees`, this person may not see payloads; then a rule with conditions on payloads is not tested.
+    """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
     if closed:
@@ -193,7 +196,7 @@ def _impatient() -> Callable[[], bool]:
 
 
 def _share(one: RulePreview) -> dict[str, Any]:
-    """Return a rule's preview with lists instead of Counters, because a template reads `items` as a Counter's key."""
+    """Return a rule's preview with lists instead of Counters: in a template, `.items` of a Counter is a key."""
     counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
     return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
 
@@ -208,7 +211,9 @@ def _write(look: Preview, by: str, reason: str) -> Done:
         done = rule_changes.save_rule(name, fields, by=by, reason=reason)
     route.wake_stopped(route.RuleBook.load())
     verb = "added" if done.new else "changed"
-    effect = "It decides about every message whose turn it is." if fields["enabled"] else "It is not enabled yet."
+    effect = (
+        "It decides about each message before the message is sent." if fields["enabled"] else "It is not enabled yet."
+    )
     return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), f"{name} is {verb}. {effect}")
 
 
@@ -218,5 +223,5 @@ def _settings(row: Rule) -> dict[str, Any]:
 
 
 def last_change() -> str:
-    """Return who changed a rule last."""
+    """Return a sentence: who changed any rule last, and why."""
     return signature(AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first())

@@ -27,7 +27,7 @@ _FIELDS = (
     "backoff_cap", "backoff_jitter", "valid_from", "valid_until", "created_by", "made_at",
 )  # fmt: skip
 _DOES = {
-    "enable": "The rule decides about every message whose turn it is, unless an earlier rule matches.",
+    "enable": "The rule decides about each message before the message is sent, unless an earlier rule matches.",
     "disable": "The rule decides about no more messages. Messages that it held or delayed are evaluated again; "
     "messages that it quarantined stay parked.",
 }
@@ -42,7 +42,7 @@ class Switch(StrEnum):
 
     @property
     def permission(self) -> str:
-        """The permission that the action requires."""
+        """Return the permission that the action requires."""
         return rule_form.DELETE if self is Switch.REMOVE else rule_form.CHANGE
 
 
@@ -102,7 +102,7 @@ class RateClasses(ReadOnlyAdmin):
 
 @admin.register(Rulebook)
 class Rulebooks(ReadOnlyAdmin):
-    """List of the version of all rules, and the next time when a rule begins or ends."""
+    """List with the version number of the rules, and when the next rule becomes valid or expires."""
 
     list_display = ("__str__", "changes_at")
     ordering = ("pk",)

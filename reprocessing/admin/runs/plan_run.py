@@ -50,7 +50,8 @@ class RunForm(forms.Form):
     key = forms.CharField(required=False, strip=False, max_length=_LONGEST_TEXT, label="Ordering key")
     message_ids = forms.CharField(
         required=False, label="Message ids", widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=f"One per line, at most {IDS:,}. Captured messages before it in its key must be included.",
+        help_text=f"One per line, at most {IDS:,}. A message can be sent only if all captured messages before it in "
+        "its key are selected too.",
     )  # fmt: skip
     waves = forms.ChoiceField(
         required=False, label="Waves",
@@ -68,7 +69,7 @@ class RunForm(forms.Form):
     reason = reason_field()
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a selection that no message can match, and a DLQ for which no run can be planned."""
+        """Refuse dates that exclude all messages, an unknown source queue, and a DLQ that no run can be planned for."""
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:
@@ -88,7 +89,7 @@ class RunForm(forms.Form):
 
     @property
     def wish(self) -> Selection:
-        """Return the selection."""
+        """Return the selection of messages that the person entered."""
         given = self.cleaned_data
         ids = given["message_ids"].split()
         return Selection(
@@ -102,7 +103,7 @@ class RunForm(forms.Form):
 
 
 def suggested_name() -> str:
-    """Return an unused name."""
+    """Return a name that no run has."""
     return f"run-{lanes.database_now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
@@ -117,7 +118,7 @@ def initial_from(run: Run) -> dict[str, Any]:
 
 
 def why_not(dlq: DeadLetterQueue) -> str:
-    """Return why no run can be planned for a DLQ, and what to do; empty: one can be planned."""
+    """Return why no run can be planned for a DLQ, and what to do; empty: a run can be planned."""
     if dlq.mode == Mode.OBSERVE:
         return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
     if dlq.mode == Mode.AUTOMATIC:
@@ -130,7 +131,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return a sentence if AWS redrives the DLQ now, so that no run can be planned; empty: no, or unknown."""
+    """Return a sentence if AWS itself redrives the DLQ now; empty: it does not, or that is not known."""
     with suppress(QueueUnreachable):
         native_redrive.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
@@ -138,7 +139,7 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def plan_from_form(form: RunForm, *, by: str) -> Run:
-    """Plan the run; its messages are selected at once, or after the next capture.
+    """Plan the run. Its messages are selected now, or after the next capture of the DLQ.
 
     Raises:
         RunIdInUse: a run with another selection has this name.

@@ -1,4 +1,7 @@
-"""Pages that start, pause, resume and abort a run, with a reason, if the run is still as shown."""
+"""Pages that start, pause, resume and abort a run.
+
+They ask for a reason, and do nothing if the run changed after the page was made.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _GONE_NAMED: Final = 10
 
 
 class AbortRunForm(ReasonForm):
-    """A form with the reason, and whether to stop the DLQ as well."""
+    """A form that asks for the reason, and whether to stop the DLQ as well."""
 
     stop_dlq = forms.BooleanField(
         required=False,
@@ -46,9 +49,9 @@ class RunAction:
 
     Attributes:
         out_of: the states of a run in which the action is possible.
-        did: the action's past participle.
-        does: returns the effect, in sentences.
-        act: executes the action with the form's values and the user name; returns None if the run did not change.
+        did: the past participle of the action, such as paused.
+        does: returns sentences that say what the action will do.
+        act: executes the action with the form's values and the user name; returns whether the run changed.
     """
 
     name: str
@@ -60,7 +63,7 @@ class RunAction:
 
 
 def _starts(run: Run) -> tuple[str, ...]:
-    first = "1 message is sent first, then 10, then 100, then all; each wave waits for the success of the one before. "
+    first = "1 message is sent first, then 10, then 100, then all; a wave starts if the wave before it succeeded. "
     ahead = forecast_plan.forecast_run(
         run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
     )
@@ -73,15 +76,14 @@ def _starts(run: Run) -> tuple[str, ...]:
             "circuit breakers allow."
         )
     if left:
-        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked at once, with the reason.")
+        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
     if gone := check_s3_pointers.find_missing_bodies(run).missing:
         ids = ", ".join(gone[:_GONE_NAMED])
         said.append(f"S3 objects with the body are deleted for {len(gone):,}, so the consumer will fail: {ids}")
     if ahead.late_targets:
         said.append(
-            f"SQS will delete its copies of {sum(share.late for share in ahead.late_targets):,} before they are sent: "
-            "too many "
-            "messages per key for the return window. PostgreSQL keeps them; a shorter return window helps."
+            f"SQS will delete its copies of {sum(share.late for share in ahead.late_targets):,} before they are sent, "
+            "because the messages of a key wait for each other. PostgreSQL keeps them; a shorter return window helps."
         )
     return tuple(said)
 
@@ -95,7 +97,7 @@ def _aborts(run: Run) -> tuple[str, ...]:
     if run.state == RunState.PLANNED:
         return ("The plan is aborted. None of its messages was sent; another run can take them.",)
     return (
-        "The run ends and cannot be resumed. Messages that are being sent are settled.",
+        "The run ends and cannot be resumed. Messages that are being sent get their result.",
         "The next run of the DLQ takes the queued messages.",
     )
 
@@ -136,7 +138,7 @@ def possible_actions(run: Run) -> list[RunAction]:
 
 
 def why_impossible(run: Run, deed: RunAction) -> str:
-    """Return why a run's state does not allow the action; empty: it does."""
+    """Return why a run's state does not allow the action; empty: it allows the action."""
     if run.state not in deed.out_of:
         return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
@@ -166,7 +168,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether the page offers to stop the DLQ; not for a plan, which has sent nothing."""
+    """Return whether the page offers to stop the DLQ too. It does not for a plan: a plan sent nothing."""
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")
         and not Run.objects.filter(pk=run, state=RunState.PLANNED).exists()
@@ -216,7 +218,7 @@ def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done |
 
 
 def _prepare(run: Run, deed: RunAction) -> None:
-    """Check whether AWS moved messages of the DLQ meanwhile; such messages are parked, not sent."""
+    """Ask AWS whether it moved messages of the DLQ itself; if so, such messages are parked, not sent."""
     if deed.name == "start":
         with suppress(QueueUnreachable):
             native_redrive.read_redrives(run.dlq)
@@ -230,7 +232,7 @@ def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | 
 
 
 def _then(run: Run, deed: RunAction) -> str:
-    """Return what else keeps a resumed run from sending."""
+    """Return a sentence: what happens next; for a resumed run, what else keeps it from sending."""
     if deed.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

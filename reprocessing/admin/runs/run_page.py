@@ -29,7 +29,7 @@ from reprocessing.store.runs.plan_figures import TargetFigures
 from reprocessing.store.runs.progress import MAX_EXACT
 from reprocessing.store.safety import stops
 
-#: Max age of a plan's figures on an open page; with more messages than `MAX_EXACT` they are not refreshed.
+#: Max age of a plan's figures on an open page. A plan of more than `MAX_EXACT` messages is not refreshed.
 _FRESH: Final = timedelta(seconds=60)
 #: Max audit entries that are shown.
 _REVIEWS: Final = 20
@@ -70,7 +70,10 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBas
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Return whether an open page of a plan shows the present state, with figures younger than `_FRESH`."""
+    """Return whether an open page of a plan need not be refreshed: state and figures are still right.
+
+    `shown` is what the page sent: the state and the time of its figures.
+    """
     stood, _, at = shown.rpartition("@")
     try:
         moment = datetime.fromisoformat(at)
@@ -91,7 +94,7 @@ def _stands(run: Run) -> str:
 
 
 def _standing(run: Run) -> str:
-    """Return why nothing is sent; empty: messages are sent, or may be sent."""
+    """Return why the run sends nothing; empty: it may send."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return run_actions.state_sentence(run)
     stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""
@@ -149,7 +152,7 @@ def _plan(run: Run) -> dict[str, Any]:
 
 
 def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
-    """Yield how many messages cannot be sent (0: not counted), and why."""
+    """Yield reasons why messages cannot be sent, each with the number of messages; 0: they are not counted."""
     for blocked_reason in outlook.objections:
         yield blocked_reason.letters, f"{ParkedReason(blocked_reason.reason).sentence} Parked when the run starts."
     if outlook.run.behind:
@@ -166,7 +169,7 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
     for plan in outlook.plans:
         yield plan.selected or 0, f"more: {forecast_plan.describe_holder(plan)}."
     for run in outlook.paused:
-        yield 0, f"The run {run.name} is paused; messages behind its own stay queued."
+        yield 0, f"The run {run.name} is paused; later messages of its keys stay queued."
 
 
 def _expiry(outlook: PlanForecast) -> str:

@@ -37,14 +37,14 @@ _TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
 @dataclass(frozen=True, slots=True)
 class RateBase:
-    """The number of messages sent at a moment, from which the rate is measured."""
+    """The number of messages that a run had sent at an earlier time. The page keeps it, to compute the rate."""
 
     sent: int
     at: datetime
 
     @classmethod
     def read(cls, text: str) -> RateBase | None:
-        """Return the base that a page sent; None: the text is invalid."""
+        """Read the number and time that a page sent; None: the text is not valid."""
         sent, _, at = text.partition("@")
         try:
             moment = datetime.fromisoformat(at)
@@ -88,7 +88,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Return the number of waiting key queues and what they wait for, the largest number first."""
+    """Return what key queues do or wait for, each with the number of key queues, the largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(dlq_status.describe_lanes(lanes))] += lanes.n
@@ -96,18 +96,18 @@ def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
 
 
 def _moves(found: list[LaneCount]) -> bool:
-    """Return whether a message is being sent, or may be sent now."""
+    """Return whether one of these key queues has a message that is being sent, or may be sent now."""
     return any(lanes.phase == LanePhase.LEASED or (lanes.due and not lanes.is_barred) for lanes in found)
 
 
 def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
-    """Return the number of sent messages whose outcome a run waits for, and what the outcome depends on."""
+    """Return, for each target, the number of messages without known outcome, and what the outcomes wait for."""
     texts = ((wait.unsettled, resource_name(wait.target), pending_outcomes.describe(wait)) for wait in found)
     return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the least seconds until all outcomes are known; None: unknown, or no outcome is pending."""
+    """Return the seconds until all outcomes are known at the earliest; None: not known, or none is pending."""
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
 
@@ -132,7 +132,7 @@ def _unknown(
 
 
 def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
-    """Yield the parts of the progress bar, finished messages first; `start` and `length` are thousandths."""
+    """Yield the parts of the progress bar, finished messages first. `start` and `length` are in 1/1000 of the bar."""
     capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
     certain = {} if isinstance(tally, RoughRunCounts) else {"presumed__exact": 0}
@@ -158,14 +158,14 @@ def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
 
 
 def letters_of(run: Run, asked: Mapping[str, object]) -> str:
-    """Return the URL of the list of a run's messages that match; for parked messages, in the parking lot."""
+    """Return the URL of a list of those messages of a run that match `asked`. Parked messages have their own list."""
     model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "letter"
     query = urlencode({"run__id__exact": run.pk, **asked})
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
 def _rate(sent: int, now: datetime, base: RateBase | None) -> str:
-    """Return messages per second since the base; empty: not measured yet."""
+    """Return the messages sent per second since the time of `base`; empty: not measured yet."""
     passed = (now - base.at).total_seconds() if base else 0.0
     if base is None or passed < 1 or passed > 3 * _MEASURED:
         return ""

@@ -22,7 +22,7 @@ from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
 
-#: Runs of one page.
+#: Max runs on one page.
 _PAGE: Final = 50
 
 
@@ -33,7 +33,7 @@ class Runs(ReadOnlyAdmin):
     add_permission = run_actions.PERMISSION
 
     def pages(self) -> Iterable[Page]:
-        """Return the URL of the part of a run's page that is refreshed, and the pages of the actions."""
+        """Return the part of a run's page that an open page refreshes, and the pages of the actions."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
@@ -111,7 +111,7 @@ class Runs(ReadOnlyAdmin):
 
 
 def _planned(form: RunForm, by: str) -> Run | None:
-    """Return the planned run; None: it cannot be planned, and the form shows the reason."""
+    """Plan the run, and return it; None: it cannot be planned, and the form has the reason as error."""
     if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None

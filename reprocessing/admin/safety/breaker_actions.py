@@ -1,4 +1,7 @@
-"""Pages that close, open and half-open a circuit breaker, with a reason, if it did not change since it was shown."""
+"""Pages that close, open and half-open a circuit breaker.
+
+They ask for a reason, and do nothing if the circuit breaker changed after the page was made.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from reprocessing.store.safety.breaker_resets import State
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
 PERMISSION: Final = "reprocessing.reset_breaker"
-#: The last part of a page's URL, and the new state of the breaker.
+#: The last part of each page's URL, and the state into which the page puts the breaker.
 MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
@@ -32,7 +35,7 @@ _DOES: Final = {
 
 
 class OpenForm(ReasonForm):
-    """A form with the reason and the duration of an open breaker."""
+    """A form that asks for the reason, and how long the circuit breaker stays open."""
 
     seconds = forms.FloatField(
         required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
@@ -41,7 +44,7 @@ class OpenForm(ReasonForm):
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return the possible actions in the present state; an open breaker can be opened with another cooldown."""
+    """Return the possible actions. An open breaker can be opened again, to change its cooldown."""
     return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
 
 

@@ -28,7 +28,7 @@ class Lanes(RecordsAdmin):
         return stop_pages.pages("lane", "lane")
 
     def buttons(self, request: HttpRequest, row: Lane) -> Iterable[Button]:
-        """Return the stop button."""
+        """Return the button that stops or resumes the key queue."""
         yield stop_pages.stop_button(request, row, ("stop_lane", "stop key queues"))
 
 
@@ -47,7 +47,7 @@ class Breakers(ReadOnlyAdmin):
         return (("<int:breaker>/<slug:move>/now", breaker_actions.page, "deed", {}),)
 
     def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
-        """Return a button for each possible move."""
+        """Return a button for each state that the circuit breaker can be put into."""
         for deed in breaker_actions.possible_moves(row):
             address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, deed])
             takes = ("reset_breaker", "change circuit breakers")
@@ -56,7 +56,7 @@ class Breakers(ReadOnlyAdmin):
 
 @admin.register(Wave)
 class Waves(RecordsAdmin):
-    """List of waves: each is a number of a run's messages whose outcomes are awaited before more are sent."""
+    """List of waves, the parts of a run. The next wave starts if the last one succeeded."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)

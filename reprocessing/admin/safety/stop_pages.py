@@ -1,4 +1,7 @@
-"""Pages that stop and resume a DLQ, a key queue or all DLQs, with a reason, if the state is still as shown."""
+"""Pages that stop and resume a DLQ, a key queue or all DLQs.
+
+They ask for a reason, and do nothing if somebody else stopped or resumed first.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,13 @@ class StopKind:
 
     Attributes:
         name: the model's name.
-        says: the effect of a stop, in sentences.
+        says: sentences that say what a stop does.
         of: returns the object's name for an id.
-        stopped, stop, resume: functions of `stops`.
-        resumes: the effect of the end of a stop.
-        dlq: returns the id of the DLQ whose messages are sent again, for the object's id; None: all DLQs.
+        stopped: the function of `stops` that reads the stop.
+        stop: the function of `stops` that stops the object.
+        resume: the function of `stops` that ends the stop.
+        resumes: a sentence that says what happens after the stop ends.
+        dlq: returns the id of the DLQ that a resume concerns, for the object's id; None: all DLQs.
     """
 
     name: str
@@ -58,7 +63,7 @@ class StopKind:
     dlq: Callable[[int], int | None] = int
 
     def back(self, key: int) -> str:
-        """Return the URL of the object's page."""
+        """Return the URL of the page of the DLQ or key queue; for all DLQs, of the dashboard."""
         return (
             reverse("admin:index")
             if self.name == _ALL
@@ -87,19 +92,21 @@ _KINDS: Final = {
         StopKind(
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
             "Within two seconds, no worker sends messages of this DLQ or receives from it. Messages that are being "
-            "sent are settled; all others keep their state.",
+            "sent get their result; all others keep their state.",
             _dlq, stops.stop_of, stops.stop, stops.resume,
         ),
         StopKind(
             "lane", "reprocessing.stop_lane",
-            "No worker sends messages of this ordering key. Messages that are being sent are settled. All other key "
+            "No worker sends messages of this ordering key. Messages that are being sent get their result. All other "
+            "key "
             "queues go on.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
-            "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent are settled; all "
+            "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent get their result; "
+            "all "
             "others keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",
@@ -110,7 +117,7 @@ _KINDS: Final = {
 
 
 def pages(kind: str, parameter: str) -> Iterable[Page]:
-    """Return the pages that stop and resume rows of one kind."""
+    """Return the pages that stop and resume DLQs, or key queues."""
     return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in StopAct)
 
 
@@ -122,7 +129,7 @@ def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[
 
 
 def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
-    """Ask for the reason, then stop or resume. `named`: the id of the object; absent for all DLQs."""
+    """Ask for the reason, then stop or resume. `named` has the id of the object; it is empty for all DLQs."""
     key, which = next(iter(named.values()), 0), _KINDS[kind]
     question, does = partial(_question, key, which, act), partial(_act, key, which, act)
     return confirmed_action.page(request, permission=which.permission, question=question, act=does)
@@ -152,7 +159,7 @@ def _question(key: int, kind: StopKind, act: StopAct) -> Question:
 
 def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: str) -> Done | NotDone:
     name, reason = _named(key, kind), given["reason"]
-    name = _ALL.capitalize() if kind.name == _ALL else name  # names keep their case
+    name = _ALL.capitalize() if kind.name == _ALL else name  # no str.capitalize: it would change the letters of names
     there = kind.back(key)
     if act is StopAct.STOP:
         stop = kind.stop(key, by=by, reason=reason)

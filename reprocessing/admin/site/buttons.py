@@ -9,7 +9,12 @@ from django.http import HttpRequest
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button. `closed`: why this person may not use it, or empty; `how`: the further input of a release."""
+    """A button.
+
+    Attributes:
+        closed: why this person may not use it; empty: the person may.
+        how: what a release button also asks for: a time or a target.
+    """
 
     label: str
     address: str
@@ -19,7 +24,7 @@ class Button:
 
 
 def button(request: HttpRequest, label: str, address: str, takes: tuple[str, str], *, grave: bool = False) -> Button:
-    """Return a button for this person. `takes`: the permission, and what it allows, as in "stop DLQs"."""
+    """Return a button for this person. `takes` is the needed permission, and what it allows, as in "stop DLQs"."""
     permission, allows = takes
     closed = "" if request.user.has_perm(f"reprocessing.{permission}") else f"You may not {allows}"
     return Button(label, address, closed, grave)

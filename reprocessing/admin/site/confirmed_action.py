@@ -1,6 +1,6 @@
-"""Confirmation page of an action: it shows the effect, asks for the reason, and acts if the state is still as shown.
+"""The confirmation page of an action. It shows the effect, asks for the reason, then acts.
 
-If somebody else changed the state first, the page shows that nothing was done, and who did what.
+If the state changed after the page was made, it does nothing, and shows who changed the state.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LONGEST: Final = 2_000
 
 
 def reason_field(*, required: bool = True, rows: int = 3, autofocus: bool = False) -> forms.CharField:
-    """Return the field of a reason."""
+    """Return a form field that asks for the reason."""
     widget = forms.Textarea(attrs={"rows": rows, **({"autofocus": True} if autofocus else {})})
     help_text = "Recorded with your name in the audit log."
     return forms.CharField(required=required, max_length=LONGEST, widget=widget, help_text=help_text)
 
 
 class ReasonForm(forms.Form):
-    """A form with the reason, and the state that the page showed."""
+    """A form that asks for the reason; a hidden field has the state that the page showed."""
 
     seen = forms.CharField(
         widget=forms.HiddenInput,
@@ -38,7 +38,7 @@ class ReasonForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
-        self.fields["reason"] = self.fields.pop("reason")  # after the fields of a subclass
+        self.fields["reason"] = self.fields.pop("reason")  # the reason comes after the fields of a subclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,12 @@ class Question:
     """The content of a confirmation page.
 
     Attributes:
-        says: the effect, in sentences.
-        seen: the present state, as a hidden field.
-        back: the URL of the action's object; `about`: the object's name.
-        facts: the present state, for people.
-        idle: why there is nothing to do; empty: there is something to do.
+        says: sentences that say what the action will do.
+        seen: the present state, for the hidden field.
+        back: the URL of the page of the object that the action changes.
+        about: the name of that object.
+        facts: the present state, as labels and values that the page shows.
+        idle: why the action would change nothing; empty: it would change something.
         begin: initial values of the form.
     """
 
@@ -67,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The action was done; `told` is shown on the page at `address`."""
+    """The action was done. `told` says what was done; it is shown on the page at `address`."""
 
     address: str
     told: str
@@ -75,7 +76,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done: the reason, and who changed the state first."""
+    """Nothing was done: why, and who changed the state before."""
 
     why: str
 
@@ -91,7 +92,7 @@ def page(
     act: Callable[[Mapping[str, Any], str], Answer],
     form_class: type[ReasonForm] = ReasonForm,
 ) -> HttpResponse:
-    """Show the confirmation page; if it is submitted with a reason, call `act` with its values and the user name."""
+    """Show the confirmation page. After it is submitted, call `act` with the form's values and the user's name."""
     if not request.user.has_perm(permission):
         raise PermissionDenied
     if request.method not in _METHODS:

@@ -18,7 +18,7 @@ from django.views.defaults import bad_request
 from reprocessing.admin.site.buttons import Button
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
-#: The application, the model and the row in a URL.
+#: The parts of an admin URL: the application, the model, and the id of a row.
 _PLACE: Final = re.compile(r"/admin/(\w+)/(\w+)(?:/(\d+))?(?:/|\Z)", re.ASCII)
 
 
@@ -63,7 +63,7 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400, with Django's plain page if the host or the session cannot be read."""
+    """Answer 400. If the host or the session cannot be read, answer with Django's plain page."""
     if not hasattr(request, "user"):
         return bad_request(request, exception)
     found = _UNREADABLE
@@ -80,7 +80,7 @@ def unsure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG
 
 
 def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-    """Answer 405, with the methods that are allowed."""
+    """Answer 405, and list the HTTP methods that are allowed."""
     found = _SENT_ONLY if request.method in {"GET", "HEAD"} else _SHOWN_ONLY
     page = _page(request, found, 405)
     page.headers["Allow"] = answer.headers["Allow"]

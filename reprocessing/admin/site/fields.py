@@ -17,7 +17,7 @@ from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
 
 _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
-#: The text that removes a limit.
+#: What a person enters to remove a limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
 JITTER: Final = (
@@ -27,19 +27,19 @@ _ALIKE: Final = (SelectorSource.NONE, SelectorSource.CONTENT_HASH, SelectorSourc
 
 
 def text(label: str, help_text: str = "", **more: Any) -> forms.CharField:  # noqa: ANN401  Django's own
-    """Return the field of an optional line."""
+    """Return a form field for an optional text of one line."""
     return forms.CharField(required=False, max_length=LONGEST, label=label, help_text=help_text, **more)
 
 
 def lines(label: str, help_text: str = "") -> forms.CharField:
-    """Return the field of optional lines."""
+    """Return a form field for an optional text of several lines."""
     return forms.CharField(
         required=False, max_length=20_000, label=label, help_text=help_text, widget=forms.Textarea(attrs={"rows": 3})
     )
 
 
 def slug(help_text: str) -> forms.SlugField:
-    """Return the field of a name."""
+    """Return a form field for a name of letters, digits, - and _."""
     why = "Use only the letters a to z, digits, - and _: no spaces, no dots. Example: orders-2026."
     return forms.SlugField(max_length=100, label="Name", help_text=help_text, error_messages={"invalid": why})
 
@@ -47,7 +47,7 @@ def slug(help_text: str) -> forms.SlugField:
 def utc_datetime(
     label: str, help_text: str = "", *, required: bool = False, widget: forms.DateTimeInput | None = None
 ) -> UtcDateTimeField:
-    """Return the field of a date and time in UTC."""
+    """Return a form field for a date and time in UTC."""
     return UtcDateTimeField(
         required=required, label=label, help_text=help_text, error_messages={"invalid": _NO_MOMENT},
         widget=widget or forms.DateTimeInput(attrs={"placeholder": "2026-03-01 08:00"}),
@@ -55,25 +55,25 @@ def utc_datetime(
 
 
 def number(label: str, help_text: str = "", *, least: float, most: float) -> forms.FloatField:
-    """Return the field of an optional number in this range."""
+    """Return a form field for an optional number in this range."""
     return forms.FloatField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def whole_number(label: str, help_text: str = "", *, least: int = 1, most: int = 2**31 - 1) -> forms.IntegerField:
-    """Return the field of an optional whole number in this range."""
+    """Return a form field for an optional whole number in this range."""
     return forms.IntegerField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def choice(
     label: str, choices: Iterable[tuple[str, str]], help_text: str = "", *, empty: str = ""
 ) -> forms.ChoiceField:
-    """Return the field of an optional choice; `empty`: the label of no choice."""
+    """Return a form field for an optional choice. `empty` is the label for making no choice."""
     every = [*([("", empty)] if empty else []), *choices]
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
 
 class UtcDateTimeField(forms.DateTimeField):
-    """A field for a date and time with any offset, in the years 1 to 9999 in UTC."""
+    """A field for a date and time. It may have an offset; without an offset, it is in UTC."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
         """Return the time in UTC."""
@@ -85,14 +85,14 @@ class UtcDateTimeField(forms.DateTimeField):
 
 
 class NumberOrOff(forms.CharField):
-    """A field for a number in a range, `off`, or nothing."""
+    """A field for a number in a range or `off`; it may be empty."""
 
     def __init__(self, *, least: float, most: float, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.least, self.most = least, most
         super().__init__(required=False, max_length=40, **more)
 
     def clean(self, value: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return the number, `off`, or nothing."""
+        """Return the number, `off`, or an empty value."""
         given = super().clean(value)
         if given in {"", OFF}:
             return given
@@ -106,14 +106,17 @@ class NumberOrOff(forms.CharField):
 
 
 class SelectorField(forms.CharField):
-    """A field for a selector. `shared`: refuse selectors whose value differs for every message."""
+    """A field for a selector: where a value is in a message, such as `attribute:customer`.
+
+    With `shared`, it refuses selectors whose value differs in every message.
+    """
 
     def __init__(self, *, shared: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.shared = shared
         super().__init__(required=False, max_length=LONGEST, **more)
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the selector's normal form, or nothing."""
+        """Return the selector in its normal form, or an empty text."""
         given = super().clean(value)
         if not given:
             return ""
@@ -127,10 +130,10 @@ class SelectorField(forms.CharField):
 
 
 class RoleField(forms.CharField):
-    """The ARN of an IAM role."""
+    """A field for the ARN of an IAM role."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the ARN, or nothing."""
+        """Return the ARN, or an empty text."""
         given = str(super().clean(value))
         if given and not arn.is_role(given):
             raise ValidationError("Not the ARN of an IAM role. Example: arn:aws:iam::111122223333:role/redrive")
@@ -138,10 +141,10 @@ class RoleField(forms.CharField):
 
 
 class CrontabField(forms.CharField):
-    """The five fields of a crontab."""
+    """A field for a schedule: the five fields of a crontab."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the five fields separated by single spaces, or nothing."""
+        """Return the five fields separated by single spaces, or an empty text."""
         given = " ".join(str(super().clean(value)).split())
         try:
             if given:
@@ -152,7 +155,7 @@ class CrontabField(forms.CharField):
 
 
 class ExpressionsField(forms.CharField):
-    """JMESPath expressions, one per line."""
+    """A field for JMESPath expressions, one per line."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
         """Return the expressions; refuse those that may not be evaluated."""

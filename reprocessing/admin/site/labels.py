@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
-#: Singular and plural by model name, for models whose Django name differs from the glossary.
+#: Singular and plural of a model's name, where the pages show another name than Django would.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
@@ -67,20 +67,20 @@ _STATES: Final = {"waiting": "queued", "awaiting": "awaiting outcome"}
 
 
 def singular(options: Options[Any]) -> str:
-    """Return what one row of a model is called."""
+    """Return the name of a row of this model, such as "circuit breaker"."""
     return _NAMES.get(str(options.model_name), (str(options.verbose_name),))[0]
 
 
 def plural(options: Options[Any]) -> str:
-    """Return what the rows of a model are called."""
+    """Return the name of several rows of this model, such as "circuit breakers"."""
     return _NAMES.get(str(options.model_name), ("", str(options.verbose_name_plural)))[1]
 
 
 def column(title: str) -> str:
-    """Return the label of a field, by its name or by Django's title of its column."""
+    """Return the label of a field. `title` is the field's name, or the column title that Django would show."""
     return FIELDS.get(title.replace(" ", "_"), capfirst(title.replace("_", " ")))
 
 
 def state(name: str) -> str:
-    """Return the glossary's name of a message's state."""
+    """Return the name of a message's state as docs/concepts.md has it."""
     return _STATES.get(name, name)

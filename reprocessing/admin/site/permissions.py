@@ -1,4 +1,4 @@
-"""The page that lists what this person may do, and the permission of each action."""
+"""The page that shows a person what they may do, and which permission each action needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.store.maintenance import roles
 
-#: Each action of the admin, and the permission that the action requires.
+#: The actions of the admin, and the permission that each of them needs.
 PERMISSIONS: Final = {
     "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
     "See messages": "reprocessing.view_letter",

@@ -1,6 +1,7 @@
-"""A form with a preview: it checks the values and shows their effect before it saves them.
+"""A form with a preview: it checks the values and shows what would change, before it saves them.
 
-The page contains a digest of the preview. If the effect changed before the save, the new preview is shown first.
+The page contains a digest of the preview. If a save would change something else than the preview showed, nothing is
+saved, and a new preview is shown.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _WRITE: Final = "write"
 
 
 class PreviewForm(forms.Form):
-    """A form that also holds the state of the row when the form was opened.
+    """A form that also knows the values that the row had when the form was opened.
 
     Attributes:
-        sections: headings and their fields; a section whose heading is in brackets is folded.
+        sections: headings and their fields. A section is closed at first if its heading is in brackets.
         fixed: fields that only the form of a new row has.
     """
 
@@ -59,12 +60,12 @@ class PreviewForm(forms.Form):
         return given
 
     def last(self) -> str:
-        """Return who changed the row last."""
+        """Return a sentence: who changed the row last, and why."""
         return signature(self.row.reviews.order_by("-pk").first())
 
     @property
     def parts(self) -> list[tuple[str, bool, list[forms.BoundField]]]:
-        """Return the headings, whether they are folded, and their fields."""
+        """Return the sections: heading, whether the section is closed at first, and fields."""
         found = []
         for heading, names in self.sections:
             fields = [self[name] for name in names if name in self.fields]
@@ -75,14 +76,14 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview: the values that would be saved, and the findings of the checks.
+    """A preview: what would be saved, and the problems that checks found.
 
     Attributes:
-        payload: the value that `FormPage.write` needs.
-        passed: checks that passed.
+        payload: what `FormPage.write` saves.
+        passed: names of checks that found no problem.
         new: the row does not exist yet.
-        version: version of other data that decides the effect, such as all rules.
-        preview: the effect, for the form's own template.
+        version: version of other data on which the preview depends, such as all rules.
+        preview: what the save would do, for the template of this form.
     """
 
     payload: Any
@@ -96,12 +97,12 @@ class Preview:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a finding forbids saving."""
+        """Return whether a problem forbids saving."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     @property
     def shown(self) -> list[tuple[str, str, str, str]]:
-        """Return the changes for people: object, field, before, after."""
+        """Return the changes for display: object, field, value before, value after."""
         return [
             (change.label, labels.column(change.field), _text(change.before), _text(change.after))
             for change in self.changes
@@ -109,7 +110,7 @@ class Preview:
 
     @property
     def seen(self) -> str:
-        """Return the digest of the changes."""
+        """Return a digest of the changes that this preview shows."""
         changes = [[change.name, change.field, change.before, change.after] for change in self.changes]
         return digest([self.version, changes])
 
@@ -138,19 +139,19 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form, then the preview; save the values if the effect is still as previewed."""
+    """Show the form, then the preview. Save the values if the save would do what the preview showed."""
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)
 
 
 def signature(review: AuditEntry | None) -> str:
-    """Return who made a change, and why."""
+    """Return who made a change, and why, from the audit entry of the change."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
 
 
 def digest(what: object) -> str:
-    """Return a digest; equal values have equal digests."""
+    """Return a short text that is equal for equal values, and differs for other values."""
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -200,7 +201,7 @@ def _shown(
 
 
 def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the findings as severity, problem and fix, with the labels of the form."""
+    """Return the problems as severity, text and what to do, in which options are replaced by labels of the form."""
     return [
         (finding.severity, with_links(finding.what, form.fields), with_links(finding.cure, form.fields))
         for finding in (look.findings if look else ())

@@ -1,4 +1,4 @@
-"""Base classes of all lists and pages. Django's forms write nothing, and no list reads a whole table.
+"""Base classes of all lists and pages of the admin. They change nothing, and no list reads a whole table.
 
 The next page of a list begins after the last row of the page before (keyset pagination).
 """
@@ -29,15 +29,15 @@ from reprocessing.admin.site.buttons import Button
 
 Row = TypeVar("Row", bound=Model)
 if TYPE_CHECKING:
-    Desk = admin.ModelAdmin[Any]  # generic for the type checker alone
+    Desk = admin.ModelAdmin[Any]  # only the type checker needs the type argument
     Pages = Paginator[Any]
 else:
     Desk = admin.ModelAdmin
     Pages = Paginator
 
-#: Max rows that a list counts; for more rows, the list shows "at least".
+#: Max rows that a list counts. If there are more rows, the list says "at least".
 REACH = 1_000
-#: The URL parameter with the last row of the page before: the row's values of the ordering columns, as JSON.
+#: The URL parameter that tells where a page begins: the last row of the page before, as JSON of its sort values.
 AFTER: Final = "after"
 
 
@@ -49,8 +49,8 @@ class OrderColumn:
     is_descending: bool
 
 
-_ID_DIGITS: Final = 19  # of a bigint
-#: Lookups that a URL may use on a column.
+_ID_DIGITS: Final = 19  # digits of the largest bigint; an id has fewer
+#: Django lookups that a URL may use.
 _COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
 
@@ -65,15 +65,15 @@ class FirstPages(Pages):
 
 
 class KeysetList(ChangeList):
-    """One page of a list. `more`: the URL query of the next page, empty on the last page.
+    """One page of a list. `more` is the URL query of the next page; empty: this is the last page.
 
-    A list that is ordered by a column that may be null has Django's numbered pages instead.
+    If a list is ordered by a column that may be null, it has Django's numbered pages.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         self.more, self.is_keyed = "", False
         self._after = request.GET.get(AFTER)
-        if self._after is not None:  # links of filters and searches lead to the first page
+        if self._after is not None:  # the list's links to filters and searches shall lead to the first page
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
@@ -92,11 +92,11 @@ class KeysetList(ChangeList):
 
     @cached_property
     def known(self) -> int | None:
-        """The number of rows, if it is known without counting; else None."""
+        """The number of rows, if it is known without counting rows; else None. Subclasses override this."""
         return None
 
     def ordered_rows(self) -> QuerySet[Any]:
-        """Return the rows, in their order."""
+        """Return the rows of the list, in the list's order."""
         rows: QuerySet[Any] = self.queryset
         return rows
 
@@ -114,7 +114,9 @@ class KeysetList(ChangeList):
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         self.result_count = self.paginator.count if self.known is None else self.known
-        self.full_result_count = None if self.query else self.result_count  # the link back to all rows, after a search
+        self.full_result_count = (
+            None if self.query else self.result_count
+        )  # shown in the link to all rows, after a search
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
         if len(rows) > self.list_per_page:
@@ -126,7 +128,7 @@ Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
 class ReadOnlyAdmin(Desk):
-    """Read-only list and pages of a model. Django's forms add, change and delete nothing, for any permissions."""
+    """Read-only list and pages of a model. Nobody can add, change or delete rows with Django's own forms."""
 
     paginator = FirstPages
     show_full_result_count = False
@@ -139,7 +141,7 @@ class ReadOnlyAdmin(Desk):
     add_permission: ClassVar[str] = ""
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages of this model that Django does not have."""
+        """Return this model's further pages, which Django's admin does not have."""
         return ()
 
     def buttons(self, request: HttpRequest, row: Any) -> Iterable[Button]:  # noqa: ANN401  a row of the model
@@ -153,7 +155,7 @@ class ReadOnlyAdmin(Desk):
         return [*own, *super().get_urls()]
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, *args: Any, **options: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return Django's form with the labels of the module `labels`."""
+        """Return Django's form, with labels from the module `labels`."""
         return super().get_form(request, obj, *args, labels={**labels.FIELDS, **self.labels}, **options)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
@@ -196,12 +198,12 @@ class ReadOnlyAdmin(Desk):
         *args: Any,  # noqa: ANN401  Django's own
         **options: Any,  # noqa: ANN401  likewise
     ) -> HttpResponse:
-        """Title a page by its model: Django's titles say "View …" or "Change …"."""
+        """Show a page with the model's name as title. Django's titles would begin with "View" or "Change"."""
         context["title"] = capfirst(labels.singular(self.opts))
         return super().render_change_form(request, context, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow only what the list's own filters and links use."""
+        """Return whether the list's own filters and links use this lookup; all others are refused."""
         name, _, how = lookup.partition("__")
         return name in {*self.list_filter, *self.link_filters} and how in _COMPARED and "\0" not in value
 
@@ -248,7 +250,10 @@ def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
 
 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
-    """Return the ordering columns up to a unique column; None: a column may be null, or is not of this model."""
+    """Return the columns that the list is ordered by, up to the first unique column.
+
+    Return None if keyset pagination cannot use a column: it may be null, or does not belong to this model.
+    """
     found: list[OrderColumn] = []
     for name in rows.query.order_by:
         if not isinstance(name, str):
@@ -276,14 +281,14 @@ def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
         said = json.loads(text)
         if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
             return None
-        "".join(said).encode()  # raises for a lone surrogate
+        "".join(said).encode()  # raises UnicodeEncodeError for a lone surrogate
         return [key.field.to_python(value) for key, value in zip(keys, said, strict=True)]
     except (TypeError, ValueError, RecursionError, ValidationError):
         return None
 
 
 def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
-    """Return the rows after the row with these values; PostgreSQL can use an index for the first condition."""
+    """Return the rows after the row with these values. PostgreSQL can use an index for the condition `begins`."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

@@ -11,7 +11,7 @@ from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, who
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
 from reprocessing.store.targets import targets
 
-#: Values that "off" or an emptied field sets, for fields whose value is not None then.
+#: Values that "off" or an emptied field sets; for other fields, it sets None.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -31,11 +31,11 @@ _ADVANCES: Final = (
 
 
 class TargetFieldsForm(forms.Form):
-    """Form fields of a target; an empty field sets nothing."""
+    """The form fields of a target's settings. A field that was left empty changes nothing."""
 
     proof = choice(
         "Outcome", _PROOFS,
-        "When a message counts as delivered. Default: absence if a watched DLQ is behind the target, else accepted.",
+        "When a message counts as delivered. Default: absence if the target has a registered DLQ, else accepted.",
         empty=_AS_IS,
     )  # fmt: skip
     advance = choice(
@@ -53,18 +53,25 @@ class TargetFieldsForm(forms.Form):
     burst = NumberOrOff(
         least=1, most=MAX_RATE, label="Burst (messages)", help_text='"off": the messages of one second.'
     )
-    breaker_threshold = whole_number("Failures to open", "Circuit breaker: failures in a row. Default: 5.", most=1_000)
+    breaker_threshold = whole_number(
+        "Failures to open", "Failures in a row that open the circuit breaker. Default: 5.", most=1_000
+    )
     breaker_ratio = number(
-        "Failure ratio to open", "Circuit breaker: of the last 20 attempts or more. Default: 0.5.", least=0.001, most=1
+        "Failure ratio to open",
+        "Share of failures, among 20 attempts or more, that opens the circuit breaker. Default: 0.5.",
+        least=0.001,
+        most=1,
     )
     breaker_cooldown = number(
         "Cooldown (s)",
-        "Circuit breaker. Default: 30; doubled after each canary that fails.",
+        "How long an open circuit breaker waits before a canary. Default: 30; doubled after each failed canary.",
         least=0.1,
         most=MAX_SECONDS,
     )
     breaker_closes_after = whole_number(
-        "Successes to close", "Circuit breaker: canaries in a row. Default: 3.", most=1_000
+        "Successes to close",
+        "Canaries in a row that must succeed to close the circuit breaker. Default: 3.",
+        most=1_000,
     )
     ramp_from = NumberOrOff(
         least=0.001,
@@ -78,6 +85,6 @@ class TargetFieldsForm(forms.Form):
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """Return the changed values by field name; "off" and emptied fields have the values of `VALUES_OF_OFF`."""
+    """Return the changed values by field name. The values of "off" and emptied fields are in `VALUES_OF_OFF`."""
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

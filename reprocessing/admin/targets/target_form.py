@@ -29,7 +29,7 @@ _REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "re
 
 
 class TargetForm(TargetFieldsForm, PreviewForm):
-    """A form of all settings of a target. It does not set unchanged fields, or empty fields of a new target."""
+    """The form of a target's settings. It saves only changed fields; a new target has defaults for empty fields."""
 
     sections = (
         ("Target", ("target",)),
@@ -45,7 +45,7 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
     timeout = number("Timeout (s)", "HTTP endpoints and functions.", least=0.1, most=MAX_TIMEOUT)
     answers = text("Status codes", 'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait or poison.')
-    content_type = text("Content type", "HTTP endpoints. Empty: by the message.")
+    content_type = text("Content type", "HTTP endpoints. Empty: chosen by the message.")
     secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS.")
     role_arn = RoleField(
         required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
@@ -56,7 +56,7 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     )
 
     def clean_answers(self) -> str:
-        """Return the status codes in their normal form."""
+        """Return the meanings of status codes in their normal form."""
         try:
             return str(http_responses.parse_answers(given)) if (given := str(self.cleaned_data["answers"])) else ""
         except InvalidAnswers as error:

@@ -41,7 +41,7 @@ class Targets(ReadOnlyAdmin):
         return target_form.page(request)
 
     def pages(self) -> Iterable[Page]:
-        """Return the form of a target."""
+        """Return the page with a target's settings."""
         return (("<int:target>/edit", target_form.page, "edit", {}),)
 
     def buttons(self, request: HttpRequest, row: Target) -> Iterable[Button]:

@@ -18,9 +18,9 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """End a run for good.
 
-    Messages in flight are settled, and unsent messages wait for the DLQ's next run. The DLQ is stopped too, because
-    its next messages would probably fail as well. A run that is only planned is deleted, and its messages can be
-    planned again.
+    Messages that are being sent get their result. Unsent messages wait for the DLQ's next run. Nothing else of the DLQ
+    is sent either, until resume_redrive, because it would probably fail as well. A run that is only planned is deleted,
+    and its messages can be planned again.
 
     Examples:
         abort_run orders-1a2b3c4d --reason "wrong selection"
@@ -32,7 +32,9 @@ class Command(RunCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--keep-dlq", action="store_true", help="do not stop the DLQ")
+        parser.add_argument(
+            "--keep-dlq", action="store_true", help="end only the run; other messages of the DLQ are still sent"
+        )
 
     def refuse(self, run: Run) -> None:
         if run.kind == RunKind.STANDING:

@@ -36,7 +36,7 @@ from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import automatic_redrive, registration
 from reprocessing.store.dlqs.registration import Registered
 
-#: Fields of a DLQ that options set.
+#: Columns of a DLQ that command-line options set.
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
@@ -89,7 +89,7 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Wanted:
-    """Return the settings that were given on the command line."""
+    """Return the settings of the DLQ that were given on the command line."""
     return Wanted(
         name=options["name"],
         url=options["url"],
@@ -105,40 +105,64 @@ def _add_queues(parser: CommandParser) -> None:
     parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
     parser.add_argument(
         "--source", action="append", metavar="WHAT",
-        help="source queue (URL) that SQS does not list, or ARN of a Lambda function, SNS subscription or EventBridge "
-        "target that fails into the DLQ; repeatable. Messages without a source go to it",
+        help="source that SQS does not list: URL of a queue, or ARN of a Lambda function, SNS subscription or "
+        "EventBridge target; repeatable. Messages that do not name their source are sent to this source",
     )  # fmt: skip
     add_role(parser, "the DLQ")
-    parser.add_argument("--mode", choices=Mode.values, help="observe receives nothing (default: manual)")
+    parser.add_argument(
+        "--mode",
+        choices=Mode.values,
+        help="observe: only watch; manual: redrive when a person asks; automatic: redrive all the time (default: "
+        "manual)",
+    )
     parser.add_argument(
         "--delete-when", choices=DeleteWhen.values,
-        help="when messages are deleted from the DLQ (default: terminal, FIFO: captured)",
+        help="delete a message from the DLQ when it is finished (terminal), or as soon as it is captured (default: "
+        "terminal, FIFO: captured)",
     )  # fmt: skip
     parser.add_argument(
-        "--parking-url", type=or_off(not_empty), metavar="URL", help="SQS queue to notify of parked messages, or off"
+        "--parking-url",
+        type=or_off(not_empty),
+        metavar="URL",
+        help="URL of an SQS queue that gets a copy of parked messages, or off",
     )
 
 
 def _add_keys(parser: CommandParser) -> None:
     shapes = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
     parser.add_argument(
-        "--ordering-key", type=selector, metavar="S", help=f"{shapes} (default: none, FIFO: system:MessageGroupId)"
+        "--ordering-key",
+        type=selector,
+        metavar="S",
+        help=f"where the ordering key is: {shapes} (default: none, FIFO: system:MessageGroupId)",
     )
     parser.add_argument(
         "--sequence", type=selector, metavar="S",
-        help="order within a key (default: system:SentTimestamp, FIFO: system:SequenceNumber)",
+        help="where the value is that orders the messages of a key (default: system:SentTimestamp, FIFO: "
+        "system:SequenceNumber)",
     )  # fmt: skip
-    parser.add_argument("--idempotency-key", type=selector, metavar="S", help="default: message-id")
-    parser.add_argument("--missing-key", choices=MissingKey.values, help="without an ordering key (default: park)")
+    parser.add_argument(
+        "--idempotency-key", type=selector, metavar="S", help="where the idempotency key is (default: message-id)"
+    )
+    parser.add_argument(
+        "--missing-key", choices=MissingKey.values,
+        help="what to do with a message that has no ordering key: park it, or send it without ordering (lane) "
+        "(default: park)",
+    )  # fmt: skip
     for option, field in (("--message-type", "type"), ("--tenant", "tenant")):
-        parser.add_argument(option, type=or_off(shared), metavar="S", help=f"field {field} of rules (default: off)")
+        parser.add_argument(
+            option,
+            type=or_off(shared),
+            metavar="S",
+            help=f"where the {field} of a message is, for rules that compare it, or off (default: off)",
+        )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
-        help="what to do with a message older than one already delivered for its key (default: park)",
+        help="what to do with a message when a later message of its key was delivered already (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--when-parked", choices=ParkedHead.values,
-        help="when a message is parked: continue with the key's next message, or hold the key (default: aside)",
+        help="when a message is parked: continue with the key's next message (aside), or hold the key (default: aside)",
     )  # fmt: skip
 
 
@@ -147,12 +171,12 @@ def _add_attempts(parser: CommandParser) -> None:
     add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
         "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
-        help="wait before the first attempt of a new ordering key, or off (default: off, the visibility timeout of its "
-        "source queue)",
+        help="wait before the first message of an ordering key is sent, or off for the source queue's visibility "
+        "timeout (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--receive-limit", type=or_off(whole_number(1)), metavar="N",
-        help="park messages received more often, or off (default: off)",
+        help="park messages that were received more than N times, or off (default: off)",
     )  # fmt: skip
 
 
@@ -163,11 +187,15 @@ def _add_schedule(parser: CommandParser) -> None:
         help="poll interval in mode automatic (default: 60)",
     )  # fmt: skip
     schedule.add_argument("--crontab", type=crontab, metavar="FIELDS", help='poll at "minute hour day month weekday"')
-    parser.add_argument("--at-once", action=BooleanOptionalAction, help="poll again after messages (default: no)")
+    parser.add_argument(
+        "--at-once",
+        action=BooleanOptionalAction,
+        help="poll again at once after a poll that found messages (default: no)",
+    )
 
 
 def selector(text: str) -> str:
-    """Read a selector."""
+    """Read a selector: where a value is in a message, such as `attribute:customer`."""
     try:
         return str(Selector.parse(text))
     except InvalidSelector as error:
@@ -175,7 +203,7 @@ def selector(text: str) -> str:
 
 
 def shared(text: str) -> str:
-    """Read a selector of a value that messages share."""
+    """Read a selector. Refuse a selector whose value differs in every message."""
     if Selector.parse(found := selector(text)).source in (
         SelectorSource.NONE,
         SelectorSource.CONTENT_HASH,
@@ -186,7 +214,7 @@ def shared(text: str) -> str:
 
 
 def crontab(text: str) -> str:
-    """Read the five fields of a crontab."""
+    """Read a schedule: the five fields of a crontab."""
     try:
         registration.crontab_schedule(text).clean_fields()
     except (ValidationError, ValueError) as error:
@@ -209,7 +237,7 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
 
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
-    """Return what was done, and the next step."""
+    """Return what was done with the DLQ, and the next step."""
     told = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
     if not acted or not any(one.field == "mode" for one in done.differences):
         return told

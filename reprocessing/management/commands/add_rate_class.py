@@ -19,8 +19,8 @@ from reprocessing.store.routing import rule_changes
 class Command(Console):
     """Add or change a rate class: a rate limit and a backoff for the messages of some rules.
 
-    A message in a rate class (add_rule --rate-class) obeys the rate limits of its class and of its target. For an
-    existing class, only the options that are given change.
+    A rule puts messages into the class (add_rule --rate-class). They are sent within the rate limit of the class and
+    the rate limit of their target. For an existing class, only the options that are given change.
 
     Examples:
         add_rate_class bulk --rate 5 --reason "slow partner"

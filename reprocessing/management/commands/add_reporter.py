@@ -16,8 +16,8 @@ from reprocessing.store.outcomes import reporters
 class Command(Console):
     """Let a consumer report outcomes of messages to POST /reports.
 
-    Reports are accepted for messages of its targets only. Prints the token once; it is not stored. For an existing
-    reporter, only the options that are given change.
+    The consumer may report on messages that were sent to the targets given here. Prints the consumer's token once;
+    only its digest is stored. For an existing reporter, only the options that are given change.
 
     Examples:
         add_reporter shop --target orders --confirm
@@ -27,7 +27,10 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the consumer: letters, digits, - _")
         parser.add_argument(
-            "--target", action="append", metavar="ARN", help="target it reports on: ARN, URL or name; repeatable"
+            "--target",
+            action="append",
+            metavar="ARN",
+            help="target whose messages the consumer may report on: ARN, URL or name; repeatable",
         )
         parser.add_argument("--new-token", action="store_true", help="create a new token, and revoke the old one")
         add_change_options(parser, reason="add_reporter")

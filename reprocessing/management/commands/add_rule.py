@@ -20,8 +20,9 @@ from reprocessing.store.routing import rule_changes
 class Command(Console):
     """Add or change a rule.
 
-    The first enabled rule whose conditions all match a message decides, in order of positions. Without --confirm,
-    shows what the rule would do to recently captured messages. A new rule is disabled unless --enable is given.
+    Rules are evaluated in order of their positions. The first enabled rule whose conditions all match a message
+    decides. Without --confirm, shows what the rule would do to recently captured messages. A new rule is disabled
+    unless --enable is given.
 
     Examples:
         add_rule hold-acme --when "tenant equals acme" --then hold --reason "acme is migrating"
@@ -33,14 +34,17 @@ class Command(Console):
         _add_conditions(parser)
         _add_action(parser)
         parser.add_argument(
-            "--position", type=whole_number(0), metavar="N", help="lower positions go first (default: 100)"
+            "--position",
+            type=whole_number(0),
+            metavar="N",
+            help="rules with lower positions are evaluated first (default: 100)",
         )
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
                 f"--{option}", dest=f"valid_{option}", type=rule_command.or_off(iso_time), metavar="TIME",
                 help=f"{what} of the rule's validity (ISO 8601), or off (default: off)",
             )  # fmt: skip
-        parser.add_argument("--enable", action="store_true", help="enable the rule; see disable_rule")
+        parser.add_argument("--enable", action="store_true", help="enable the rule; to disable it, use disable_rule")
         rule_command.add_days(parser)
         add_change_options(parser)
 
@@ -66,7 +70,7 @@ class Command(Console):
 
 
 def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
-    """Return what was done, and the next step."""
+    """Return what was done with the rule, and the next step."""
     where = row.dlq.name if row.dlq else "every DLQ"
     name = row.name if acted or not (new or changed) else f"{row.name}, for messages of {where},"
     told = outcome(name, new=new, changed=changed, acted=acted, verb="made")
@@ -91,7 +95,14 @@ def _add_conditions(parser: CommandParser) -> None:
 def _add_action(parser: CommandParser) -> None:
     actions = [action.value for action in Action]
     parser.add_argument("--then", choices=actions, metavar="ACTION", help=f"action: {', '.join(actions)}")
-    parser.add_argument("--delay", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS", help="for --then delay")
-    parser.add_argument("--to", metavar="TARGET", help="target: a name, or the URL or ARN of a queue; or off")
-    parser.add_argument("--rate-class", metavar="NAME", help="rate class of add_rate_class, or off")
+    parser.add_argument(
+        "--delay",
+        type=number(0, MAX_SECONDS, above=True),
+        metavar="SECONDS",
+        help="with --then delay: how long to delay a message",
+    )
+    parser.add_argument(
+        "--to", metavar="TARGET", help="target to send to: the name of a target, the URL or ARN of a queue, or off"
+    )
+    parser.add_argument("--rate-class", metavar="NAME", help="rate class that add_rate_class added, or off")
     rule_command.add_backoff(parser)

@@ -24,9 +24,9 @@ from reprocessing.store.ordering import lanes
 class Command(Console):
     """Resume safely after PostgreSQL was restored from a backup.
 
-    Messages that the backup knows as unfinished may have been sent since. Run hold before workers start, then start
-    workers: they capture, but send nothing. Then report shows what is known of each message, resolve records your
-    decision, and release ends the hold.
+    Messages that were unfinished at the time of the backup may have been sent since. Run "hold" before workers start.
+    Then start workers: they capture, but send nothing. "report" shows what is known about the unfinished messages,
+    "resolve" records your decisions, and "release" lets workers send again.
 
     Examples:
         after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
@@ -37,21 +37,35 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="hold|report|resolve|release")
-        begin = deeds.add_parser("hold", help="stop all sends; only release ends this")
+        begin = deeds.add_parser("hold", help="stop all sends until after_restore release")
         begin.add_argument(
             "--since", type=iso_time, required=True, metavar="TIME", help="time of the backup (ISO 8601)"
         )
-        begin.add_argument("--again", action="store_true", help="restored again: forget decisions of the last hold")
-        telling = deeds.add_parser("report", help="show what is known of unfinished messages")
+        begin.add_argument(
+            "--again",
+            action="store_true",
+            help="PostgreSQL was restored again: forget the decisions made since the last hold",
+        )
+        telling = deeds.add_parser(
+            "report", help="show how many unfinished messages there are, and what is known about them"
+        )
         add_json(telling)
-        deciding = deeds.add_parser("resolve", help="decide about the messages of a class")
+        deciding = deeds.add_parser(
+            "resolve", help="decide what to do with finished, unfinished and unknown messages (see report)"
+        )
         deciding.add_argument("name", nargs="?", metavar="NAME", help="only this DLQ (default: all)")
         for kind, may_be in reconcile.ALLOWED_DECISIONS.items():
             deciding.add_argument(
-                f"--{kind}", choices=[one.value for one in may_be], help=f"what to do with {kind} messages"
+                f"--{kind}",
+                choices=[one.value for one in may_be],
+                help=f"what to do with messages that report shows as {kind}",
             )
-        release = deeds.add_parser("release", help="resume sending, once everything is decided")
-        release.add_argument("--early", action="store_true", help="at once, though messages may be sent twice")
+        release = deeds.add_parser("release", help="resume sending, after you decided about all messages")
+        release.add_argument(
+            "--early",
+            action="store_true",
+            help="resume before a capture has emptied each DLQ; messages may be sent twice",
+        )
         for one in (begin, deciding, release):
             add_change_options(one)
 

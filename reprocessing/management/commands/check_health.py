@@ -30,7 +30,7 @@ _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of checks. In a dry run: the result of the new check, or the check that would be removed."""
+    """A check that was added or removed; in a dry run, the check that would be, with the result of a new check."""
 
     added: int | None = None
     removed: int | None = None
@@ -54,16 +54,27 @@ class Command(Console):
         parser.add_argument("--target", type=not_empty, metavar="QUEUE", help="only this target: name or ARN")
         change = parser.add_mutually_exclusive_group()
         change.add_argument(
-            "--http", type=not_empty, metavar="URL", help="URL that must answer (see REDRIVE_OUTBOUND_HOSTS)"
+            "--http",
+            type=not_empty,
+            metavar="URL",
+            help="add a check: this URL must answer (see REDRIVE_OUTBOUND_HOSTS)",
         )
-        change.add_argument("--alarm", type=not_empty, metavar="NAME", help="CloudWatch alarm that must be OK")
-        change.add_argument("--max-depth", type=whole_number(0), metavar="N", help="max messages in the target queue")
         change.add_argument(
-            "--max-age", type=number(0, MAX_SECONDS), metavar="SECONDS", help="max age of its oldest message"
+            "--alarm", type=not_empty, metavar="NAME", help="add a check: this CloudWatch alarm must be OK"
         )
-        change.add_argument("--remove", type=whole_number(1), metavar="ID", help="remove the check of this id")
+        change.add_argument(
+            "--max-depth", type=whole_number(0), metavar="N", help="add a check: max messages in the target queue"
+        )
+        change.add_argument(
+            "--max-age", type=number(0, MAX_SECONDS), metavar="SECONDS",
+            help="add a check: max age of the oldest message in the target queue",
+        )  # fmt: skip
+        change.add_argument("--remove", type=whole_number(1), metavar="ID", help="remove the check with this id")
         parser.add_argument(
-            "--status", type=whole_number(200, 599), metavar="N", help="with --http: expected status code"
+            "--status",
+            type=whole_number(200, 599),
+            metavar="N",
+            help="with --http: expected status code (default: 200 to 299)",
         )
         add_by(parser)
         parser.add_argument("--reason", type=not_empty, metavar="WHY", help="reason of a change, for the audit log")
@@ -85,7 +96,11 @@ class Command(Console):
 
 
 def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> Change:
-    """Add or remove a check; in a dry run, try it. CommandError: nothing was changed."""
+    """Add or remove a check. In a dry run, run the new check once, and save nothing.
+
+    Raises:
+        CommandError: nothing was changed.
+    """
     question = asked(options, view)
     if options["confirm"] and (question or options["remove"]) and not options["reason"]:
         raise CommandError("Nothing was changed: a change needs a reason. Add: --reason WHY")
@@ -103,7 +118,11 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
 
 
 def asked(options: dict[str, Any], view: Conf) -> CheckQuestion | None:
-    """Return the new check; None: the options add no check. CommandError: the check could never be healthy."""
+    """Return the new check, or None if the options add no check.
+
+    Raises:
+        CommandError: the check could never be healthy.
+    """
     if options["status"] is not None and not options["http"]:
         raise CommandError("--status needs --http URL.")
     if options["http"]:
@@ -120,7 +139,7 @@ def asked(options: dict[str, Any], view: Conf) -> CheckQuestion | None:
 
 
 def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
-    """Return what the check finds now; nothing is saved."""
+    """Run the check once, and return the result. Save nothing."""
     check = ClaimedCheck(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
@@ -131,7 +150,7 @@ def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
 
 
 def screen(targets: Sequence[Target], found: Sequence[CheckStatus], change: Change) -> Iterable[str]:
-    """Yield the change, and each target with its checks."""
+    """Yield lines: the change, then each target with its checks."""
     if change.trial is not None:
         now = "; ".join(_finding_in_json(change.trial).values())
         yield f"{_DRY} the check is added. Its result now: {now}"

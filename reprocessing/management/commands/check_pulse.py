@@ -17,7 +17,7 @@ from reprocessing.tasks import CONTROL
 class Command(Console):
     """Fail if workers have stopped consuming tasks.
 
-    Exit status 0 while tasks are consumed, else 1: for the health check of a container.
+    The exit status is 0 if a worker consumed a task recently, else 1. Use this as the health check of a container.
 
     Examples:
         check_pulse

@@ -18,8 +18,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 class Command(SwitchCommand):
     """Disable a rule.
 
-    Messages that it held or delayed are routed again at once. Messages that it quarantined stay parked, unless
-    --release is given.
+    The other rules decide at once about messages that this rule held or delayed. Messages that this rule quarantined
+    stay parked, unless --release is given.
 
     Examples:
         disable_rule hold-acme --reason "migration is done"
@@ -30,7 +30,7 @@ class Command(SwitchCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--release", action="store_true", help="release the messages that it quarantined")
+        parser.add_argument("--release", action="store_true", help="release the messages that the rule quarantined")
 
     def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         parked = Letter.objects.filter(rule=row, state=LetterState.PARKED, reason=ParkedReason.QUARANTINED.value)

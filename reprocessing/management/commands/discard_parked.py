@@ -9,7 +9,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 class Command(ParkingCommand):
     """Discard parked messages: they are never sent.
 
-    Messages that arrive later with the same idempotency key are parked. restore_discarded undoes this.
+    A later message with the idempotency key of a discarded message is parked, because it may ask for the same work.
+    restore_discarded parks the discarded messages again.
 
     Examples:
         discard_parked orders --parked-for stale --older-than 7d --reason "obsolete"

@@ -34,7 +34,7 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.runs import arrived_since, plans, progress
 from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
 
-#: Seconds after which a capture that has not emptied the DLQ is started again.
+#: Seconds after which a new capture starts if the capture before did not empty the DLQ.
 _CAPTURE = 3_600.0
 #: Seconds between two tries while another process captures the DLQ.
 _PATIENCE = 1.0
@@ -44,9 +44,9 @@ class Command(DrainCommand):
     """Redrive the messages of a DLQ to their targets, in order per ordering key.
 
     Captures the DLQ and shows a plan; --confirm executes the plan and waits for the outcomes. Needs neither workers
-    nor beat. A dry run captures too: on a standard DLQ, messages stay in SQS and are invisible to other readers for
-    a while; on a FIFO DLQ, they move to PostgreSQL and are deleted from SQS. A dry run sends, parks and discards
-    nothing.
+    nor beat. A dry run captures too: it stores the messages in PostgreSQL. The messages of a standard DLQ stay in SQS,
+    and other readers do not see them for a while; the messages of a FIFO DLQ are deleted from SQS. A dry run sends,
+    parks and discards nothing.
 
     Examples:
         drain_dlq orders --limit 100
@@ -55,14 +55,16 @@ class Command(DrainCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--run", type=slug, metavar="ID", help="id of the run; the same id continues the run")
+        parser.add_argument(
+            "--run", type=slug, metavar="ID", help="id of the new run, or of an existing run to continue"
+        )
         add_selection(parser)
         parser.add_argument(
             "--waves", action=BooleanOptionalAction,
-            help="send 1 message first, then 10, then 100, then all, each if the one before succeeded (default: as set "
-            "with add_dlq)",
+            help="send 1 message first, then 10, then 100, then all; the run pauses if one of these waves fails "
+            "(default: as set with add_dlq)",
         )  # fmt: skip
-        parser.add_argument("--enqueue", action="store_true", help="leave the work to workers")
+        parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
         add_by(parser)
         add_confirm(parser)
         add_json(parser)
@@ -144,12 +146,14 @@ class Command(DrainCommand):
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Capture until the DLQ is empty. Return the number of new messages, and the newest id (None: not empty).
+        """Capture until the DLQ is empty.
+
+        Return the number of new messages, and the newest message's id; None if the DLQ was not emptied.
 
         Args:
             dlq: the DLQ.
-            interruption: ends the capture.
-            patient: wait for messages that an earlier capture received and did not record, for the sake of order.
+            interruption: tells whether the user asked to end.
+            patient: also wait for messages that an interrupted capture received but did not store, to keep the order.
 
         Raises:
             QueueUnreachable: receiving failed.
@@ -190,7 +194,7 @@ def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:
-    """Return a sentence that messages of another capture are invisible, and until when."""
+    """Return a sentence: another capture made messages invisible, and until when."""
     watch = dlq_status.dlq_statuses(dlq.pk)[0]
     until = watch.orphans_hidden_until or watch.captured_until
     said = f", until {format_time(until)} at the latest" if until else ""
@@ -198,7 +202,7 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse a new run id while plans of the DLQ wait to be started: the id may be misspelt."""
+    """Refuse an unknown run id while plans of the DLQ wait to be started, because the id may be misspelt."""
     named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED_KEY).order_by("pk")
     if plans := list(named.values_list("name", flat=True)):
         raise CommandError(
@@ -208,7 +212,7 @@ def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
 
 
 def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:
-    """Return the forecast of a plan, for workers and beat or for this process."""
+    """Return the forecast of a plan. `by_beat`: workers and beat send the messages, not this process."""
     view = conf.current()
     return forecast_plan.forecast_run(
         run, count_lag=view.count_lag.total_seconds(), by_beat=by_beat, prices=view.prices
@@ -216,14 +220,14 @@ def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:
 
 
 def acting_command(run: Run, options: dict[str, Any]) -> str:
-    """Return the command that executes exactly this plan."""
+    """Return the command line that executes exactly this plan."""
     flags = ["--enqueue"] if options["enqueue"] else []
     by = ["--by", options["by"]] if options["by"] != current_user() else []
     return command("drain_dlq", run.dlq.name, "--run", run.name, *by, *flags, "--confirm")
 
 
 def next_step(run: Run, options: dict[str, Any]) -> str:
-    """Return what a dry run says of an existing run."""
+    """Return a dry run's last lines: the state of the existing run, and the command that continues the run."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return drain.describe_stopped(run)
     return f"{run.name} is {run.state}. This was a dry run. To continue the run:\n{acting_command(run, options)}"

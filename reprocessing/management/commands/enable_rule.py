@@ -8,7 +8,7 @@ from reprocessing.management.shared.rule_switch_command import SwitchCommand
 class Command(SwitchCommand):
     """Enable a rule.
 
-    It decides about waiting messages when they are due, and about new ones. Without --confirm, shows what it would
+    An enabled rule decides about each message before the message is sent. Without --confirm, shows what the rule would
     do to recently captured messages.
 
     Examples:

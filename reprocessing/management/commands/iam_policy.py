@@ -25,11 +25,11 @@ from reprocessing.models.target import QUEUE_KINDS
 from reprocessing.store.dlqs import aws_resources
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_LONGEST: Final = 6_144  #: characters without white space; AWS: IAM quotas, managed policy
-#: Placeholder of the service's role in a trust policy.
+_LONGEST: Final = 6_144  #: max characters of a managed policy, without white space. Source: AWS, IAM quotas
+#: Shown in a trust policy instead of the service's role, if --service-role is not given.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
-#: Rights on KMS keys by purpose of the queue, and whether mode observe omits them.
+#: Purpose of a queue, then the right on its KMS key, and whether mode observe needs no such right.
 _KEYS: Final = {
     Purpose.TAKE: (Purpose.DECRYPT, True),
     Purpose.SEND: (Purpose.ENCRYPT, True),
@@ -37,7 +37,7 @@ _KEYS: Final = {
     Purpose.OWN: (Purpose.ENCRYPT, False),
 }
 _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
-#: Purposes of queues with alarms, and the pattern of the alarms' ARNs.
+#: Queues of these purposes have alarms. The ARN of an alarm is made from the ARN of the queue with `_ALARMS`.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 
@@ -57,25 +57,35 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all)")
+        parser.add_argument("names", nargs="*", metavar="NAME", help="names of DLQs (default: all)")
         parser.add_argument(
-            "--mode", required=True, choices=Mode.values, help="observe needs no right to receive or to send"
+            "--mode",
+            required=True,
+            choices=Mode.values,
+            help="mode of the DLQs; a policy for observe has no right to receive or to send",
         )
         arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
-        parser.add_argument("--dlq", **arns, help="as if this DLQ were registered; repeatable")
-        parser.add_argument("--source", **arns, help="as if messages were sent to this queue; repeatable")
+        parser.add_argument("--dlq", **arns, help="also cover this DLQ, which is not registered yet; repeatable")
+        parser.add_argument("--source", **arns, help="also cover sends to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="bucket that message bodies point to, so that plans find missing objects; repeatable",
+            help="S3 bucket that has bodies of messages, so that a plan can check that they exist; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",
-            help=f"further rights, separated by commas: {', '.join(_WITH)}",
+            help=f"rights for further features, separated by commas: {', '.join(_WITH)}",
         )  # fmt: skip
         parser.add_argument(
-            "--for", dest="whose", type=read_role_arn, metavar="ARN", help="print the policies of this role"
+            "--for",
+            dest="whose",
+            type=read_role_arn,
+            metavar="ARN",
+            help="print the policies of this IAM role, which the service assumes",
         )
-        parser.add_argument("--service-role", type=read_role_arn, metavar="ARN", help="role that trust policies allow")
+        parser.add_argument(
+            "--service-role", type=read_role_arn, metavar="ARN",
+            help="role of the service, which the printed trust policies allow to assume other roles",
+        )  # fmt: skip
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -106,7 +116,7 @@ class Command(Console):
 
 
 class PolicyResources:
-    """The resources in use: configured, and given as options."""
+    """The AWS resources that the policy covers: those of registered DLQs, and those that options add."""
 
     def __init__(self, options: dict[str, Any], warn: Callable[[str], None]) -> None:
         self._options = options
@@ -117,7 +127,7 @@ class PolicyResources:
         self._urls: dict[str, str] = {}
 
     def uses(self) -> Iterator[ResourceUse]:
-        """Yield all uses, possibly with repetitions."""
+        """Yield each AWS resource that the service uses, and the purpose; some are repeated."""
         said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
         yield from said
         yield from self._buckets(said)
@@ -132,7 +142,7 @@ class PolicyResources:
         self._urls |= {one.arn: one.url for one in aws_resources.targets_of(self._dlqs) if one.kind in QUEUE_KINDS}
 
     def _topics(self) -> Iterator[ResourceUse]:
-        """SNS topics that notifications are sent to."""
+        """Yield the SNS topics that notifications are sent to."""
         for destination in conf.current().destinations.values():
             if isinstance(destination, SnsTopic):
                 yield ResourceUse(Purpose.PUBLISH, destination.arn)
@@ -214,7 +224,7 @@ def queue(text: str) -> Arn:
 
 
 def several(text: str) -> tuple[str, ...]:
-    """Read a list of further rights."""
+    """Read the value of --with: names of features, separated by commas."""
     found = tuple(one.strip() for one in text.split(",") if one.strip())
     if unknown := [one for one in found if one not in _WITH]:
         raise ArgumentTypeError(f"{', '.join(unknown)} is unknown. Use some of: {', '.join(_WITH)}")

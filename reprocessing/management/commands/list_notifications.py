@@ -18,9 +18,9 @@ from reprocessing.store.notifications.routes import Route
 
 
 class Command(Console):
-    """List the destinations of notifications, with their events and failures.
+    """List the destinations of notifications, the events that each destination gets, and failed attempts.
 
-    The URLs of destinations are not shown.
+    Does not show the URLs of destinations.
 
     Examples:
         list_notifications

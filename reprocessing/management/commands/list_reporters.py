@@ -15,7 +15,7 @@ from reprocessing.models import Report, Reporter
 class Command(Console):
     """List the consumers that may report outcomes.
 
-    Shows the targets of each, and the time of its last report.
+    Shows the targets of each consumer, and the time of its last report.
 
     Examples:
         list_reporters

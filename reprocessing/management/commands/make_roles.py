@@ -15,8 +15,9 @@ from reprocessing.store.maintenance.roles import RoleDifference
 class Command(Console):
     """Create the permission groups: viewer, operator, editor and administrator.
 
-    Each role includes the permissions of the role before it. Members of existing groups are kept. Assign people in
-    the admin, under Users. To customize a role, copy its group.
+    Each group has the permissions of the group before it, and more. The members of existing groups are kept. To add
+    people to a group, use the admin, under Users. To change the permissions of a group, copy the group and change the
+    copy.
 
     Examples:
         make_roles

@@ -27,8 +27,8 @@ Told = dict[str, Any]
 class Command(Console):
     """Have AWS move the messages of a DLQ by itself (StartMessageMoveTask).
 
-    For bulk moves that need no order, selection or history. Meanwhile this service captures and sends nothing of
-    the DLQ.
+    Use it for many messages that need no order, no selection and no history. While AWS moves the messages of a DLQ,
+    this service captures and sends none of them.
 
     Examples:
         native_redrive start orders --reason INC-7 --confirm
@@ -40,11 +40,13 @@ class Command(Console):
         deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|cancel")
         start = deeds.add_parser("start", help="start a native redrive")
         add_name(start)
-        start.add_argument("--to", metavar="ARN", default="", help="ARN of the target (default: source queues)")
+        start.add_argument(
+            "--to", metavar="ARN", default="", help="ARN of the queue to move to (default: each message's source queue)"
+        )
         start.add_argument(
             "--per-second", type=whole_number(1, FASTEST), metavar="N", help="max messages/s (default: AWS chooses)"
         )
-        cancel = deeds.add_parser("cancel", help="cancel it; moved messages stay moved")
+        cancel = deeds.add_parser("cancel", help="cancel the native redrive; moved messages stay moved")
         add_name(cancel)
         for one in (start, cancel):
             add_change_options(one)
@@ -65,7 +67,7 @@ class Command(Console):
     def start(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
         to, per_second = options["to"], options["per_second"]
         refuse_destination(dlq, to)
-        native_redrive.read_redrives(dlq)  # notes a native redrive that has ended
+        native_redrive.read_redrives(dlq)  # also records the end of an earlier native redrive
         found = aws_redrive_handover.handover_blockers(dlq.pk)
         seen = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         refuse(dlq, found)
@@ -83,7 +85,11 @@ class Command(Console):
             self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 
     def begin(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Start the native redrive. CommandError: it did not start, or it is not known whether it did."""
+        """Start the native redrive.
+
+        Raises:
+            CommandError: the native redrive did not start, or it is not known whether it started.
+        """
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
         match done:
@@ -130,7 +136,11 @@ class Command(Console):
 
 
 def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> str:
-    """Return the result of a cancel. CommandError: AWS did not cancel, or it is not known whether it did."""
+    """Return a sentence for the result of a cancel.
+
+    Raises:
+        CommandError: AWS did not cancel, or it is not known whether AWS did.
+    """
     match done:
         case Cancelling(moved):
             return f"Cancelled. {moved:,} messages were moved before, and stay moved."
@@ -145,14 +155,14 @@ def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> 
 
 
 def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
-    """Refuse a DLQ that this service works on."""
+    """Refuse a native redrive of a DLQ whose messages this service captures or sends now."""
     if said := [f"- {line}" for line in native_redrive_output.obstacles(dlq, found)]:
         first = f"Nothing was done: a native redrive of {dlq.name} is not possible now."
         raise CommandError("\n".join([first, *said]))
 
 
 def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
-    """Refuse what AWS would refuse: no queue, the DLQ, a missing queue, another account, region or type."""
+    """Refuse a --to that AWS would refuse: no queue, the DLQ itself, or another account, region or queue type."""
     if not to:
         return
     found = read(to)

@@ -14,7 +14,7 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """Pause a run on all workers.
 
-    Messages in flight are settled, and the others wait until resume_run.
+    Messages that are being sent get their result. All others wait until resume_run.
 
     Examples:
         pause_run orders-1a2b3c4d --reason "consumer is down"

@@ -22,15 +22,16 @@ from reprocessing.pipeline.capture.peek import Peeked, PeekedMessage
 from reprocessing.store.capture import capture_lease
 
 Told = dict[str, Any]
-#: Characters shown of a body.
+#: Max characters of a body that are shown.
 _SHOWN = 400
 
 
 class Command(Console):
     """Show messages of a DLQ without removing them.
 
-    Without --confirm, shows only how many there are. With --confirm, receives some, shows them and returns them at
-    once; this raises their receive count. Captured messages are hidden: see redrive_status or the admin.
+    Without --confirm, shows only the number of messages. With --confirm, receives some messages, shows them, and makes
+    them visible again at once; this raises their receive count. Most captured messages are invisible in SQS: to see
+    them, use redrive_status or the admin.
 
     Examples:
         peek_dlq orders
@@ -40,7 +41,11 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--limit", type=whole_number(1), default=10, metavar="N", help="max messages (default: %(default)s)"
+            "--limit",
+            type=whole_number(1),
+            default=10,
+            metavar="N",
+            help="max messages to receive (default: %(default)s)",
         )
         parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of bodies")
         add_confirm(parser)

@@ -32,8 +32,8 @@ from reprocessing.management.output.findings_output import OFF
 from reprocessing.pipeline.aws import provision
 from reprocessing.pipeline.aws.provision import QueueComparison
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # AWS: CreateQueue, QueueName
-_LONGEST: Final = 80  # AWS: the same page
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.fifo)?")  # source: AWS, CreateQueue, QueueName
+_LONGEST: Final = 80  # source: AWS, CreateQueue
 _KEY: Final = re.compile(r"[A-Za-z0-9:/_-]{1,256}")
 _FORMS: Final = {"cloudformation": cloudformation, "terraform": terraform}
 ON: Final = "on"
@@ -48,9 +48,9 @@ key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alia
 class Command(Console):
     """Create or check the queues of a redrive.
 
-    Checks a source queue, its DLQ and its parking queue, or the service's own queues; --confirm creates missing
-    queues and changes settings that differ. Deletes nothing, and keeps stricter settings. --as prints the queues
-    for CloudFormation or Terraform, and reads nothing.
+    Checks a source queue, its DLQ and its parking queue (an SQS queue that gets copies of parked messages), or the
+    service's own queues. --confirm creates missing queues and changes settings that differ; stricter settings are kept,
+    and nothing is deleted. --as prints the queues for CloudFormation or Terraform, without asking SQS.
 
     Examples:
         provision_queues orders --region eu-west-1
@@ -60,20 +60,25 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", type=queue_name, metavar="NAME", help="name of the source queue")
         parser.add_argument(
-            "--own", action="store_true", help="also the service's own queues, by their configured URLs"
+            "--own", action="store_true", help="also check the service's own queues (settings.REDRIVE OWN_QUEUES)"
         )
-        parser.add_argument("--fifo", action="store_true", help="FIFO queues; implied by a NAME that ends with .fifo")
+        parser.add_argument(
+            "--fifo", action="store_true", help="make the queues FIFO queues; not needed if NAME ends with .fifo"
+        )
         parser.add_argument("--dlq", type=clear_name, metavar="NAME", help="name of the DLQ (default: NAME-dlq)")
         parser.add_argument(
-            "--parking", type=parking, metavar="on|off|NAME", help="parking queue (default: on, NAME-parking)"
+            "--parking",
+            type=parking,
+            metavar="on|off|NAME",
+            help="whether to have a parking queue, or its name (default: on, named NAME-parking)",
         )
         parser.add_argument(
             "--max-receives", type=whole_number(1, MOST_RECEIVES), metavar="N",
-            help="maxReceiveCount (default: unchanged, new queues: 5)",
+            help="maxReceiveCount of the source queue (default: unchanged, new queues: 5)",
         )  # fmt: skip
         parser.add_argument(
             "--visibility", type=whole_number(0, _LONGEST_VISIBILITY), metavar="SECONDS",
-            help="visibility timeout (default: unchanged, new queues: 30)",
+            help="visibility timeout of the source queue (default: unchanged, new queues: 30)",
         )  # fmt: skip
         encryption = parser.add_mutually_exclusive_group()
         encryption.add_argument("--kms", type=key, metavar="KEY", help="encrypt with this KMS key")
@@ -108,7 +113,11 @@ class Command(Console):
             self.say(last_line(looks, acted=options["confirm"]))
 
     def act(self, looks: list[QueueComparison], options: dict[str, Any]) -> list[str]:
-        """Create and change the queues, and show each step. CommandError: SQS does not show all changes yet."""
+        """Create and change the queues, and show each step.
+
+        Raises:
+            CommandError: SQS does not show all changes yet.
+        """
         steps = []
         for step in provision.apply_steps(looks, pause=time.sleep):
             steps.append(words.done(step))
@@ -124,7 +133,11 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]]:
-    """Yield the queues and where they are. CommandError: no queue was named, or the options contradict each other."""
+    """Yield the wanted queues and where they are.
+
+    Raises:
+        CommandError: no queue was named, or the options contradict each other.
+    """
     if not options["name"] and not options["own"]:
         raise CommandError("Give the name of the source queue, or --own for the service's own queues.")
     if options["name"]:
@@ -189,7 +202,7 @@ def _family(options: dict[str, Any]) -> list[WantedQueue]:
 
 
 def last_line(looks: list[QueueComparison], *, acted: bool) -> str:
-    """Return what was done, or what would be done."""
+    """Return what was done with the queues, or what would be done."""
     if not any(one.is_to_be_changed for one in looks):
         return "All queues are as wanted: nothing to change."
     if not acted:
@@ -209,14 +222,14 @@ def queue_name(text: str) -> str:
 
 
 def clear_name(text: str) -> str:
-    """Read the name of a queue; words for yes and no are refused."""
+    """Read the name of a queue. Refuse `on`, `yes` and other words of that kind."""
     if text.lower().removesuffix(FIFO) in _YES_OR_NO:
         raise ArgumentTypeError(f"{text!r} means yes or no; give the name of a queue")
     return queue_name(text)
 
 
 def parking(text: str) -> str:
-    """Read on, off or the name of a queue."""
+    """Read the value of --parking: on, off or the name of a queue."""
     if text in {ON, OFF}:
         return text
     if text.lower().removesuffix(FIFO) in _YES_OR_NO:

@@ -30,9 +30,9 @@ _OTHERS: Final = tuple(
 class Command(Console):
     """Create or check the CloudWatch alarms.
 
-    Covers DLQs, source queues, targets and the service itself. Names begin with redrive-. --confirm creates missing
-    alarms and updates those that differ. The alarm on messages in a DLQ counts visible and invisible messages, so
-    that a capture does not silence it.
+    Covers DLQs, source queues, targets and the service itself. The names of the alarms begin with redrive-. --confirm
+    creates missing alarms, and updates alarms that differ. The alarm on messages in a DLQ also counts invisible
+    messages, because a capture makes messages invisible.
 
     Examples:
         put_alarms orders
@@ -40,10 +40,12 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all, and the service itself)")
+        parser.add_argument(
+            "names", nargs="*", metavar="NAME", help="names of DLQs (default: all DLQs, and the service itself)"
+        )
         parser.add_argument(
             "--action", action="append", default=[], type=action, metavar="ARN",
-            help="action of the alarms, such as the ARN of an SNS topic; repeatable (default: unchanged)",
+            help="ARN that an alarm notifies, such as an SNS topic; repeatable (default: unchanged)",
         )  # fmt: skip
         add_confirm(parser)
         add_json(parser)
@@ -92,7 +94,7 @@ class Command(Console):
 
 
 def action(text: str) -> str:
-    """Read the ARN of an action."""
+    """Read the ARN of an alarm action, such as an SNS topic."""
     found = read(text)
     if found is None or not (found.named in _TOLD or text.startswith(_OTHERS)):
         raise ArgumentTypeError(

@@ -29,7 +29,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="DLQs (default: all)")
+        parser.add_argument("names", nargs="*", metavar="NAME", help="names of DLQs (default: all)")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -50,13 +50,13 @@ class Command(Console):
             self.say(words.summary(counts))
 
     def tell(self, title: str, options: dict[str, Any]) -> None:
-        """Show on a terminal which check is running."""
+        """Show which check is running, if standard error is a terminal."""
         if not options["json"] and self.stderr.isatty():
             self.stderr.write(f"checking {title} …", str)
 
 
 def known(names: list[str]) -> list[str]:
-    """Return the names, if these DLQs exist. Without PostgreSQL, names are not checked; the doctor reports that."""
+    """Return the names; refuse unknown DLQs. If PostgreSQL does not answer, names are not checked."""
     try:
         return [find_dlq(one).name for one in names]
     except (DatabaseError, InterfaceError):
@@ -64,5 +64,5 @@ def known(names: list[str]) -> list[str]:
 
 
 def now() -> datetime:
-    """Return the time of this machine's clock."""
+    """Return the present time by this machine's clock."""
     return datetime.now(UTC)  # noqa: TID251  # a door; compared with other clocks only

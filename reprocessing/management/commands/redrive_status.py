@@ -42,8 +42,8 @@ _CLEAR = "\033[H\033[2J"
 class Command(Console):
     """Show the status of one DLQ, or of all.
 
-    Counts of messages, stops, circuit breakers, runs, and what messages wait for. Changes nothing, and asks SQS
-    nothing.
+    Shows the number of messages by state, stops, circuit breakers, runs, and what messages wait for. Changes nothing.
+    Sends no request to SQS.
 
     Examples:
         redrive_status orders --watch
@@ -57,8 +57,10 @@ class Command(Console):
             "--every", type=number(0.1, 86_400), default=2.0, metavar="SECONDS",
             help="with --watch: refresh interval (default: %(default)s)",
         )  # fmt: skip
-        parser.add_argument("--letters", action="store_true", help="with --json and NAME: state of every message")
-        parser.add_argument("--letter", metavar="ID", help="only this message: message id or redrive id")
+        parser.add_argument(
+            "--letters", action="store_true", help="with --json and NAME: also show the state of every message"
+        )
+        parser.add_argument("--letter", metavar="ID", help="show only the message with this message id or redrive id")
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -88,7 +90,7 @@ class Command(Console):
             self.say(clear + "\n".join(status_output.status_lines(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
-        """Show the messages of this id; several DLQs may have a message of the same id."""
+        """Show each message with this id; several DLQs may have a message with the same id."""
         found = [letter_in_json(letter) for letter in find_letters(text, key)]
         if not found:
             raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
@@ -99,7 +101,7 @@ class Command(Console):
 
 
 def status(key: int | None = None) -> Told:
-    """Return the status of one DLQ, or of all."""
+    """Return the status of the DLQ with this primary key; None: of all DLQs."""
     now = lanes_of.database_now()
     halt = stops.stop_of(None)
     letters, lanes, oldest = counters.counts_by_state(key), dlq_status.lane_counts(key), dlq_status.oldest_letters(key)
@@ -134,14 +136,17 @@ def status(key: int | None = None) -> Told:
 
 
 def _polling() -> Told:
-    """Return the cost of polling, by the schedules of all DLQs, beat and one worker."""
+    """Return the cost of polling: of all DLQs by their schedules, of beat, and of one worker."""
     polling = IdleLoad(schedule.polls_per_second())
     each = conf.current().prices.of(fifo=False)
     return {"requests_a_second": polling.requests, "a_day": asdict(polling.cost_of_day(each=each))}
 
 
 def find_letters(text: str, key: int | None) -> list[Letter]:
-    """Return the messages of this redrive id, or message id (captured or sent), of one DLQ or of all DLQs."""
+    """Return the messages with this redrive id or message id, in one DLQ or, if `key` is None, in all.
+
+    A message id is the captured message's id, or the id that SQS gave to the message when it was sent.
+    """
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
     sent = Attempt.objects.filter(sent_message_id=text).values("letter")
     which = Q(dlq__in=dlqs, message_id=text) | Q(pk__in=sent)
@@ -151,7 +156,7 @@ def find_letters(text: str, key: int | None) -> list[Letter]:
 
 
 def letter_in_json(one: Letter) -> Told:
-    """Return a message and its consumer reports as JSON, without texts of reports."""
+    """Return a message and its consumer reports as JSON, without the texts that consumers wrote."""
     found = delivery_status.status_of(one)
     return {
         "message_id": one.message_id,

@@ -21,8 +21,8 @@ from reprocessing.store.ordering import lanes
 class Command(ParkingCommand):
     """Release parked messages: they are sent again.
 
-    They return to their ordering keys, due at once, and their attempts are counted from zero. They are sent even if
-    later messages of their key were delivered.
+    The messages return to their key queues, and their attempts are counted from zero. They are sent as soon as it is
+    their turn, even if later messages of their key were delivered already.
 
     Examples:
         release_parked orders --parked-for attempts_spent --reason "consumer fixed"
@@ -36,11 +36,11 @@ class Command(ParkingCommand):
         super().add_arguments(parser)
         parser.add_argument(
             "--at", type=iso_time, metavar="TIME",
-            help="earliest time to send (ISO 8601); later messages of the key wait too (default: now)",
+            help="earliest time to send (ISO 8601); later messages of the same key wait too (default: now)",
         )  # fmt: skip
         parser.add_argument(
             "--target", type=not_empty, metavar="TARGET",
-            help="name, ARN or URL of a known target, instead of the one that rules choose",
+            help="send to this target, whatever rules say: name, ARN or URL of an added target",
         )  # fmt: skip
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,11 @@ class Command(ParkingCommand):
 
 
 def _target(name: str) -> int:
-    """Return the id of the target of this name, ARN or URL. Refuse none, several, and a registered DLQ."""
+    """Return the id of the target with this name, ARN or URL.
+
+    Raises:
+        CommandError: no target has it, several targets have it, or it is a registered DLQ.
+    """
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(Target.objects.filter(named).order_by("arn")[:3])
     if len(found) != 1:

@@ -16,8 +16,8 @@ from reprocessing.store.routing import rule_changes
 class Command(Console):
     """Remove a rule.
 
-    Messages that it held or delayed are routed again. Messages that it quarantined stay parked: see disable_rule
-    --release.
+    The other rules decide at once about messages that this rule held or delayed. Messages that this rule quarantined
+    stay parked. To release them, use disable_rule --release first.
 
     Examples:
         remove_rule hold-acme --reason "migration is done"

@@ -17,8 +17,8 @@ from reprocessing.store.dlqs import source_queues
 class Command(Console):
     """Remove a source queue that no longer uses a DLQ.
 
-    Refused while messages from it are unfinished or parked, and while its redrive policy names the DLQ. The history
-    of its messages is kept. add_dlq --source adds it again.
+    Refused while messages from the source queue are unfinished or parked, and while its redrive policy names the DLQ.
+    The history of its messages is kept. To add the source queue again, use add_dlq --source.
 
     Examples:
         remove_source orders orders-v1 --reason "queue was deleted"
@@ -57,7 +57,7 @@ def refuse_what_sqs_names(dlq: DeadLetterQueue, source: Source) -> str:
     """Refuse a queue whose redrive policy names the DLQ.
 
     Returns:
-        Why the redrive policy is unknown; empty if it is known.
+        Why the redrive policy could not be read; empty if it was read.
 
     Raises:
         CommandError: the redrive policy still names the DLQ.

@@ -23,9 +23,9 @@ from reprocessing.store.runs import progress
 
 
 class Command(DrainCommand):
-    """Continue a run, as it was planned.
+    """Continue a run with the messages and options of its plan.
 
-    Messages that are finished are not sent again.
+    Finished messages are not sent again.
 
     Examples:
         rerun orders-1a2b3c4d
@@ -34,7 +34,7 @@ class Command(DrainCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
-        parser.add_argument("--enqueue", action="store_true", help="leave the work to workers")
+        parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
         add_confirm(parser)
         add_json(parser)
 

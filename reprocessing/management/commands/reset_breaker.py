@@ -22,8 +22,8 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 class Command(Console):
     """Close the circuit breakers of a DLQ's targets, or open them.
 
-    Closed: messages are sent again, at a rate that ramps up; earlier failures no longer count. Opened: nothing is
-    sent for a while, then one canary. Shows other DLQs that share the target.
+    After a circuit breaker is closed, messages are sent again at a rate that ramps up, and earlier failures no longer
+    count. After --open, nothing is sent for a while, then one canary. Shows which other DLQs send to the same target.
 
     Examples:
         reset_breaker orders --reason "consumer fixed" --confirm
@@ -32,12 +32,14 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
-        parser.add_argument("--target", metavar="ARN_OR_NAME", help="only this target")
-        parser.add_argument("--rate-class", metavar="NAME", help="only the breakers of this rate class")
+        parser.add_argument("--target", metavar="ARN_OR_NAME", help="only this target: name or ARN")
+        parser.add_argument(
+            "--rate-class", metavar="NAME", help="only the circuit breakers of this rate class (see add_rate_class)"
+        )
         parser.add_argument("--open", action="store_true", help="open the breakers instead")
         parser.add_argument(
             "--for", dest="seconds", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
-            help="with --open: time until a canary (default: the cooldown of each breaker)",
+            help="with --open: time until a canary is sent (default: the cooldown of each breaker)",
         )  # fmt: skip
         add_change_options(parser)
 
@@ -79,7 +81,7 @@ class Command(Console):
 
 
 def last_line(options: dict[str, Any], found: list[BreakerStatus], now: datetime) -> str:
-    """Return what was done, or what --confirm would do."""
+    """Return what was done to the circuit breakers, or what --confirm would do."""
     these = "the breaker" if len(found) == 1 else f"the {len(found)} breakers"
     if not options["confirm"]:
         if not options["open"]:

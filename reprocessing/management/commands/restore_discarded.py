@@ -12,8 +12,8 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 class Command(ParkingCommand):
     """Park discarded messages again, for the reasons they were parked.
 
-    Possible until their history is deleted. Their idempotency keys are free again; duplicates that were parked stay
-    parked.
+    Possible until the discarded messages are deleted after their retention. Later messages with the same idempotency
+    keys, which were parked because of the discard, stay parked.
 
     Examples:
         restore_discarded orders --message-id 2f1c --reason "discarded by mistake"

@@ -19,7 +19,7 @@ from reprocessing.store.safety import stops
 class Command(Console):
     """End a stop of stop_redrive.
 
-    A stop of all DLQs and a stop of one DLQ are separate: ending one keeps the other.
+    "stop_redrive --all" and a stop of one DLQ are separate stops. To end both, run this command for each of them.
 
     Examples:
         resume_redrive orders --reason "consumer fixed" --confirm
@@ -59,7 +59,7 @@ class Command(Console):
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
-    """Return the stops that remain."""
+    """Return a sentence for each stop that remains, with the command that ends the stop."""
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
         return [f"{name} is still stopped by a stop of its own: {_resume(name)}" for name in names]

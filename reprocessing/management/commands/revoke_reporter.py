@@ -14,7 +14,7 @@ from reprocessing.store.outcomes import reporters
 class Command(Console):
     """Revoke the token of a reporter.
 
-    Outcomes that it reported are kept. Its reports about messages that are not known yet are ignored.
+    Outcomes that the reporter already reported are kept. Its reports about messages not captured yet are ignored.
 
     Examples:
         revoke_reporter shop --reason "token leaked"

@@ -18,8 +18,8 @@ from reprocessing.store.notifications.routes import Route
 class Command(Console):
     """Set which events are sent to a destination, and for which DLQs.
 
-    Replaces earlier settings. The URL of a destination is an environment variable: REDRIVE_NOTIFY_OPS for the
-    destination ops.
+    Replaces the earlier settings of the destination. Its URL is the value of an environment variable, such as
+    REDRIVE_NOTIFY_OPS for the destination ops.
 
     Examples:
         set_notification ops --confirm
@@ -30,11 +30,15 @@ class Command(Console):
         events = ", ".join(kind.value for kind in EventKind)
         parser.add_argument("destination", metavar="NAME", help="name of the destination, such as ops")
         parser.add_argument(
-            "--events", nargs="+", default=["all"], metavar="EVENT", help=f"some of: {events} (default: all)"
+            "--events",
+            nargs="+",
+            default=["all"],
+            metavar="EVENT",
+            help=f"events to send: some of {events} (default: all)",
         )
         parser.add_argument(
             "--dlq", action="append", default=[], metavar="NAME",
-            help="only events of this DLQ; repeatable (default: all DLQs and the service itself)",
+            help="send only events of this DLQ; repeatable (default: of all DLQs and of the service itself)",
         )  # fmt: skip
         add_change_options(parser, reason="set_notification")
 

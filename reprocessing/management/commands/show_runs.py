@@ -22,7 +22,7 @@ _ENDED = (RunState.FINISHED, RunState.ABORTED)
 class Command(Console):
     """Show the progress of runs, and when they will end.
 
-    Shows all active runs and the last ended ones.
+    Shows all runs that have not ended, and the runs that ended last.
 
     Examples:
         show_runs orders
@@ -33,7 +33,7 @@ class Command(Console):
         parser.add_argument("name", nargs="?", metavar="NAME", help="name of a DLQ (default: all)")
         parser.add_argument("--run", metavar="ID", help="only this run")
         parser.add_argument(
-            "--last", type=whole_number(0), default=5, metavar="N", help="number of ended runs (default: %(default)s)"
+            "--last", type=whole_number(0), default=5, metavar="N", help="max ended runs to show (default: %(default)s)"
         )
         add_json(parser)
 
@@ -43,7 +43,7 @@ class Command(Console):
             runs = runs.filter(dlq=find_dlq(options["name"]))
         if options["run"]:
             runs = runs.filter(pk=find_run(options["run"]).pk)
-        # Ordered by their end: a short run can begin after a long one, and end before it.
+        # Runs are ordered by their end: a short run can begin after a long run and end before the long run.
         ended = runs.filter(state__in=_ENDED).order_by(F("finished_at").desc(nulls_last=True), "-pk")[: options["last"]]
         chosen = sorted([*runs.exclude(state__in=_ENDED), *ended], key=lambda run: run.pk)
         view = conf.current()

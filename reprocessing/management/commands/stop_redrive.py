@@ -17,8 +17,8 @@ from reprocessing.store.safety import stops
 class Command(Console):
     """Stop sending, for one DLQ or for all.
 
-    Takes effect on all workers within two seconds, and lasts until resume_redrive. Messages in flight are settled;
-    the others stay where they are.
+    Takes effect on all workers within two seconds, and lasts until resume_redrive. Messages that are being sent get
+    their result. All others keep their state.
 
     Examples:
         stop_redrive orders --reason "consumer is down" --confirm
@@ -47,13 +47,13 @@ class Command(Console):
 
 
 def aws_goes_on(dlq: DeadLetterQueue) -> str:
-    """Return a sentence that a native redrive continues, and how to cancel the redrive."""
+    """Return a sentence if AWS itself still moves messages of the DLQ, with the command that cancels that."""
     cancel = f"manage.py native_redrive cancel {dlq.name} --reason WHY --confirm"
     return f"A native redrive of {dlq.name} by AWS continues. To cancel it: {cancel}"
 
 
 def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
-    """Return what was done; `stop` is None in a dry run."""
+    """Return what the command did; `stop` is None in a dry run."""
     what = dlq.name if dlq else "Everything"
     if stop is None:
         return f"NOT STOPPED: this was a dry run. {what} is stopped with --confirm."
@@ -64,20 +64,20 @@ def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
 
 
 def add_dlq_or_all(parser: CommandParser) -> None:
-    """Add the name of a DLQ, or --all."""
+    """Add the arguments NAME (of a DLQ) and --all."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of the DLQ")
-    parser.add_argument("--all", action="store_true", help="all DLQs, and those added later")
+    parser.add_argument("--all", action="store_true", help="all DLQs, also those that are added later")
 
 
 def read_dlq(options: dict[str, Any]) -> DeadLetterQueue | None:
-    """Return the DLQ; None for all."""
+    """Return the DLQ that the user named; None: --all."""
     if options["all"] == bool(options["name"]):
         raise CommandError("Give the name of a DLQ, or --all.")
     return None if options["all"] else find_dlq(options["name"])
 
 
 def dlq_in_json(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
-    """Return the DLQ as JSON; null for all."""
+    """Return the DLQ as JSON, with null values for all DLQs."""
     return {"dlq": dlq.name if dlq else None}
 
 

@@ -18,7 +18,7 @@ from reprocessing.pipeline.notifications.deliver import SEND_SECONDS
 class Command(Console):
     """Send a test notification to a destination.
 
-    Sends from this process, and shows whether the destination accepted it.
+    Sends it from this process, not from a worker, and shows whether the destination accepted it.
 
     Examples:
         test_notification ops

@@ -16,7 +16,7 @@ from reprocessing.store.routing import rules
 class Command(Console):
     """Show what the enabled rules would do to recently captured messages.
 
-    With --rule, shows what this rule would do, enabled or not. Changes nothing.
+    With --rule, shows what only this rule would do, even if it is disabled. Changes nothing.
 
     Examples:
         test_rules --dlq orders --days 30

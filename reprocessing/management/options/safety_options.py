@@ -14,16 +14,18 @@ from reprocessing.models.target import MAX_SECONDS
 def add_safety(parser: CommandParser) -> None:
     """Add the options of waves, ramp-up and circuit breakers."""
     parser.add_argument(
-        "--waves", action=BooleanOptionalAction, help="send 1 message first, then 10, then 100, then all (default: yes)"
+        "--waves",
+        action=BooleanOptionalAction,
+        help="send runs in waves: 1 message, then 10, then 100, then all (default: yes)",
     )
     parser.add_argument(
         "--wave-success", type=number(0, 1), metavar="SHARE",
-        help="share of a wave that must succeed, else the run pauses; in mode automatic the breaker opens instead "
-        "(default: 0.8)",
+        help="share of a wave that must succeed. If fewer succeed, the run pauses; in mode automatic, the circuit "
+        "breaker opens instead (default: 0.8)",
     )  # fmt: skip
     parser.add_argument(
         "--give-up-after", type=or_off(number(1, MAX_SECONDS)), metavar="SECONDS",
-        help="mode automatic: pause the run when no message to a target succeeded for so long, or off (default: 86400)",
+        help="in mode automatic: pause when no message to a target succeeded for this time, or off (default: 86400)",
     )  # fmt: skip
     add_target_safety(parser)
 
@@ -32,10 +34,13 @@ def add_target_safety(parser: CommandParser) -> None:
     """Add the options of ramp-up and circuit breakers."""
     parser.add_argument(
         "--ramp-from", type=or_off(number(0.001, 1)), metavar="SHARE",
-        help="share of the rate to start with, or off for the full rate (default: 0.1)",
+        help="ramp-up: share of the rate to start with, or off for the full rate (default: 0.1)",
     )  # fmt: skip
     parser.add_argument(
-        "--ramp-every", type=number(0.1, MAX_SECONDS), metavar="SECONDS", help="time between doublings (default: 10)"
+        "--ramp-every",
+        type=number(0.1, MAX_SECONDS),
+        metavar="SECONDS",
+        help="ramp-up: time until the rate doubles (default: 10)",
     )
     parser.add_argument(
         "--breaker-threshold", type=whole_number(1, 1_000), metavar="N",
@@ -43,13 +48,13 @@ def add_target_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="share of failures among the last 20 or more messages that opens it (default: 0.5)",
+        help="share of failures, among 20 messages or more, that opens the circuit breaker (default: 0.5)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
-        help="time until a canary, doubled after each failed canary up to 600 (default: 30)",
+        help="time from opening to the first canary; it doubles after each failed canary, up to 600 (default: 30)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-closes-after", type=whole_number(1, 1_000), metavar="N",
-        help="canaries in a row that must succeed to close it (default: 3)",
+        help="canaries in a row that must succeed to close the circuit breaker (default: 3)",
     )  # fmt: skip

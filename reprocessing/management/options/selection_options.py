@@ -13,17 +13,20 @@ from reprocessing.models import DeadLetterQueue
 
 
 def add_selection(parser: CommandParser) -> None:
-    """Add the options; with none of them, all messages are selected."""
-    chosen = parser.add_argument_group("which messages (a message must match all of these)")
+    """Add the options that select messages. If no option is given, all messages are selected."""
+    chosen = parser.add_argument_group("options that select messages (a message must match all that are given)")
     chosen.add_argument(
-        "--limit", type=whole_number(1), metavar="N", help="at most N messages, oldest ordering keys first"
+        "--limit",
+        type=whole_number(1),
+        metavar="N",
+        help="at most N messages; keys with the oldest messages are taken first",
     )
-    chosen.add_argument("--source", type=not_empty, metavar="NAME", help="messages of this source queue")
+    chosen.add_argument("--source", type=not_empty, metavar="NAME", help="messages that failed in this source queue")
     chosen.add_argument(
         "--died-after", type=iso_time, metavar="TIME", help="messages that failed since this time (ISO 8601)"
     )
     chosen.add_argument("--died-before", type=iso_time, metavar="TIME", help="messages that failed before this time")
-    chosen.add_argument("--key", metavar="KEY", help="messages of one ordering key")
+    chosen.add_argument("--key", metavar="KEY", help="messages with this ordering key")
     chosen.add_argument(
         "--message-id", action="append", type=not_empty, metavar="ID",
         help="this message; repeatable. It is sent only if all captured messages before it in its ordering key are "
@@ -32,7 +35,11 @@ def add_selection(parser: CommandParser) -> None:
 
 
 def read_selection(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
-    """Return the selection, or None if no option was given. CommandError: no message of the DLQ can match."""
+    """Return the selection, or None if no option was given.
+
+    Raises:
+        CommandError: no message of the DLQ can match.
+    """
     wish = Selection(
         limit=options["limit"],
         source=options["source"],

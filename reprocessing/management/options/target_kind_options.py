@@ -14,21 +14,21 @@ CELERY_FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries"
 
 
 def add_celery_options(parser: CommandParser) -> None:
-    """Add the options."""
+    """Add --celery and the options that change Celery tasks."""
     parser.add_argument(
         "--celery", dest="kind", action="store_const", const=TargetKind.CELERY.value,
-        help="Celery workers consume the source queues; parks task messages that workers would drop, and parts of "
+        help="Celery workers consume the source queues: park task messages that workers would drop, and tasks of "
         "groups",
     )  # fmt: skip
     parser.add_argument(
         "--no-celery", dest="kind", action="store_const", const=TargetKind.SQS.value,
-        help="other consumers consume them (default)",
+        help="other consumers than Celery consume the source queues (default)",
     )  # fmt: skip
     for option, field, what in (
         ("--strip-eta", "strips_eta", "remove the eta, so that tasks run at once"),
         ("--strip-expires", "strips_expires", "remove the expiry; else expired tasks are parked"),
         ("--reset-retries", "resets_retries", "set the number of retries to 0"),
-        ("--new-id", "renews_id", "give tasks new ids, except parts of groups"),
+        ("--new-id", "renews_id", "give tasks new ids, except tasks of groups"),
     ):
         parser.add_argument(
             option, dest=field, action=BooleanOptionalAction, help=f"with --celery: {what} (default: no)"

@@ -20,11 +20,11 @@ from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MAX_TIMEOUT, MIN_R
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.store.targets import targets
 
-#: Fields of a target's rate and outcome.
+#: Fields of a target about its rate and outcome.
 RATE_FIELDS = ("proof", "advance", "rate", "burst", "window", *targets.BREAKER_FIELDS)
-#: Fields of a target's connection.
+#: Fields of a target about its connection.
 CONNECTION_FIELDS = ("timeout", "answers", "content_type", "secret", "role_arn", "region", "confirmed_fanout")
-#: The value that "off" sets, if it is not None.
+#: Values that "off" sets; for other fields, "off" sets None.
 OFF_VALUES = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -39,7 +39,7 @@ read_region = matching(arn.is_region, "a region", "eu-west-1")
 
 
 def status_codes(text: str) -> str:
-    """Read meanings of status codes."""
+    """Read the value of --answers: meanings of HTTP status codes."""
     try:
         return str(meanings.parse_answers(text))
     except InvalidAnswers as error:
@@ -56,16 +56,20 @@ def add_outcome(parser: CommandParser) -> None:
     """Add the options of outcome and rate."""
     parser.add_argument(
         "--outcome", dest="proof", choices=Proof.values,
-        help="what proves delivery (default: absence if the target has a watched DLQ, else accepted)",
+        help="what proves delivery: accepted, the target accepted the message; absence, it did not come back to the "
+        "DLQ; "
+        "acknowledged, the consumer reported it (default: absence if the target has a registered DLQ, else accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--advance", choices=Advance.values,
-        help="when the key's next message is sent (default: settled for standard queues with a key, else accepted)",
+        help="send a key's next message when the message before is accepted by the target, or when its outcome is "
+        "known "
+        "(settled) (default: settled for standard queues with a key, else accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
-        help="time for a failed message to return, or for a consumer to report (default: visibility timeout x "
-        "(maxReceiveCount + 1))",
+        help="how long a failed message may take to come back to the DLQ, or a consumer to report (default: visibility "
+        "timeout x (maxReceiveCount + 1))",
     )  # fmt: skip
     add_rate(parser, "10")
 
@@ -74,11 +78,11 @@ def add_rate(parser: CommandParser, default: str) -> None:
     """Add --rate and --burst."""
     parser.add_argument(
         "--rate", type=or_off(number(MIN_RATE, MAX_RATE)), metavar="R",
-        help=f"messages/s, of all workers together, or off (default: {default})",
+        help=f"rate limit in messages/s, for all workers together, or off (default: {default})",
     )  # fmt: skip
     parser.add_argument(
         "--burst", type=or_off(number(1, MAX_RATE)), metavar="N",
-        help="messages at once, or off (default: off, one second of the rate)",
+        help="max messages sent at once, or off for the messages of one second (default: off)",
     )  # fmt: skip
 
 
@@ -86,15 +90,16 @@ def add_connection(parser: CommandParser) -> None:
     """Add the options of the connection."""
     parser.add_argument(
         "--timeout", type=number(_SHORTEST_ANSWER, MAX_TIMEOUT), metavar="SECONDS",
-        help="time to answer, for endpoints and functions (default: 30, functions: 60)",
+        help="time within which an HTTP endpoint or a function must answer (default: 30, functions: 60)",
     )  # fmt: skip
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
-        help="meaning of status codes, such as '409=success 4xx=retry': success, retry, wait or poison",
+        help="what an HTTP status means, such as '409=success 4xx=retry': success, retry, wait (retry, but "
+        "count no attempt) or poison (park the message); or off",
     )  # fmt: skip
     parser.add_argument(
         "--content-type", type=or_off(content_type), metavar="TYPE",
-        help="Content-Type for an endpoint, or off (default: off, by the message)",
+        help="Content-Type of requests to an HTTP endpoint, or off to choose it by the message (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--secret", metavar="NAME", help="name in REDRIVE_SECRETS of the secret that signs requests, or off"
@@ -113,7 +118,7 @@ def add_role(parser: CommandParser, of: str) -> None:
     """Add --role."""
     parser.add_argument(
         "--role", dest="role_arn", type=or_off(read_role_arn), metavar="ARN",
-        help=f"IAM role to assume for {of}, or off (default: off, the role of this process)",
+        help=f"IAM role to assume for {of}, or off for the role of this process (default: off)",
     )  # fmt: skip
 
 
@@ -121,17 +126,17 @@ def add_to(parser: CommandParser) -> None:
     """Add --to."""
     parser.add_argument(
         "--to", type=str, metavar="TARGET",
-        help="target for messages of the given source queues, or of all: a target of add_target or the URL of a "
-        "queue; or off (default: off, back to the source queue)",
+        help="where to send messages of the source queues that --source names, else of all: a target that add_target "
+        "added, the URL of a queue, or off for the source queue (default: off)",
     )  # fmt: skip
 
 
 def find_destination(text: str) -> Target:
-    """Return a stored target, or a queue that may not be stored yet.
+    """Return the target that `text` names: a stored target, or a new target for a queue's URL or ARN.
 
     Raises:
         CommandError: there is no such target.
-        InvalidTarget: several targets match, or the text names none.
+        InvalidTarget: several targets match, or the text cannot name a target.
     """
     try:
         return examine.find_target(text) or examine.queue_target(text)

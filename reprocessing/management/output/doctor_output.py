@@ -22,7 +22,7 @@ _INDENT: Final = " " * 10
 
 
 def check_lines(look: CheckResult) -> Iterator[str]:
-    """Yield the results of one check, the worst first."""
+    """Yield lines with the results of one check, the worst result first."""
     yield look.title
     order = list(FindingSeverity)
     for one in sorted(look.remarks, key=lambda remark: order.index(remark.grade)):
@@ -44,13 +44,13 @@ def _wrapped(text: str) -> list[str]:
 
 
 def count_grades(looks: Iterable[CheckResult]) -> dict[str, int]:
-    """Return the number of results of each grade."""
+    """Return the number of errors, warnings and other grades among the results."""
     found = Counter(one.grade for look in looks for one in look.remarks)
     return {grade.value: found[grade] for grade in FindingSeverity}
 
 
 def summary(counts: dict[str, int]) -> str:
-    """Return the counts as a sentence."""
+    """Return a sentence with the number of errors, warnings and unknown results."""
     if not counts["error"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
     words = {"error": "error", "warn": "warning"}
@@ -59,7 +59,7 @@ def summary(counts: dict[str, int]) -> str:
 
 
 def in_json(looks: Sequence[CheckResult]) -> dict[str, Any]:
-    """Return the results as JSON."""
+    """Return the results of the checks as JSON."""
     counts = count_grades(looks)
     return {
         "well": not counts["error"],

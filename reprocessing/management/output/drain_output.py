@@ -17,7 +17,7 @@ from reprocessing.pipeline.runs.forecast_plan import PlanForecast, describe_hold
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 from reprocessing.store.runs.progress import RunCounts
 
-#: Max ids that are shown.
+#: Max message ids that are shown.
 _NAMED = 10
 #: Names that users see, for states that have another name in the code.
 STATE_NAMES = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
@@ -32,14 +32,14 @@ _ENDS = {
 
 
 def capture_notice(dlq: DeadLetterQueue) -> str:
-    """Return what a capture changes for other readers of the DLQ."""
+    """Return a sentence: what a capture does to the messages in the DLQ."""
     if dlq.delete_when == DeleteWhen.CAPTURED:
         return f"Capturing {dlq.name}: its messages move to PostgreSQL and are deleted from SQS."
     return f"Capturing {dlq.name}: its messages stay there, invisible to other readers for a while."
 
 
 def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
-    """Yield the plan; `new` messages were captured just now."""
+    """Yield the lines of the plan; `new` messages were captured just now."""
     asked = Selection.read(outlook.run.selection)
     waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
     if outlook.is_empty and asked == ALL_LETTERS and not outlook.behind:
@@ -51,7 +51,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
     if outlook.behind:
         ids = ", ".join(outlook.behind)
         number = outlook.run.behind or len(outlook.behind)
-        yield f"  behind          {number:,}: earlier messages of their keys are not part of this run. {ids}"
+        yield f"  not sent        {number:,}: earlier messages of their keys are not part of this run. {ids}"
     for one in outlook.plans:
         many = counted(one.selected or 0, "message")
         yield f"  planned         {many}: {describe_holder(one)} (manage.py show_runs {outlook.dlq.name})"
@@ -67,7 +67,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 
 def paused_notice(run: Run) -> str:
-    """Return a sentence that a paused run blocks messages."""
+    """Return a sentence: the run is paused, and later messages of its keys wait for it."""
     return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
 
 
@@ -109,7 +109,7 @@ def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
-    """Yield faster settings, and their command."""
+    """Yield lines with settings that would make the run faster, and the command that sets them."""
     if ways:
         said = f"Faster (options of manage.py add_dlq {dlq}):"
         yield f"      Most of that time is waiting for outcomes, one after another. {said}"
@@ -122,7 +122,7 @@ def refire_notice(others: int) -> str:
 
 
 def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
-    """Return both forecasts of a target."""
+    """Return how long sending to a target takes: by its rate, and by its longest key queue."""
     by_rate = f"by rate {duration_in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
     if not one.round_trip:
         return f"{by_rate}; by the longest key no time: no message waits for an outcome"
@@ -131,7 +131,7 @@ def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
 
 
 def expiry_refusal(outlook: PlanForecast) -> str:
-    """Return why the plan is refused, and what to do."""
+    """Return why the plan is refused (SQS would delete messages before they are sent), and what to do."""
     told = "; ".join(
         f"{counted(one.late, 'message')} to {resource_name(one.name)} ({forecast_text(one, outlook.forecast(one))})"
         for one in outlook.late_targets
@@ -207,9 +207,9 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
-    """Return the result as JSON; `captured` is the sum of the other counts, without failed attempts.
+    """Return the result of a run as JSON. Its `captured` is the sum of all other counts except failed attempts.
 
-    `along` has the results of the DLQ's other runs that were sent too, by name.
+    `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
     """
     return {
         "run": run,
@@ -222,7 +222,7 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
 
 def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the counts of a run's messages."""
+    """Return the counts of a run's messages as JSON."""
     ends = {name: getattr(tally, name) for name in _ENDS}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
 
@@ -240,7 +240,7 @@ def progress_text(tally: RunCounts) -> str:
 
 
 def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
-    """Yield the results, and what needs review."""
+    """Yield lines: the result of each run, then the messages that need review."""
     yield f"{run}: {progress_text(own)}."
     for name, other in along.items():
         yield f"Sent with it: {name}: {progress_text(other)}."
@@ -254,13 +254,13 @@ def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCoun
 
 
 def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
-    """Return the sum of several results."""
+    """Return the sum of the counts of several runs."""
     every = list(tallies)
     return RunCounts(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(RunCounts)})
 
 
 def unfinished_text(tally: RunCounts) -> str:
-    """Return the number of unfinished messages."""
+    """Return the number of unfinished messages, by state, as text."""
     parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
     told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
     return f"{counted(tally.open, 'message')} unfinished ({told})"

@@ -12,7 +12,7 @@ OFF = "off"
 
 
 def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bool) -> Iterable[str]:
-    """Yield the changes and the problems."""
+    """Yield a line for each change and each problem."""
     for one in changes:
         before = "" if new or one.before is None else f"{one.before} -> "
         yield f"  {one.label}.{one.field}: {before}{OFF if one.after is None else one.after}"
@@ -22,7 +22,7 @@ def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bo
 
 
 def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return the changes and the problems."""
+    """Return the changes and the problems as JSON."""
     return {
         "changes": [{"of": one.name, "field": one.field, "before": one.before, "after": one.after} for one in changes],
         "findings": [{"severity": one.severity.value, "what": one.what, "cure": one.cure} for one in findings],
@@ -30,7 +30,7 @@ def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[
 
 
 def outcome(name: str, *, new: bool, changed: bool, acted: bool, verb: str = "added") -> str:
-    """Return a sentence for what a command that adds or changes a row did, or would do."""
+    """Return a sentence: a row was added or changed; in a dry run, that it would be."""
     if not new and not changed:
         return f"{name}: nothing to change."
     verb = verb if new else "changed"
@@ -38,5 +38,5 @@ def outcome(name: str, *, new: bool, changed: bool, acted: bool, verb: str = "ad
 
 
 def fields_in_json(changes: Iterable[Difference]) -> list[dict[str, Any]]:
-    """Return the changed fields."""
+    """Return the changed fields as JSON, with their values before and after."""
     return [{"field": one.field, "before": one.before, "after": one.after} for one in changes]

@@ -1,4 +1,4 @@
-"""Native redrives of AWS: obstacles, plan and tasks."""
+"""Texts about native redrives (AWS moves the messages): what prevents one, the plan, and tasks of AWS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOST = (
 
 
 def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
-    """Yield each obstacle to a native redrive, and how to remove the obstacle."""
+    """Yield a sentence for each thing that prevents a native redrive, and what to do about it."""
     name = dlq.name
     if found.moving:
         yield f"A native redrive is running already: {command('native_redrive', 'list', name)}"
@@ -44,7 +44,7 @@ def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
 
 
 def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
-    """Yield obstacles by message: messages that AWS would not move, or would send again."""
+    """Yield a sentence for messages that AWS would not move, or would send again: they prevent a native redrive."""
     if found.captured_until:
         yield f"A capture is running, until {format_time(found.captured_until)} at the latest."
     if found.orphans_hidden_until:
@@ -86,7 +86,7 @@ def plan(  # noqa: PLR0913  # each by its name
 
 
 def task(one: Move) -> str:
-    """Return one task of AWS."""
+    """Return a line about one native redrive, as AWS lists it."""
     to = resource_name(one.destination_arn) if one.destination_arn else "the source queues"
     of = f" of {one.to_move:,}" if one.to_move is not None else ""
     why = f" ({one.failure})" if one.failure else ""
@@ -94,7 +94,7 @@ def task(one: Move) -> str:
 
 
 def in_json(one: Move) -> dict[str, object]:
-    """Return one task of AWS as JSON."""
+    """Return one native redrive as JSON, as AWS lists it."""
     return {
         "status": one.status,
         "to": one.destination_arn,

@@ -39,7 +39,7 @@ def without_url(destination: str, known: Mapping[str, Destination]) -> str:
 
 
 def events_without_route_warning(kinds: Collection[EventKind]) -> str:
-    """Return a warning that names the events which no destination gets for all DLQs, else an empty text."""
+    """Return a warning with the events that no destination gets for all DLQs; empty: there is no such event."""
     if not kinds:
         return ""
     if len(kinds) == len(EventKind):

@@ -30,7 +30,7 @@ _ATTRIBUTES: Final = {
 
 
 def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
-    """Yield each queue, and its differences."""
+    """Yield lines: each queue, then how its attributes differ from the wanted ones."""
     for one in looks:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
@@ -41,7 +41,7 @@ def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
 
 
 def line(one: Difference) -> str:
-    """Return one difference."""
+    """Return a line about one difference between a queue and the wanted queue."""
     match one:
         case QueueMissing():
             return "to be created: " + ", ".join(
@@ -61,7 +61,7 @@ def line(one: Difference) -> str:
 
 
 def done(step: Step) -> str:
-    """Return a text for a step that was done."""
+    """Return a line about a queue that was created, or an attribute that was changed."""
     return f"{step.name}: " + "; ".join(
         "created" if isinstance(one, QueueMissing) else f"{_ATTRIBUTES[one.attribute]} changed: {_change(one)}"
         for one in step.done
@@ -69,7 +69,7 @@ def done(step: Step) -> str:
 
 
 def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
-    """Return the differences as JSON, with values as in SQS."""
+    """Return the differences between queues and wanted queues as JSON, with values as SQS has them."""
     return [
         {
             "queue": one.wanted.name,
@@ -81,7 +81,7 @@ def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
 
 
 def value(attribute: str, text: str) -> str:
-    """Return the value of an attribute as text."""
+    """Return the value of a queue's attribute as people read it."""
     if not text:
         return "none"
     match attribute:

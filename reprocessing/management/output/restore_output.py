@@ -1,4 +1,4 @@
-"""The state after a restore, as text and as JSON."""
+"""What is known after PostgreSQL was restored from a backup, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("finished", "unfinished", "unknown")
 
 
 def hold_text(found: RestoreHold) -> str:
-    """Return the time, author and reason of the hold, and the time of the backup."""
+    """Return a sentence: since when and why sends are held, by whom, and the time of the backup."""
     return (
         f'Everything is held since {format_time(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was '
         f"restored to {format_time(found.restored_to)}."
@@ -23,7 +23,7 @@ def hold_text(found: RestoreHold) -> str:
 
 
 def already_held(found: RestoreHold, asked: datetime) -> str:
-    """Return a sentence that a hold with another time of the backup exists."""
+    """Return a text: sends are held already, with another time of the backup than the given time."""
     return (
         f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only for "
         "people: every message that the database knows as unfinished is held. If it was mistyped, say so in the "
@@ -33,7 +33,7 @@ def already_held(found: RestoreHold, asked: datetime) -> str:
 
 
 def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: Sequence[str]) -> Iterable[str]:
-    """Yield the hold, the number of messages by finding, and the next step."""
+    """Yield lines: since when sends are held, how many messages are finished, unfinished or unknown, and what to do."""
     yield hold_text(found)
     for dlq in sorted({one.dlq for one in counts}):
         yield f"{dlq}:"
@@ -60,7 +60,7 @@ def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: 
 
 
 def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
-    """Return how the hold ends, and when."""
+    """Return the command that lets workers send again, and when to run it."""
     if not undrained:
         return "To resume sending: manage.py after_restore release --reason WHY --confirm"
     return (
@@ -71,7 +71,7 @@ def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
 
 
 def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained: Sequence[str]) -> dict[str, Any]:
-    """Return the state as JSON, without messages."""
+    """Return the hold, and the number of messages for each finding, as JSON."""
     said = found and {
         "since": found.since,
         "by": found.by,
@@ -86,6 +86,6 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
 
 
 def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:
-    """Return one undecided message, by its ids."""
+    """Return the ids of a message about which nobody has decided yet, as JSON."""
     ids = {"dlq": one.dlq, "message_id": one.message_id, "redrive_id": one.public_id}
     return {**ids, "class": Finding(one.finding).kind, "finding": one.finding, "state": one.state}

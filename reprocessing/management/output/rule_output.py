@@ -14,7 +14,7 @@ from reprocessing.store.routing.rules import RuleStatus
 
 
 def changes(found: list[Difference]) -> Iterable[str]:
-    """Yield the changes."""
+    """Yield a line for each changed field."""
     for one in found:
         if one.before is None and one.after is None:
             continue
@@ -29,7 +29,7 @@ def _value(value: object) -> str:
 
 
 def preview_lines(found: Preview, *, days: int) -> Iterable[str]:
-    """Yield the preview."""
+    """Yield lines: what each rule would do to recent messages."""
     yield f"Of {counted(found.letters, 'message')} captured in the last {counted(days, 'day')}:"
     for one in found.shares:
         yield from _share(one)
@@ -64,7 +64,7 @@ def _states(counts: Mapping[str, int]) -> str:
 
 
 def in_json(found: Preview, *, days: int) -> dict[str, Any]:
-    """Return the preview as JSON."""
+    """Return as JSON what each rule would do to recent messages."""
     return {
         "days": days,
         "letters": found.letters,

@@ -33,10 +33,10 @@ class RunStatus:
     Attributes:
         waves: the run's last waves, oldest first.
         left: unfinished messages, by target.
-        awaited: outcomes that sent messages wait for, by target.
-        in_other_runs: number of messages that the run sent and that are in other runs now; not in `tally`.
-        cost: cost of the run's sends and deletes, without captures.
-        arrived: number of messages captured since the run began; None for a standing run, which sends them.
+        awaited: sent messages whose outcome is not known, by target.
+        in_other_runs: number of messages that this run sent and that another run has now; `tally` lacks them.
+        cost: cost of sending and deleting the run's messages, without the cost of captures.
+        arrived: number of messages captured since the run began; None for a standing run, which sends them too.
         failing: the most frequent answer of the run's recent failed attempts.
     """
 
@@ -74,9 +74,9 @@ class RunStatus:
 
     @property
     def seconds(self) -> float | None:
-        """The least seconds until the run ends.
+        """The seconds until the run ends at the earliest.
 
-        None if the run is not running, a breaker is open, or a person must end the wait for an outcome.
+        None if the run is not running, a circuit breaker is open, or an outcome will not be known by itself.
         """
         shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
@@ -85,7 +85,7 @@ class RunStatus:
 
 
 def run_lines(seen: RunStatus) -> Iterable[str]:
-    """Yield the lines of a run."""
+    """Yield the lines that show a run."""
     run, tally = seen.run, seen.tally
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
@@ -95,7 +95,11 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
     begun = f", started {format_time(run.started_at)}" if run.started_at else ""
     yield f"  asked     by {run.asked_by or 'nobody'}{begun}"
     if run.selected is not None:
-        behind = f", {counted(run.behind or 0, 'message')} behind" if run.behind else ""
+        behind = (
+            f", {counted(run.behind or 0, 'message')} not sent (earlier ones of their keys are left out)"
+            if run.behind
+            else ""
+        )
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
     ended = f" ({tally.percent} % finished)" if tally.letters else ""
     yield f"  messages  {drain_output.progress_text(tally)}{ended}"

@@ -14,7 +14,10 @@ Told = dict[str, Any]
 
 
 def breaker_in_json(one: BreakerStatus, now: datetime) -> Told:
-    """Return a breaker as JSON. `rate` and `allowed_rate` (without canaries) are messages/s; null: no limit."""
+    """Return a circuit breaker as JSON.
+
+    `rate` and `allowed_rate` are in messages/s; null: no limit. `allowed_rate` does not count canaries.
+    """
     return {
         "name": one.name,
         "rate_class": one.rate_class,
@@ -30,7 +33,7 @@ def breaker_in_json(one: BreakerStatus, now: datetime) -> Told:
 
 
 def breaker_text(breaker: Told, now: datetime) -> str:
-    """Return the state, its time and reason, and the next canary."""
+    """Return a circuit breaker's state, since when and why, and when the next canary is sent."""
     state = {BreakerState.OPEN: "OPEN", BreakerState.HALF_OPEN: "half open"}.get(breaker["state"], breaker["state"])
     why = f": {breaker['why']}" if breaker["why"] else ""
     at = breaker["next_canary_at"]
@@ -41,7 +44,7 @@ def breaker_text(breaker: Told, now: datetime) -> str:
 
 
 def rate_text(breaker: Told) -> str:
-    """Return the rate that is allowed now, and why."""
+    """Return the rate that a circuit breaker allows now, and why."""
     rate, most = breaker["allowed_rate"], breaker["rate"]
     if breaker["state"] != BreakerState.CLOSED:
         return "only canaries are sent"
@@ -52,7 +55,7 @@ def rate_text(breaker: Told) -> str:
 
 
 def check_in_json(one: health_checks.CheckStatus) -> Told:
-    """Return a health check as JSON. `lets_go`: the result is healthy and recent."""
+    """Return a health check as JSON. If `lets_go` is true, its last result is healthy and recent."""
     return {
         "check": f"{one.kind} {one.subject}".strip(),
         "ceiling": one.ceiling,
@@ -65,7 +68,7 @@ def check_in_json(one: health_checks.CheckStatus) -> Told:
 
 
 def check_text(check: Told) -> str:
-    """Return the result, its age, and whether messages are sent."""
+    """Return a health check's last result, how old it is, and whether messages are sent."""
     age = "never run" if check["age_seconds"] is None else f"{check['age_seconds']:.0f} s ago"
     detail = f": {check['detail']}" if check["detail"] else ""
     old = check["verdict"] == HealthStatus.HEALTHY and not check["lets_go"]

@@ -1,4 +1,4 @@
-"""The status as text."""
+"""The output of redrive_status as text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Told = dict[str, Any]
 
 
 def status_lines(found: Told) -> Iterable[str]:
-    """Yield the lines of the status."""
+    """Yield the lines that redrive_status prints."""
     yield f"{format_time(found['now'])}"
     if found["held_after_restore"]:
         yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
@@ -73,13 +73,13 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
         yield f"  run       {which} is {_stands(run)}"
         if run["why"]:
             yield f"            {run['why']}"
-        if (asked := run["aws_requests"]) and asked["most"]:  # for large runs, see show_runs
+        if (asked := run["aws_requests"]) and asked["most"]:  # costs of large runs are only in show_runs
             yield f"            cost so far {cost_in_words(Cost(**asked))}, for sends and deletes"
     yield f"  capture   {_capture(dlq['capture'])}"
 
 
 def _ailments(dlq: Told, found: Told) -> Iterable[str]:
-    """Yield what mode automatic lacks, problems of the queue, and why attempts fail."""
+    """Yield lines: what mode automatic needs and does not have, problems of the queue, and why attempts fail."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
     yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
@@ -106,7 +106,7 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
 
 
 def _stands(run: Told) -> str:
-    """Return the state of a run. A drain with nothing left runs until beat, or the next drain, finishes it."""
+    """Return the state of a run. A run whose messages are all finished is running until beat, or a drain, ends it."""
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
         return "done: beat finishes it"
     return f"{run['state']}: {counted(run['unfinished'], 'message')} unfinished{_wave(run['wave'])}"
@@ -155,7 +155,7 @@ def _capture(capture: Told) -> str:
 
 
 def message_lines(found: Told) -> Iterable[str]:
-    """Yield the lines of one message. Texts of consumers may quote payloads, so only the admin shows them."""
+    """Yield the lines about one message, without the texts that consumers reported: they may quote payloads."""
     since = f", since {format_time(found['since'])}" if found["since"] else ""
     yield f"{found['message_id']}  of {found['dlq']}: {STATE_NAMES.get(found['state'], found['state'])}"
     yield f"  {found['sentence']} ({found['how']}{since})"

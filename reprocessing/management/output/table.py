@@ -1,4 +1,4 @@
-"""Tables: fitted to a terminal by rich, or as plain columns."""
+"""Print tables: fitted to the width of a terminal, or as plain columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Cells: TypeAlias = Sequence[str]
 
 
 def plain_table(header: Cells, rows: Iterable[Cells]) -> str:
-    """Return aligned columns, two spaces apart."""
+    """Return the table as plain text: aligned columns, two spaces apart."""
     lines = [[name.upper() for name in header], *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""The targets of a DLQ, as commands name them."""
+"""Find the targets of a DLQ by the names that users give to commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from reprocessing.models import DeadLetterQueue, Target
 
 
 def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
-    """Return the targets that messages of the DLQ may be sent to, or the one of this name or ARN. Refuse none."""
+    """Return the targets that messages of the DLQ may be sent to. `named`: only the target of this name or ARN.
+
+    Raises:
+        CommandError: there is no such target.
+    """
     by_rule = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
     found = list(Target.objects.filter(Q(sources__dlq=dlq) | by_rule).distinct().order_by("arn"))
     if not found:

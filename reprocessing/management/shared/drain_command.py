@@ -1,4 +1,4 @@
-"""Code of drain_dlq and rerun: refusals, interruption, sending a run's messages, and the run's result."""
+"""Code that drain_dlq and rerun share: check that sending is possible, send a run's messages, show the result."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import RunCounts
 from reprocessing.store.safety import stops
 
-_SIGNALLED = 128  #: a shell's exit status of a process that a signal ended, without the signal's number
+_SIGNALLED = 128  #: A shell shows this number plus the signal's number as exit status of a process that a signal ended.
 
 
 class Interruption:
-    """A context manager in which Ctrl-C and SIGTERM request an end. A call returns whether an end was requested."""
+    """A context manager that catches Ctrl-C and SIGTERM. Calling it returns whether the user asked to end."""
 
     def __init__(self) -> None:
         self.signal = 0
         self._before: dict[int, Any] = {}
 
     def __call__(self) -> bool:
-        """Return whether an end was requested."""
+        """Return whether Ctrl-C was pressed or SIGTERM arrived."""
         return self.signal != 0
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class Interruption:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def wait(self, seconds: float) -> None:
-        """Wait, at most until an end is requested."""
+        """Wait for this time, or until Ctrl-C or SIGTERM."""
         end = time.monotonic() + seconds
         while not self() and time.monotonic() < end:
             time.sleep(0.05)
@@ -75,18 +75,21 @@ class Interruption:
 
     @property
     def status(self) -> int:
-        """Return the exit status of the process."""
+        """Return the exit status of a process that the signal ended."""
         return _SIGNALLED + self.signal
 
 
 def drain_hands(stop: Callable[[], bool]) -> DrainContext:
-    """Return the context of a drain in this process."""
+    """Return what a drain in this process needs. `stop` returns whether the user asked to end."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Refuse a DLQ whose sends are stopped. Without `acts`, return the stops as text, or an empty text."""
+    """Return the stops of the DLQ as text, empty if there is none. Refuse a DLQ in mode observe.
+
+    If `acts`, refuse a stopped DLQ too.
+    """
     if dlq.mode == Mode.OBSERVE:
         raise CommandError(
             f"{dlq.name} is in mode observe: nothing is received from it. To change that: "
@@ -99,7 +102,7 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
 
 
 def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
-    """Refuse a DLQ during a native redrive of AWS."""
+    """Refuse a DLQ while AWS itself moves its messages (native redrive)."""
     try:
         native_redrive.read_redrives(dlq)
     except QueueUnreachable as error:
@@ -117,7 +120,8 @@ class DrainCommand(Console):
 
         Raises:
             RestoreUnresolved: PostgreSQL was restored, and sends are held; nothing was sent.
-            CommandError: interrupted, a run was paused or aborted, or PostgreSQL failed.
+            CommandError: the user interrupted the command, or a run was paused or aborted.
+            DatabaseError: PostgreSQL failed.
         """
         refuse_unreachable(run.dlq)
         detect_restore.is_database_current(TickWatermark.at(settings.REDIS_URL))
@@ -148,15 +152,15 @@ class DrainCommand(Console):
             self.show_other_runs(run, along)
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
-        """Show what is left of the DLQ's other running runs."""
+        """Show for each other running run of the DLQ how many messages are unfinished."""
         for one in forecast_plan.other_runs(run.dlq, run, *along):
             left = drain_output.unfinished_text(progress.count_letters(one.pk))
-            standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to it
+            standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
             go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")
 
     def leave_to_workers(self, run: Run, options: dict[str, Any]) -> None:
-        """Leave the run to workers."""
+        """Show the state of the run, which workers send, and how to watch it."""
         self.show_result(run, options, progress.count_letters(run.pk), enqueued=True)
         if not options["json"]:
             self.say(
@@ -180,7 +184,7 @@ class DrainCommand(Console):
 
 
 def fail_if_stopped(runs: Sequence[Run]) -> None:
-    """Fail if a run was paused or aborted, with who did it, why, and how to continue."""
+    """Fail if a run was paused or aborted; the error says by whom, why, and how to continue."""
     for one in runs:
         one.refresh_from_db()
     stand = [one for one in runs if one.state in {RunState.PAUSED, RunState.ABORTED}]
@@ -189,12 +193,12 @@ def fail_if_stopped(runs: Sequence[Run]) -> None:
 
 
 def tallies(runs: Sequence[Run]) -> dict[str, RunCounts]:
-    """Return the results of these runs, by name."""
+    """Return the message counts of these runs, by the run's name."""
     return {one.name: progress.count_letters(one.pk) for one in runs}
 
 
 def _going_on(run: Run, along: Sequence[Run]) -> str:
-    """Return the command that continues a run and the runs `along`."""
+    """Return the command line that continues the run and the runs `along`."""
     if not along:
         return command("rerun", run.name, "--confirm")
     return command("drain_dlq", run.dlq.name, "--run", run.name, "--confirm")

@@ -1,4 +1,4 @@
-"""One line of progress of a drain: counts, rate, time left, and what messages wait for."""
+"""The progress line of a drain: counts, rate, time left, and what messages wait for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from reprocessing.store.safety import failed_answers
 
 
 def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = None) -> str:
-    """Return the line; its first reason is a target that nobody consumes, if there is one."""
+    """Return the progress line of a drain: counts, then the reasons why messages wait.
+
+    If nobody consumes a target, that is the first reason.
+    """
     speed = pace.add(tally.letters - tally.open, tally.open) if pace else ""
     lag = conf.current().count_lag.total_seconds()
     sent = pending_outcomes.of_targets(dlq.pk, count_lag=lag) if tally.awaiting else []
@@ -38,7 +41,7 @@ def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = No
 
 
 def _held_back(dlq: DeadLetterQueue) -> list[str]:
-    """Return the reasons why ordering keys wait (wave, breaker, health check, rule, rate), each reason once."""
+    """Return each reason why key queues wait, such as a wave or an open breaker, with the number of keys."""
     reasons: Counter[str] = Counter()
     for one in dlq_status.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
@@ -47,13 +50,13 @@ def _held_back(dlq: DeadLetterQueue) -> list[str]:
 
 
 def _failing(dlq: DeadLetterQueue) -> str:
-    """Return the most frequent answer of recent failed attempts, or an empty text."""
+    """Return a sentence with the most frequent answer of recent failed attempts; empty if no attempt failed."""
     found = failed_answers.of_dlqs(dlq.pk).get(dlq.pk)
     return f"Attempts fail: {found.answer}, {counted(found.attempts, 'attempt')} recently." if found else ""
 
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:
-    """Return when the first backoff is over; empty if a message is due or in progress."""
+    """Return a sentence with the time of the next attempt; empty if a message is due or being sent."""
     busy = [one for one in dlq_status.lane_counts(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
     if any(one.due or one.phase == LanePhase.LEASED for one in busy):
         return ""
@@ -66,7 +69,7 @@ def _waits(some: Sequence[PendingOutcome]) -> list[str]:
 
 
 def _wait(one: PendingOutcome) -> str:
-    """Return what the outcomes of a target's messages wait for."""
+    """Return a sentence: what the outcomes of messages sent to this target wait for."""
     awaited = pending_outcomes.describe(one)
     if not awaited:
         return ""

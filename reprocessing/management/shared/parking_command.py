@@ -24,9 +24,9 @@ from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.ordering import lanes
 
-#: Messages of one transaction.
+#: Max messages that one transaction changes.
 GROUP_SIZE = 500
-#: Max examples of each reason.
+#: Max messages that are shown for each reason.
 _SHOWN = 3
 _LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -38,7 +38,7 @@ _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A parked or discarded message, without its payload. `reason`: empty for a discarded message."""
+    """A parked or discarded message, without its payload. `reason` is empty for a discarded message."""
 
     id: int
     message_id: str
@@ -49,7 +49,7 @@ class Parked:
 
 @dataclass(slots=True)
 class Decisions:
-    """The result for a selection of messages, with reasons of refusals by message id."""
+    """The result of acting on selected messages: ids of changed messages, and why others were refused."""
 
     done: list[int] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
@@ -58,26 +58,33 @@ class Decisions:
 class ParkingCommand(Console):
     """A command that acts on parked or discarded messages."""
 
-    done_word: ClassVar[str]  #: as in "12 messages are released"
+    done_word: ClassVar[str]  #: past participle, as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]
-    state: ClassVar[LetterState] = LetterState.PARKED  #: of the messages that may be selected
+    state: ClassVar[LetterState] = LetterState.PARKED  #: only messages in this state can be selected
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
         add_name(parser)
         if self.state is LetterState.PARKED:
             parser.add_argument(
                 "--parked-for", action="append", choices=[reason.value for reason in ParkedReason], metavar="CODE",
-                help=f"messages parked for this reason; repeatable: {', '.join(ParkedReason)}",
+                help=f"select messages that were parked for this reason; repeatable: {', '.join(ParkedReason)}",
             )  # fmt: skip
-        parser.add_argument("--key", metavar="K", help="messages of this ordering key")
-        parser.add_argument("--message-id", action="append", metavar="ID", help="this message; repeatable")
+        parser.add_argument("--key", metavar="K", help="select messages with this ordering key")
         parser.add_argument(
-            "--older-than", type=duration, metavar="AGE", help=f"{self.state} for longer than this: 90s, 30m, 12h, 7d"
+            "--message-id", action="append", metavar="ID", help="select the message with this id; repeatable"
         )
-        parser.add_argument("--limit", type=whole_number(1), metavar="N", help="at most N messages, oldest first")
+        parser.add_argument(
+            "--older-than",
+            type=duration,
+            metavar="AGE",
+            help=f"select messages that were {self.state} longer ago than this, such as 90s, 30m, 12h or 7d",
+        )
+        parser.add_argument(
+            "--limit", type=whole_number(1), metavar="N", help="select at most N messages, oldest first"
+        )
         parser.add_argument(
             "--selection", type=selection_type, metavar="MARK",
-            help="exactly the messages of the dry run that showed MARK",
+            help="select exactly the messages that a dry run showed; copy MARK from its last line",
         )  # fmt: skip
         add_change_options(parser)
 
@@ -89,7 +96,7 @@ class ParkingCommand(Console):
         if options["selection"] not in {None, mark}:
             raise CommandError(
                 f"Nothing was done: some messages of the dry run are no longer {self.state}, or {self.state} again. "
-                "To see the messages of now, leave out --confirm and --selection."
+                "To see the present messages, leave out --confirm and --selection."
             )
         decided = self.decide(chosen, options, how) if options["confirm"] else Decisions()
         if options["json"]:
@@ -103,15 +110,15 @@ class ParkingCommand(Console):
             raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.done_word}: see above why.")
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """Return further arguments of `act`."""
+        """Return the keyword arguments that a subclass passes to `act`."""
         return {}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
-        """Return the options of the command line that `act_arguments` reads."""
+        """Return the command-line options from which `act_arguments` was made, for the command that is shown."""
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Act on these messages, `GROUP_SIZE` in a transaction."""
+        """Act on these messages, at most `GROUP_SIZE` in a transaction."""
         decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
         for first in range(0, len(chosen), GROUP_SIZE):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP_SIZE]}
@@ -125,7 +132,7 @@ class ParkingCommand(Console):
     def result_lines(
         self, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str
     ) -> Iterable[str]:
-        """Yield what was done, or the command that does it."""
+        """Yield lines: what was done; in a dry run, the command that acts on these messages."""
         if not chosen:
             return
         if not options["confirm"]:
@@ -137,11 +144,11 @@ class ParkingCommand(Console):
         yield from self.next_steps(decided)
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:  # noqa: ARG002
-        """Yield the next steps."""
+        """Yield lines that say what to do next."""
         return ()
 
     def acting_command(self, options: dict[str, Any], mark: str) -> str:
-        """Return the command that acts on this selection."""
+        """Return the command line that acts on exactly these messages."""
         given = [DOCUMENTED, type(self).__module__.rpartition(".")[2], options["name"], *filter_options(options)]
         if options["limit"] is not None:
             given += ["--limit", str(options["limit"])]
@@ -152,7 +159,7 @@ class ParkingCommand(Console):
     def in_json(
         self, dlq: DeadLetterQueue, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str
     ) -> dict[str, Any]:
-        """Return the result as JSON."""
+        """Return as JSON which messages were selected, changed and refused."""
         return {
             "dlq": dlq.name,
             "dry_run": not options["confirm"],
@@ -165,7 +172,7 @@ class ParkingCommand(Console):
 
 
 def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
-    """Return the messages that match, oldest first."""
+    """Return the messages in this state that match the options, oldest first."""
     found = Letter.objects.filter(dlq=dlq, state=state.value)
     if options.get("parked_for"):
         found = found.filter(reason__in=options["parked_for"])
@@ -175,7 +182,7 @@ def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str,
         found = found.filter(message_id__in=options["message_id"])
     if options["older_than"] is not None:
         found = found.filter(finished_at__lt=lanes.database_now() - options["older_than"])
-    if options["selection"] is not None:  # messages parked later were not shown
+    if options["selection"] is not None:  # the dry run did not show messages that were parked later
         found = found.filter(finished_at__lte=_EPOCH + int(options["selection"].partition("-")[0]) * _MICROSECOND)
     limit: int | None = options["limit"]
     fields = ("pk", "message_id", "ordering_key", "reason", "finished_at")
@@ -183,7 +190,7 @@ def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str,
 
 
 def filter_options(options: dict[str, Any]) -> list[str]:
-    """Return the options that narrow the selection."""
+    """Return the given options that select messages, to repeat them in a command line."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
         given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]
@@ -195,7 +202,7 @@ def filter_options(options: dict[str, Any]) -> list[str]:
 
 
 def shell_quoted(given: Iterable[str]) -> str:
-    """Return words quoted for a shell, with invisible characters as escaped bytes."""
+    """Return words quoted for a shell; invisible characters are written as escapes."""
     return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_escaped(one)}'" for one in given)
 
 
@@ -207,7 +214,7 @@ def _escaped(text: str) -> str:
 
 
 def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
-    """Return a sentence that no message matched, and which messages there are."""
+    """Return a text: no message matched, and how many messages there are in this state."""
     there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     return (
@@ -224,14 +231,14 @@ def selection_mark(chosen: Sequence[Parked]) -> str:
 
 
 def selection_type(text: str) -> str:
-    """Read the mark of a selection."""
+    """Read the MARK that a dry run showed."""
     if not _MARK.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
     return text
 
 
 def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
-    """Yield the number of messages, their reasons, and examples."""
+    """Yield lines: the number of selected messages, the reasons why they were parked, and examples."""
     found = f"{len(chosen):,} {state} {'message matches' if len(chosen) == 1 else 'messages match'}"
     yield f"{dlq.name}: {found}{':' if chosen else '.'}"
     for reason, count in Counter(one.reason for one in chosen).most_common():
@@ -246,14 +253,14 @@ def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[P
 
 
 def refusal_lines(decided: Decisions) -> Iterable[str]:
-    """Yield the reasons of refusals, with examples."""
+    """Yield a line for each reason why messages were refused, with examples."""
     for why, count in Counter(decided.refused.values()).most_common():
         examples = [letter for letter, said in decided.refused.items() if said == why][:_SHOWN]
         yield f"{count:,} refused, since {why}: {', '.join(examples)}{' …' if count > _SHOWN else ''}"
 
 
 def duration(text: str) -> timedelta:
-    """Read a duration."""
+    """Read a duration, such as 30m."""
     found = _LENGTH.fullmatch(text)
     seconds = int(found[1]) * _SECONDS[found[2]] if found else _LONGEST + 1
     if seconds > _LONGEST:

@@ -12,20 +12,20 @@ from django.core.management.base import OutputWrapper
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.command_line import as_invoked
 
-#: Seconds between two lines: on a terminal, and in a log.
+#: Seconds between two lines on a terminal, and elsewhere.
 _WATCHED, _LOGGED = 1.0, 10.0
-#: Number of samples that a rate is measured over.
+#: A rate is measured over this number of calls.
 _SAMPLES = 30
 
 
 class Pace:
-    """Measures the rate of work over the last samples."""
+    """Measures how many items per second are done."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
 
     def add(self, done: int, left: int | None = None) -> str:
-        """Return ", 12.5/s, about 2 minutes left"; empty until the rate is known."""
+        """Note the number of items done; return ", 12.5/s, about 2 minutes left", empty until the rate is known."""
         now = time.monotonic()
         self._samples.append((now, done))
         began, before = self._samples[0]
@@ -36,7 +36,7 @@ class Pace:
 
 
 class ProgressLog:
-    """Writes lines of progress to standard error, at most one a second on a terminal, one in ten seconds elsewhere."""
+    """Writes progress to standard error: at most one line a second on a terminal, else one in ten seconds."""
 
     def __init__(self, out: OutputWrapper) -> None:
         self._out = out
@@ -51,6 +51,6 @@ class ProgressLog:
             self._out.flush()
 
     def line_if_due(self, text: Callable[[], str]) -> None:
-        """Write a line if the last one is old enough."""
+        """Write a line, unless a line was written too recently."""
         if time.monotonic() >= self._next:
             self.line(text())

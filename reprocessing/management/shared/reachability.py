@@ -1,4 +1,4 @@
-"""Check that the settings of this process have the hosts and secrets that a DLQ's targets need."""
+"""Check that this process may reach the hosts of a DLQ's targets, and has their secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.models.target import TargetKind
 
 
 def refuse_unreachable(dlq: DeadLetterQueue) -> None:
-    """Refuse to send from a process that lacks the host or the secret of a target."""
+    """Refuse to send if this process may not reach a target's host, or lacks a target's secret."""
     view = conf.current()
     for target in Target.objects.filter(sources__dlq=dlq, sources__removed_at=None, kind=TargetKind.HTTP).distinct():
         found = url_policy.read_url(target.url, view.outbound_hosts)

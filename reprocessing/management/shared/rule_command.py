@@ -1,4 +1,4 @@
-"""Code that the commands of rules share: options, preview, and routing after a change."""
+"""Code that the rule commands share: options, preview, and rerouting of messages after a change."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def add_days(parser: CommandParser) -> None:
     """Add --days."""
     parser.add_argument(
         "--days", type=whole_number(1, _MOST_DAYS), default=DAYS, metavar="N",
-        help="preview on messages captured in the last N days (default: %(default)s)",
+        help="show the effect on messages captured in the last N days (default: %(default)s)",
     )  # fmt: skip
 
 
 def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: ANN401  # an argument's type
-    """Add the options of a backoff; `base`: the type of --backoff-base if "off" is not allowed."""
+    """Add the options of a backoff. Give `base`, the type of --backoff-base, if "off" is not allowed."""
     what = "initial backoff (default: 60)" if base else "initial backoff, or off (default: off, the DLQ's)"
     base = base or or_off(number(0, MAX_SECONDS))
     parser.add_argument("--backoff-base", type=base, metavar="SECONDS", help=what)
@@ -52,24 +52,32 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
 
 
 def or_off(read: Any) -> Any:  # noqa: ANN401  # an argument's type
-    """Return the type of an argument that is "off" or is read by `read`."""
+    """Return the type of an argument that is "off", or a value that `read` reads."""
     return lambda text: OFF if text == OFF else read(text)
 
 
 def find_rule(name: str) -> Rule:
-    """Return the rule of this name. CommandError: there is no such rule."""
+    """Return the rule with this name.
+
+    Raises:
+        CommandError: there is no such rule.
+    """
     hint = "manage.py add_rule NAME --every-letter --then hold --reason WHY --confirm"
     return find_named(Rule.objects.select_related("dlq", "target", "rate_class"), name, kind="rule", hint=hint)
 
 
 def find_rate_class(name: str) -> RateClass:
-    """Return the rate class of this name. CommandError: there is no such rate class."""
+    """Return the rate class with this name.
+
+    Raises:
+        CommandError: there is no such rate class.
+    """
     hint = "manage.py add_rate_class NAME --rate R --reason WHY --confirm"
     return find_named(RateClass.objects.all(), name, kind="rate class", hint=hint)
 
 
 def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a backoff, with defaults for missing options; empty if no option was given."""
+    """Return the backoff columns of a row; missing options have defaults. Empty if no backoff option was given."""
     given = {option: options[option] for option in _BACKOFF if options[option] is not None}
     if not given:
         return {}
@@ -87,7 +95,7 @@ def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
-    """Return the columns that the command line sets; columns that the action does not use become None.
+    """Return the columns of a rule that the command line sets; columns that its action does not use become None.
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.
@@ -136,17 +144,17 @@ def _unused(action: Action) -> dict[str, Any]:
 
 
 def find_target(text: str) -> Target:
-    """Return a stored target, or a queue by the URL or ARN in `text`, which may not be stored yet.
+    """Return the target that `text` names: a stored target, or a new target for a queue's URL or ARN.
 
     Raises:
-        InvalidTarget: no target, or several, match.
+        InvalidTarget: no target has this name, or several targets have this name.
         QueueUnreachable: the queue does not answer.
     """
     return examine.find_target(text) or examine.queue_target(text)
 
 
 def rules_with(row: Rule) -> list[BoundRule]:
-    """Return the rules in force, and this rule as if it were in force."""
+    """Return the rules that decide now, and this rule as if it were enabled."""
     mine = rules.bind(row)
     return [*(bound for bound in rules.in_force().rules if bound.rule.id != mine.rule.id), mine]
 
@@ -158,7 +166,7 @@ def preview_of(row: Rule, *, days: int) -> tuple[dict[str, Any], list[str]]:
 
 
 def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
-    """Return what these rules would do to the messages of the last days; show progress on a terminal."""
+    """Return what these rules would do to messages captured in the last days. Show progress on a terminal."""
     pace = Pace()
 
     def tell(letters: int) -> None:
@@ -170,5 +178,5 @@ def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: i
 
 
 def reroute_held() -> int:
-    """Route again the messages that rules hold, and return how many there were."""
+    """Have all rules decide again about messages that a rule held or delayed. Return the number of messages."""
     return route.wake_stopped(route.RuleBook.load())

@@ -20,11 +20,11 @@ _NAMED = 5
 class RunCommand(Console):
     """A command that changes the state of a run."""
 
-    done_word = ""  #: the new state, such as paused
-    allowed_states: tuple[RunState, ...] = ()  #: states in which the command is possible
+    done_word = ""  #: the new state of the run, such as paused
+    allowed_states: tuple[RunState, ...] = ()  #: the command is possible in these states of the run
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the run and the options of a change."""
+        """Add the run's id, and the options that each change has."""
         parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
         add_change_options(parser)
 
@@ -35,7 +35,7 @@ class RunCommand(Console):
         if options["confirm"]:
             moved = self.change(run, options)
             run.refresh_from_db()
-            if moved is None:  # the state has changed meanwhile
+            if moved is None:  # somebody else changed the state first
                 self.refuse(run)
         else:
             moved = RunBefore(run.state, run.stopped_by, run.why)
@@ -46,15 +46,15 @@ class RunCommand(Console):
             self.say("\n".join(told))
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
-        """Change the run; return None if its state has changed meanwhile."""
+        """Change the run, and return its former state; None: somebody else changed the run first."""
         raise NotImplementedError
 
     def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
-        """Return what was done, or what would be done."""
+        """Return the lines that say what was done to the run, or would be done."""
         raise NotImplementedError
 
     def refuse(self, run: Run) -> None:
-        """Refuse a run in another state."""
+        """Refuse a run whose state does not allow the command."""
         if run.state not in self.allowed_states:
             said = f' It was {run.state} by {run.stopped_by} ("{run.why}").' if run.why else ""
             allowed = " or ".join(self.allowed_states)
@@ -63,7 +63,7 @@ class RunCommand(Console):
             )
 
     def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
-        """Return the result as JSON."""
+        """Return the run's former and present state as JSON."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,
@@ -76,7 +76,11 @@ class RunCommand(Console):
 
 
 def find_run(name: str, *, standing: bool = True) -> Run:
-    """Return the run of this id. CommandError: there is none, or it is standing and `standing` is false."""
+    """Return the run with this id.
+
+    Raises:
+        CommandError: there is no such run, or it is a standing run and `standing` is false.
+    """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is None:
         last = Run.objects.filter(kind=RunKind.DRAIN).order_by("-pk").values_list("name", flat=True)[:_NAMED]
@@ -93,5 +97,5 @@ def find_run(name: str, *, standing: bool = True) -> Run:
 
 
 def run_progress(run: Run) -> str:
-    """Return the progress of the run."""
+    """Return a line with the counts of the run's messages."""
     return f"{run.name}: {drain_output.progress_text(progress.count_letters(run.pk))}."

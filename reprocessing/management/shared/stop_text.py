@@ -1,4 +1,4 @@
-"""Stops as commands show them."""
+"""Texts about stops: who stopped sends, when and why, and how to resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprocessing.store.safety import stops
 
 
 def stop_text(dlq: DeadLetterQueue) -> str:
-    """Return each stop of the DLQ's sends, with its time, author, reason and end; or an empty text."""
+    """Return a sentence for each stop that keeps the DLQ from sending, with the way to end it; empty: no stop."""
     found = ((stops.stop_of(None), "Everything", "--all"), (stops.stop_of(dlq.pk), dlq.name, dlq.name))
     return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
 
@@ -26,5 +26,5 @@ def _in_words(stop: stops.Stop, what: str, which: str) -> str:
 
 
 def since_text(stop: stops.Stop) -> str:
-    """Return the time, author and reason of a stop."""
+    """Return since when, by whom and why sends are stopped, as part of a sentence."""
     return f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'

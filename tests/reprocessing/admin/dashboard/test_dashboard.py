@@ -94,7 +94,7 @@ def test_card_shows_age_expiry_mode_runs_and_breakers(ann: Client, shop: Source)
         "9 of 10 failed", "circuit breaker open, canaries only", "5 messages in a row failed",
     ):  # fmt: skip
         assert told in page, told
-    assert '<div class="bad"><dt>SQS deletes the first in</dt>' in page
+    assert '<div class="bad"><dt>SQS deletes the oldest in</dt>' in page
 
 
 def test_uncaptured_messages_link_to_a_plan_in_mode_manual(ann: Client, shop: Source) -> None:
@@ -103,7 +103,7 @@ def test_uncaptured_messages_link_to_a_plan_in_mode_manual(ann: Client, shop: So
     )
     page = _board(ann)
     assert _count(page, "in SQS, not captured: plan a run…") == (12, f"/admin/reprocessing/run/add/?dlq={shop.dlq_id}")
-    assert "SQS deletes each about 4 days after it was first sent. Planning a run" in page
+    assert "SQS deletes a message about 4 days after it was first sent. Planning a run" in page
     assert "card-wary" in page
     DeadLetterQueue.objects.update(mode="automatic")
     assert "not captured" not in _board(ann)

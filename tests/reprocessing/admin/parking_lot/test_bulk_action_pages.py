@@ -44,7 +44,7 @@ def test_page_shows_live_progress() -> None:
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
     assert {name: _facts(part)[name] for name in ("Done", "Skipped")} == {"Done": "3", "Skipped": "0"}
-    assert ("hx-get" in part, "1 message matching the filter arrived later" in part) == (False, True)
+    assert ("hx-get" in part, "1 message matched the filter only later" in part) == (False, True)
 
 
 def test_paused_run_is_named() -> None:
@@ -89,7 +89,7 @@ def test_missing_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     parked(dlq())
     operation, ben = _asked(), person("ben", *MAY)
     BulkAction.objects.update(asked_at=database_now() - HOUR)
-    said = "No worker has started it yet."
+    said = "No worker has started the bulk action yet."
     monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", HOUR / 2)
     assert said not in ben.get(f"{DESK}{operation.pk}/change/").content.decode()
     monkeypatch.setattr(bulk_action_pages, "_UNUSUAL", -HOUR)
@@ -127,7 +127,7 @@ def test_abort_takes_a_reason_and_second_abort_is_told() -> None:
     abort = f"{DESK}{operation.pk}/abort"
     assert "This field is required." in post(ann, abort, reason=" ")
     assert messages(post(ann, abort, reason="wrong dlq")) == [
-        "Aborted. What was done stays done; the other messages are not touched."
+        "Aborted. Messages that were changed already stay changed. All others stay as they are."
     ]
     page = post(ben, abort, reason="me, too")
     assert messages(page) == ["Nothing was changed: ann aborted it before you (wrong dlq)."]
@@ -149,7 +149,7 @@ def test_abort_takes_the_permission_of_the_action() -> None:
     operation = _asked()
     client = person("ben", *LOOKS, "view_bulkaction", "release_parkedletter")
     page = client.get(f"{DESK}{operation.pk}/change/").content.decode()
-    assert "You may not abort it: it takes the permission to discard parked messages." in page
+    assert "You may not abort the bulk action: it takes the permission to discard parked messages." in page
     client.get("/admin/password_change/")
     given = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value, "reason": "no"}
     assert client.post(f"{DESK}{operation.pk}/abort", given).status_code == 403

@@ -242,7 +242,7 @@ def test_all_that_match_become_one_bulk_action() -> None:
     given = {name: hidden(page, name) for name in ("query", "token", "opened")} | {"reason": "test data"}
     assert states(*meant) == ["parked", "parked"]
     for _ in range(2):
-        assert "No worker has started it yet" not in post(client, LOT + "discard", **given)
+        assert "No worker has started the bulk action yet" not in post(client, LOT + "discard", **given)
     operation = BulkAction.objects.get()
     assert (operation.asked, operation.by, operation.reason) == (2, "ann", "test data")
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)

@@ -82,7 +82,7 @@ def test_preview_is_saved_with_user_and_reason() -> None:
     source, ann = dlq(), person("ann", *MAKES)
     given = {"name": "bad", "conditions": BAD, "action": "delay", "delay": "60", "dlq": source.dlq_id, "enabled": "on"}
     page = saved(ann, ADD, **given)
-    assert "bad is added. It decides about every message whose turn it is." in page
+    assert "bad is added. It decides about each message before the message is sent." in page
     row = Rule.objects.get()
     assert (row.name, row.conditions, row.action, row.delay, row.dlq_id, row.enabled, row.created_by) == (
         "bad", ["body:kind equals bad"], "delay", 60.0, source.dlq_id, True, "ann",
