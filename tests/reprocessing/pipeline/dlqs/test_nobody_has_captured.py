@@ -58,7 +58,7 @@ def test_what_was_captured_since_sqs_was_asked_is_told_of_by_nobody(*, fifo: boo
     bench.bury("late")
     (found,) = warnings(bench)
     assert (held, delivered, bench.states()) == ([], [], {"one": "delivered", "two": "delivered"})
-    assert found.what.startswith("1 messages of it are not captured")
+    assert found.what.startswith("1 of its messages are not captured")
 
 
 def test_while_a_capture_is_under_way_nobody_can_say() -> None:
