@@ -42,13 +42,25 @@ def add_days(parser: CommandParser) -> None:
 
 def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: ANN401  # an argument's type
     """Add the options of a backoff. Give `base`, the type of --backoff-base, if "off" is not allowed."""
-    what = "initial backoff (default: 60)" if base else "initial backoff, or off (default: off, the DLQ's)"
+    what = (
+        "initial backoff: wait after the first failure (default: 60)"
+        if base
+        else "initial backoff, or off (default: off, the DLQ's)"
+    )
     base = base or or_off(number(0, MAX_SECONDS))
     parser.add_argument("--backoff-base", type=base, metavar="SECONDS", help=what)
     parser.add_argument(
-        "--backoff-cap", type=number(0, MAX_SECONDS), metavar="SECONDS", help="max backoff (default: 21600)"
+        "--backoff-cap",
+        type=number(0, MAX_SECONDS),
+        metavar="SECONDS",
+        help="max backoff: the longest wait between attempts (default: 21600)",
     )
-    parser.add_argument("--jitter", dest="backoff_jitter", choices=Jitter.values, help="jitter (default: full)")
+    parser.add_argument(
+        "--jitter",
+        dest="backoff_jitter",
+        choices=Jitter.values,
+        help="jitter: full waits a random part of the backoff, none the whole backoff (default: full)",
+    )
 
 
 def or_off(read: Any) -> Any:  # noqa: ANN401  # an argument's type
