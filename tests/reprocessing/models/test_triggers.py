@@ -12,7 +12,7 @@ from tests.reprocessing.store.stock import NOW, Stock
 pytestmark = pytest.mark.django_db
 
 LATER = NOW + timedelta(hours=1)
-WRITTEN = {
+WRITTEN: dict[str, Any] = {
     "taken_at": NOW, "deadline": NOW, "sent_message_id": "id", "outcome": "absent", "detail": "d", "closed_at": NOW,
     "returned_at": NOW, "counts_as_failure": True,
 }  # fmt: skip

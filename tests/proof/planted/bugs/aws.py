@@ -5,11 +5,12 @@ from __future__ import annotations
 from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
-@reprocessing/gateways/aws/clients.py
-@tests/reprocessing/gateways/sqs/test_sending.py
-sent-twice-by-itself: test_a_lost_answer_leaves_every_fate_unknown_and_nothing_is_sent_again
--retries={"mode": "standard", "total_max_attempts": 1}
-+retries={"mode": "standard", "total_max_attempts": 3}
+@reprocessing/gateways/aws/lean_requests.py
+@tests/reprocessing/gateways/aws/test_lean_requests.py
+sent-twice-by-itself: test_an_error_is_the_same_and_the_request_is_not_sent_again
+-        parser = client._response_parser  # noqa: SLF001 - as above
++        return None
++        parser = client._response_parser  # noqa: SLF001 - as above
 
 @reprocessing/pipeline/aws/native_redrive.py
 @tests/race/test_native_redrive.py

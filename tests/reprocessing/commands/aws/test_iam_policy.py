@@ -103,9 +103,9 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Record:
     made, call = Record(), BaseClient._make_api_call  # type: ignore[attr-defined]  # botocore's own, and the one place
 
     def noted(self: Any, name: str, said: dict[str, Any]) -> Any:  # noqa: ANN401  botocore's own
-        kinds = [kind for kind, client in list(clients._clients._made.items()) if client is self]
-        for kind in kinds:
-            made.note(kind.role, f"{kind.service}:{name}", said)
+        for (service, _, role, *_), client in list(clients._clients._made.items()):
+            if client is self:
+                made.note(role, f"{service}:{name}", said)
         return call(self, name, said)
 
     def assume(self: Any) -> Any:  # noqa: ANN401  as above

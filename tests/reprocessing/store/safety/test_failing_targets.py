@@ -175,8 +175,11 @@ def test_a_run_without_failures_does_not_pause(fates: str) -> None:
 
 def test_failures_before_the_last_success_do_not_count() -> None:
     history = _dead("")
-    history.tried("xxx", history.letter, closed_at=database_now() - 3 * DAY)
+    Breaker.objects.update(cooldown_cap=2 * DAY.total_seconds())  # the cooldown explains every pause
+    _failed(history, history.letter, 3 * DAY, 3 * DAY, 3 * DAY, timedelta())
     assert _follows() == "tried on"
+    _failed(history, history.letter, timedelta(), timedelta())
+    assert _follows() == "paused"
 
 
 def test_a_message_whose_copy_may_return_is_not_parked_yet() -> None:
