@@ -29,13 +29,14 @@ _PARKED = LetterState.PARKED.value
 class Letter(models.Model):
     """One captured message.
 
-    The DLQ's limit applies to `attempts` minus `earlier`, `attempts_before_release` and `spared`.
+    The DLQ's `max_attempts` is a limit for `attempts` minus `attempts_before_release` minus `spared`.
 
     Attributes:
         public_id: the redrive id, the same on every attempt.
         sequence: sort key of the letter in its lane, compared by bytes.
-        attempts: all attempts, without those in `not_sent`.
+        attempts: all attempts, including `earlier`, without `not_sent`.
         earlier: attempts that other tools made before the capture.
+        not_sent: attempts that ended before the letter was sent.
         attempts_before_release: attempts before a person last released the letter.
         spared: attempts that failed because the target was down.
         epoch: rises with every known failure.
