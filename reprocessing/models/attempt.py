@@ -14,20 +14,27 @@ from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
-#: Attempts that await their outcome: sent and open, or the letter's last attempt with a lost result.
+#: Open attempts that wait for an outcome: the target accepted the letter (`taken_at`), or the result of the letter's
+#: last attempt was lost (`deadline`).
 AWAITS_OUTCOME: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt to deliver a letter. A trigger guards it: each column is written once.
+    """One attempt to deliver a letter. A trigger lets each column be written only once.
 
-    `holds_lane` may become false, `counts_as_failure` and `spared` may become true. `deadline`: until when the letter
-    may come back. `taken_at`: when the target accepted the letter. `returned_at`: when it came back, also after
-    `closed_at`. `breaker_epoch`: the breaker's epoch when the letter was sent. `counts_as_failure`: counts as a failure
-    for the breaker (true), as a success (false), or as neither (null). `wave`: set on a letter's first attempt in a run
-    with waves. `spared`: failed because the target was down; does not count against the DLQ's `max_attempts`.
+    Exceptions: `holds_lane` may become false; `counts_as_failure` and `spared` may become true.
+
+    Attributes:
+        taken_at: when the target accepted the letter.
+        deadline: until when the letter may come back.
+        returned_at: when the letter came back; this may be after `closed_at`.
+        holds_lane: the lane's next letter waits until this attempt has an outcome.
+        breaker_epoch: the breaker's epoch when the letter was sent.
+        counts_as_failure: for the breaker, the attempt is a failure (true), a success (false) or neither (null).
+        wave: set only on a letter's first attempt in a run with waves.
+        spared: failed because the target was down, so it does not count against the DLQ's `max_attempts`.
     """
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
@@ -95,7 +102,10 @@ class ClaimState(models.TextChoices):
 
 
 class Claim(models.Model):
-    """The claim of a letter on its idempotency key at one target. A letter whose key is its message id has no claim."""
+    """An idempotency key that a letter has reserved at a target, so that no other letter with the key is sent there.
+
+    A letter whose idempotency key is its message id needs no claim.
+    """
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)

@@ -41,9 +41,9 @@ PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
 class AuditEntry(models.Model):
-    """One entry of the audit log, about a letter, group, DLQ, run, target or rule; if all are null: about the service.
+    """One entry of the audit log: about a letter, group, DLQ, run, target or rule, or (all null) about the service.
 
-    A trigger guards it: an entry is written once, and deleted with its subject. `operation`: the bulk action, if any.
+    A trigger forbids changes. `operation`: the bulk action that made the change, if any.
     """
 
     act = models.TextField(choices=AuditAct.choices)

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class _Kind(models.Model):
-    """Base: a number of letters of one kind. `group_id` 0: no group."""
+    """Base class: `n` letters have these values. `group_id` is 0 for letters in no failure group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -24,7 +24,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """How many letters of a kind there are, without the differences in `LetterCountDelta`."""
+    """The number of letters with these values, without the changes that are still in `LetterCountDelta`."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -36,14 +36,14 @@ class LetterCount(_Kind):
 
 
 class LetterCountDelta(_Kind):
-    """The change of a letter count by one statement."""
+    """A change of a letter count by one statement; it is added to `LetterCount` later."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count_delta"
 
 
 class _Hourly(models.Model):
-    """How many letters of a DLQ had an event in an hour: `captured`, `failed`, or a finished state."""
+    """Base class: `n` letters of a DLQ had the event `what` in an hour: `captured`, `failed`, or a finished state."""
 
     dlq_id = models.BigIntegerField()
     hour = models.DateTimeField()
@@ -59,7 +59,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """Count of events of an hour, without the differences in `HourlyCountDelta`."""
+    """The number of events in an hour, without the changes that are still in `HourlyCountDelta`."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"
@@ -67,16 +67,19 @@ class HourlyCount(_Hourly):
 
 
 class HourlyCountDelta(_Hourly):
-    """The change of an hourly count by one statement."""
+    """A change of an hourly count by one statement; it is added to `HourlyCount` later."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count_delta"
 
 
 class Metric(models.Model):
-    """A sum that only grows. `place`: id of a DLQ or target, 0: none. `part`: see `domain.aws.metric_names.Sample`.
+    """A sum that only grows, for one label of a metric.
 
-    `told`: the part of `value` that was published to CloudWatch.
+    Attributes:
+        place: id of a DLQ or target; 0: neither.
+        part: see `domain.aws.metric_names.Sample`.
+        told: how much of `value` was published to CloudWatch.
     """
 
     name = models.TextField()

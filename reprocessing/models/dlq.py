@@ -24,14 +24,14 @@ class Mode(models.TextChoices):
 
 
 class DeleteWhen(models.TextChoices):
-    """When the copy in the DLQ is deleted."""
+    """When a captured message is deleted from the DLQ."""
 
     TERMINAL = "terminal", "when the message is finished"
     CAPTURED = "captured", "as soon as the message is captured"
 
 
 class MissingKey(models.TextChoices):
-    """What happens to a letter without the configured ordering key."""
+    """What to do with a letter whose message has no ordering key."""
 
     PARK = "park", "park the message"
     LANE = "lane", "send it without ordering"
@@ -52,7 +52,7 @@ class ParkedHead(models.TextChoices):
 
 
 class StalePolicy(models.TextChoices):
-    """What happens to a letter that is captured after a later one of its lane was delivered."""
+    """What to do with a letter that is captured after a later letter of its lane was delivered."""
 
     PARK = "park", "park it"
     DELIVER = "deliver", "deliver it late"
@@ -78,18 +78,23 @@ STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
 class DeadLetterQueue(models.Model):
     """One watched DLQ. Durations are seconds.
 
-    `new_key_delay` null: the target's visibility timeout. `receive_limit` null: no limit. `message_type`, `tenant`:
-    fields for rules. `wave_success`: share of a wave that must succeed before the next wave. `public_fields`: JMESPath
-    expressions of body fields shown to people without the permission view_payload. `give_up_after`: how long automatic
-    redrive retries a failing target before it pauses; null: for ever.
-
-    `aws_redrive_since`: since when AWS redrives the DLQ to `aws_redrive_destination` (empty: the source queues), as
-    task `aws_redrive_task` (empty: not known yet). `aws_redrive_last_task_at`: start of the newest earlier task, by
-    AWS's clock. `aws_redrive_asked_at`: last call to AWS. `aws_redrive_answered_at`: last answer. `aws_redrive_error`:
-    why AWS has not answered since. `aws_may_have_moved_at`: since when AWS may have moved letters.
-
-    `swept_through`: end of invisibility up to which the last sweep checked held copies. `uncaptured_since`: since when
-    every check has found messages that are not captured.
+    Attributes:
+        new_key_delay: how long the first letter of a new ordering key waits; null: the target's visibility timeout.
+        receive_limit: null: no limit.
+        message_type, tenant: expressions of two fields that rules can read.
+        wave_success: share of a wave that must succeed before the next wave starts.
+        public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
+        give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
+        aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
+        aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
+        aws_redrive_task: AWS's handle of this redrive; empty: not known yet.
+        aws_redrive_last_task_at: when the newest earlier redrive task began, by AWS's clock.
+        aws_redrive_asked_at: when AWS was last called.
+        aws_redrive_answered_at: when AWS last answered.
+        aws_redrive_error: why AWS did not answer the last call.
+        aws_may_have_moved_at: since when AWS may have moved messages of captured letters.
+        swept_through: `visible_until` of the last held copy that the search for finished letters' copies has read.
+        uncaptured_since: since when every check has found messages that are not captured.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -217,9 +222,9 @@ class DeadLetterQueue(models.Model):
         return self.name
 
     def backoff_delay(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
-        """Return the backoff after the letter's `attempts`-th counted attempt failed. `chance`: from 0 to below 1.
+        """Return how long a letter waits after `attempts` counted attempts have failed.
 
-        `own`: the backoff of the letter's rule; without it, the DLQ's backoff applies.
+        `chance`: a random number from 0 to below 1. `own`: the backoff of the letter's rule; None: the DLQ's backoff.
         """
         which = self if own is None or own.backoff_base is None else own
         base, cap = timedelta(seconds=which.backoff_base or 0), timedelta(seconds=which.backoff_cap or 0)
@@ -236,9 +241,9 @@ class PresentSources(models.Manager["Source"]):
 
 
 class Source(models.Model):
-    """A source queue, function, subscription or rule whose messages fail into a DLQ, and the target of its letters.
+    """A source queue, function, subscription or rule whose messages fail into a DLQ, and the target of these messages.
 
-    `removed_at`: a removed row stays for the history of its letters; `objects` and `dlq.sources` leave it out.
+    A removed source stays in the table for the history of its letters; `objects` and `dlq.sources` leave it out.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, related_name="sources")

@@ -19,7 +19,7 @@ class DlqCopyState(models.TextChoices):
 
 
 class DlqCopy(models.Model):
-    """One copy of a letter in a DLQ, by SQS message id. `attempt` null: the copy that was captured first."""
+    """One copy of a letter in a DLQ. `attempt`: the attempt from which the copy came back; null: the first copy."""
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
     # No separate index: the planner would prefer it to the primary key and read a whole DLQ for each copy.

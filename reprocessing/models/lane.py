@@ -17,9 +17,12 @@ LANE_PHASES = [(phase.value, phase.value) for phase in LanePhase]
 class Lane(models.Model):
     """One lane: the letters of one ordering key.
 
-    `due_at`: when a ready lane may be leased, or when the lease of a leased lane ends. `fence` rises with every lease.
-    `highest_sent_sequence`: highest sequence that was delivered, or sent with an unknown outcome. `breaker`: the
-    breaker of the lane's first letter; null: not looked up yet. `stopped_at`: stopped by a person; no worker leases it.
+    Attributes:
+        due_at: when a ready lane may be leased, or when the lease of a leased lane ends.
+        fence: rises with every lease.
+        highest_sent_sequence: highest sequence of a letter that was delivered, or sent with an unknown outcome.
+        breaker: the breaker of the lane's first unfinished letter; null: not looked up yet.
+        stopped_at: when a person stopped the lane; no worker leases a stopped lane.
     """
 
     # No separate index: the planner would prefer it to the unique key's index and read a whole DLQ for each lane.
@@ -56,13 +59,13 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_by_due_time"),
-            # The breaker comes first: with statistics from before a flood, the planner would read all lanes of a run
-            # for each.
+            # The breaker comes first: if the run did, a planner with old statistics would read all lanes of a run for
+            # each breaker.
             models.Index(
                 F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="ready_lanes_by_breaker",
             ),
-            # Lets a run's lanes be read breaker by breaker, so that lanes behind an open breaker are not read.
+            # Lets a run's lanes be read breaker by breaker, so that lanes whose breaker is open are not read.
             models.Index(
                 F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
                 name="ready_lanes_by_run",

@@ -29,13 +29,23 @@ _PARKED = LetterState.PARKED.value
 class Letter(models.Model):
     """One captured message.
 
-    `public_id`: the redrive id, the same on every attempt. `sequence`: sort key, compared by bytes. Of its `attempts`,
-    `earlier` were made by other tools before the capture, `attempts_before_release` before a person released it, and
-    `spared` failed while the target was down; only the others count against the DLQ's limit. `attempts` does not
-    include `not_sent`. `epoch` rises with every known failure. `blocked_reason`: why a run cannot take a captured
-    letter; the reason when a run parks it. `frees_lane`: sent, and the lane's next letter need not wait for the
-    outcome. `route`: action of `rule`, decided with version `rulebook_version` of the rulebook. `group`: failure group,
-    found at `grouped_at`. `revision`: the edit whose bytes are sent; `body_hash` is its hash. `assigned_to`: user name.
+    The DLQ's `max_attempts` is a limit for `attempts` minus `attempts_before_release` minus `spared`.
+
+    Attributes:
+        public_id: the redrive id, the same on every attempt.
+        sequence: sort key of the letter in its lane, compared by bytes.
+        attempts: all attempts, including `earlier`, without `not_sent`.
+        earlier: attempts that other tools made before the capture.
+        not_sent: attempts that ended before the letter was sent.
+        attempts_before_release: attempts before a person last released the letter.
+        spared: attempts that failed because the target was down.
+        epoch: rises with every known failure.
+        blocked_reason: why a run cannot send a captured letter; the run parks the letter for this reason.
+        frees_lane: the letter was sent, and the lane's next letter need not wait for the outcome.
+        route: the action of `rule`, decided with version `rulebook_version` of the rulebook.
+        group: the failure group, determined at `grouped_at`.
+        revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
+        assigned_to: user name.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -141,7 +151,7 @@ class Letter(models.Model):
             models.Index(
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="captured_letters_by_dlq"
             ),
-            # The condition keeps statements that name only a state from walking this index.
+            # Because of this condition, statements that name only a state do not read this index.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(
                 F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="parked_letters_by_dlq"
@@ -151,8 +161,8 @@ class Letter(models.Model):
                 F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="parked_letters_by_assignee",
             ),
-            # Only for pages. A condition on states would also match the statements that move letters: with statistics
-            # from before a flood the planner would walk this index for them.
+            # Only for pages. If the condition named states, a planner with old statistics would use this index for the
+            # statements that move letters.
             models.Index(
                 F("dlq"), F("state"), F("first_sent_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="open_letters_by_state_and_age",
@@ -188,7 +198,7 @@ class Letter(models.Model):
 
 
 class Payload(models.Model):
-    """A letter's bytes as received; attributes packed by domain.message.envelope."""
+    """The bytes of a letter as received; domain.message.envelope packs the attributes."""
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()

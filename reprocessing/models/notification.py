@@ -12,10 +12,12 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class Incident(models.Model):
-    """One event, from its beginning to its end.
+    """One event that people are notified of, from its beginning to its end.
 
-    `times`: how often it was announced. `due_at`: when its notifications are to be written; null: none are due.
-    `filed_at`: when the notifications about its beginning were written.
+    Attributes:
+        times: how often the event was observed.
+        due_at: when the next notifications about the incident are to be written; null: none are due.
+        filed_at: when the notifications about the beginning of the incident were written.
     """
 
     kind = models.TextField()
@@ -52,11 +54,16 @@ class Incident(models.Model):
 
 
 class NotificationRoute(models.Model):
-    """Which events of which DLQs go to a destination, and the state of sending there.
+    """Which events of which DLQs are sent to a destination, and what happened when they were last sent.
 
-    `destination`: names the variable with its URL. `kinds` empty: all. `dlqs` empty: all, and the service itself.
-    `next_at`: when the next urgent text may be sent; other texts wait a minute after `sent_at`. `leased_until`: a
-    worker sends to the destination, with this `fence`. `failures`: failed texts in a row; `trouble`: why.
+    Attributes:
+        destination: a name; the environment variable REDRIVE_NOTIFY_<NAME> has the URL.
+        kinds: the events; empty: all.
+        dlqs: events of these DLQs; empty: events of all DLQs and of the service itself.
+        next_at: when the next urgent text may be sent; other texts wait until a minute after `sent_at`.
+        leased_until: until when one worker may send to the destination; `fence` rises with every lease.
+        failures: how many texts in a row could not be sent.
+        trouble: why the last text could not be sent.
     """
 
     destination = models.TextField(unique=True)
@@ -87,7 +94,7 @@ class NotificationRoute(models.Model):
 
 
 class NotificationPhase(models.TextChoices):
-    """Part of an incident."""
+    """What a notification says about its incident."""
 
     OPENED = "opened", "opened"
     REMINDED = "reminded", "reminded"
@@ -95,7 +102,7 @@ class NotificationPhase(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One part of an incident that is pending, sent or given up for one destination. One text can contain many."""
+    """One phase of an incident, to be told to one destination: pending, sent or given up. A text can contain many."""
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notifications")
     route = models.ForeignKey(NotificationRoute, on_delete=models.CASCADE, related_name="notifications", db_index=False)

@@ -23,10 +23,14 @@ class FailureGroupStatus(models.TextChoices):
 class FailureGroup(models.Model):
     """A failure group: the letters of a DLQ that failed for one reason.
 
-    `fingerprint`: digest of domain.parking_lot.failure_fingerprint. `cause`: what it was computed from. `title` quotes
-    no payload. `first_at`, `last_at`: when its oldest and newest message were sent. `released_at`: last release of one
-    of its letters. `settled_at`, `status_by`: since when it has its status, and who set it. A letter that is captured
-    or parked later opens a resolved group again.
+    A resolved group is reopened when a letter of the group is captured or parked after `settled_at`.
+
+    Attributes:
+        fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
+        title: a text for people, which quotes no payload.
+        first_at, last_at: when the oldest and the newest message of the group were sent.
+        released_at: when a letter of the group was last released.
+        settled_at, status_by: when the status was set, and by whom.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="groups", db_index=False)
@@ -60,7 +64,7 @@ class FailureGroup(models.Model):
 
 
 class BulkActionKind(models.TextChoices):
-    """What is done to each letter."""
+    """What a bulk action does to each letter."""
 
     RELEASE = "release", "replay"
     DISCARD = "discard", "discard"
@@ -80,10 +84,16 @@ class BulkActionState(models.TextChoices):
 class BulkAction(models.Model):
     """One action by one person on every letter that a filter matches.
 
-    `token`: of the page that asked; one token starts one action. `filter`: a stored message filter, applied to letters
-    up to id `max_letter_id` that were finished at `asked_at` or before. `cursor`: id of the last letter that was
-    processed. `asked`: letters matched at the start, `done` changed, `refusal_lines` skipped; `refusals`: reasons of
-    the first skipped ones, by letter id. `aborted_by`, `why`: who aborted it.
+    Only letters up to the id `max_letter_id` that were finished at `asked_at` or before are changed.
+
+    Attributes:
+        token: identifies the page on which the action was confirmed, so that a page starts only one action.
+        cursor: id of the last letter that was processed.
+        asked: how many letters the filter matched at the start.
+        done: how many letters were changed.
+        letters_skipped: how many letters were not changed.
+        refusals: why the first of the skipped letters were not changed, by letter id.
+        aborted_by, why: who aborted the action, and why.
     """
 
     token = models.UUIDField(unique=True, default=uuid.uuid4)

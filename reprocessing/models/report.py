@@ -34,10 +34,10 @@ class Reporter(models.Model):
 
 
 class Report(models.Model):
-    """One report about one message. `digest` covers all of it, so a repeated report is the same row.
+    """One report about one message. `digest`: hash of the whole report, so that a repeated report is stored once.
 
-    A report names the message by SQS message id, by redrive id and attempt, or both. `reporter` null: written by a
-    consumer that shares the database. `fingerprint` groups failures of one cause.
+    The report names the message by SQS message id, by redrive id (`public_id`) and attempt, or by both. `reporter`
+    null: a consumer that shares the database wrote the report. `fingerprint`: equal for failures of one cause.
     """
 
     reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")

@@ -17,17 +17,21 @@ ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
 
-#: The backoff columns of a letter's rule `u`, or else of the rate class `c`.
+#: SQL columns: the backoff of a letter's rule `u`; if the rule has none, the backoff of the rate class `c`.
 RULE_BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
        coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""
 
 
 class Rule(models.Model):
-    """One rule. By `position`, the first rule whose conditions all hold decides.
+    """One rule. Rules are tried in the order of `position`; the first rule whose conditions all hold decides.
 
-    `conditions`: texts of domain.routing.conditions; none: every letter. `dlq` null: letters of all DLQs. `delay` and
-    backoff in seconds; backoff null: the rate class's backoff, or else the DLQ's. `trouble`: the last error.
+    Attributes:
+        conditions: texts in the syntax of domain.routing.conditions; none: the rule matches every letter.
+        dlq: the rule applies to letters of this DLQ; null: of all DLQs.
+        delay: seconds.
+        backoff_base, backoff_cap: seconds; null: the backoff of the rate class; if that has none, of the DLQ.
+        trouble: the last error.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -80,7 +84,10 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row, once a rule exists. `version` rises with every change; `changes_at`: a rule's next start or end."""
+    """One row, created with the first rule. `version` rises with every change of any rule.
+
+    `changes_at`: when the next rule begins or ends to be valid.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.BigIntegerField(db_default=0)

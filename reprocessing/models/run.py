@@ -27,10 +27,15 @@ class RunState(models.TextChoices):
 
 
 class Run(models.Model):
-    """One redrive. `selection`: the requested letters; the same id with another selection is refused.
+    """One run.
 
-    `selected`: letters that the plan found. `behind`: letters that it left out, because earlier letters of their lanes
-    are not in the run. `stopped_by`, `why`: who paused or aborted it. `waves`: sends 1, 10, 100 letters, then all.
+    Attributes:
+        name: the run's id for people. A request with the same id and another selection is refused.
+        selection: which letters were requested.
+        selected: how many letters the plan found.
+        behind: how many requested letters were left out because earlier letters of their lanes are not in the run.
+        stopped_by, why: who paused or aborted the run, and why.
+        waves: whether the run sends 1, 10 and 100 letters before it sends all.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -77,9 +82,10 @@ class Run(models.Model):
 
 
 class Wave(models.Model):
-    """One wave of a run; only the newest is open. `size` null: all letters left.
+    """One wave of a run; only the newest wave is open. `size` null: all remaining letters.
 
-    `touched`: letters first sent in this wave; `failed`: how many of those failed. Both are set when it is settled.
+    `touched`: how many letters were first sent in this wave; `failed`: how many of these letters failed. Both are set
+    when the wave is settled.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="wave_history", db_index=False)

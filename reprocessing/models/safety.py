@@ -18,7 +18,7 @@ class BreakerState(models.TextChoices):
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
-#: All three fields of a backoff are set, or none is.
+#: True of a row whose three backoff fields are all set, or all null.
 BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
     backoff_base__gte=0, backoff_base__lte=MAX_SECONDS, backoff_cap__gte=0, backoff_cap__lte=MAX_SECONDS,
     backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
@@ -26,9 +26,9 @@ BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None
 
 
 class RateClass(models.Model):
-    """Letters that rules put together, with their own rate and backoff, and one breaker per target.
+    """A class of letters, chosen by rules, with its own rate and backoff, and with its own breaker at each target.
 
-    `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's.
+    `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's backoff.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -57,15 +57,22 @@ class RateClass(models.Model):
 
 
 class Breaker(models.Model):
-    """The circuit breaker of a target (a trigger creates it), or of one rate class at a target. Times are seconds.
+    """The circuit breaker of a target (a trigger creates it), or of one rate class at a target. Durations are seconds.
 
-    It opens after `threshold` failures in a row, or if `ratio` of at least `at_least` recent letters failed. The
-    cooldown doubles with each failed canary up to `cooldown_cap`; `canaries_to_close` good canaries close it. The ramp
-    starts at `ramp_from` of the rate (1: no ramp) and takes a step every `ramp_every`.
-
-    `epoch` rises with every change and every canary; a half-open breaker counts only the canary of its own epoch.
-    `canary_until`: the slot of the canary is taken until then. `failing_since`: no letter has succeeded since. `rest`:
-    current cooldown. `ramp`: allowed share of the rate. `ramp_failure_ratio`: share that failed at the last step.
+    Attributes:
+        threshold: the breaker opens after so many failures in a row.
+        ratio: the breaker opens if this share of the recent letters failed, of at least `at_least` letters.
+        cooldown: the first cooldown. It doubles with each failed canary, up to `cooldown_cap`.
+        canaries_to_close: the breaker closes after so many canaries in a row succeeded.
+        ramp_from: the share of the rate with which the ramp-up starts; 1: no ramp-up.
+        ramp_every: time between two steps of the ramp-up.
+        epoch: rises with every change of state and every canary. A half-open breaker counts only the canary of the
+            present epoch.
+        rest: the present cooldown.
+        canary_until: until then no other canary is sent.
+        failing_since: no letter has succeeded since then.
+        ramp: the share of the rate that is allowed now.
+        ramp_failure_ratio: the share of letters that had failed at the last step.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)
@@ -151,7 +158,7 @@ class CheckKind(models.TextChoices):
 
 
 class HealthStatus(models.TextChoices):
-    """Result of a check. Only a fresh `healthy` permits sends."""
+    """Result of a health check. Letters are sent only if it is `healthy`, and not older than `max_age`."""
 
     UNKNOWN = "unknown", "unknown"
     HEALTHY = "healthy", "healthy"
@@ -159,9 +166,13 @@ class HealthStatus(models.TextChoices):
 
 
 class HealthCheck(models.Model):
-    """One check of a target; all of them must be healthy. `subject`: URL or alarm name.
+    """One health check of a target. Letters are sent only if all checks of the target are healthy.
 
-    `ceiling`: the limit, in messages or seconds. `every`, `max_age`: seconds; an older result counts as unknown.
+    Attributes:
+        subject: URL or alarm name.
+        ceiling: the limit, in messages or seconds.
+        every: seconds between two checks.
+        max_age: seconds; an older result counts as unknown.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="checks", db_index=False)

@@ -11,12 +11,12 @@ from django.db.models.functions import Now
 
 from reprocessing.models.letter import Letter
 
-# Evaluated during the statement: a heartbeat committed since the statement began is then not in the future.
+# The time of evaluation, not of the statement's start: else a heartbeat committed meanwhile would be in the future.
 _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
 class Heartbeat(models.Model):
-    """When a task of one of the service's own queues was last consumed: a heartbeat that also proves consumption."""
+    """When a worker last took a task from one of the service's own Celery queues."""
 
     queue = models.TextField(primary_key=True)
     consumed_at = models.DateTimeField()
@@ -30,7 +30,7 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def record(queue: str) -> None:
-        """Record that a task of this queue is consumed now, by the database's clock."""
+        """Record that a worker takes a task from this queue now, by the database's clock."""
         Heartbeat.objects.bulk_create(
             [Heartbeat(queue=queue, consumed_at=_DATABASE_CLOCK)], update_conflicts=True, unique_fields=["queue"],
             update_fields=["consumed_at"],
@@ -38,13 +38,13 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Heartbeat, timedelta]:
-        """Return how long ago a task of this queue was consumed, by the database's clock; no row: never."""
+        """Return how long ago a worker took a task from this queue, by the database's clock; no row if never."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("consumed_at"), output_field=models.DurationField())
         return Heartbeat.objects.filter(queue=queue).values_list(age, flat=True)
 
     @staticmethod
     def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
-        """Return whether a heartbeat of this age proves consumption; a heartbeat in the future, or None, does not."""
+        """Return whether a worker took a task at most `within` ago; False for None, or a heartbeat in the future."""
         return age is not None and timedelta(0) <= age <= within
 
 
@@ -65,7 +65,7 @@ class TickCount(models.Model):
 
 
 class TaskHints(models.Model):
-    """One row. `width`: lanes for which a tick sends task hints. `lifetime`: seconds that a hint is valid."""
+    """One row. `width`: for how many lanes a tick sends task hints. `lifetime`: seconds for which a hint is valid."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     width = models.IntegerField()
@@ -96,8 +96,11 @@ class RestoreDecision(models.TextChoices):
 class RestoreDoubt(models.Model):
     """A letter whose state is uncertain after a restore, until the hold is released.
 
-    `receives`: receive count of its held copy when the hold began; null: no copy. `arrived`: captured after the hold
-    from an older message. `continue_moved`: number of a lost attempt that returned. `word`: the decision; empty: none.
+    Attributes:
+        receives: how often SQS had delivered the letter's held copy when the hold began; null: no held copy.
+        arrived: the letter was captured after the hold began, from an older message.
+        came_back: number of an attempt that is not in the database, and whose message came back.
+        word: a person's decision; empty: none yet.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
@@ -122,7 +125,7 @@ class RestoreDoubt(models.Model):
         return f"doubt about {self.letter_id}"
 
 
-#: For a copy c: it was not received since the hold began, so the copy's state may have changed.
+#: True of a copy c that was not received since the hold began: the copy may no longer be as the database says.
 COPY_IS_UNSEEN: Final[LiteralString] = (
     "EXISTS (SELECT FROM redrive_restore_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
 )

@@ -52,11 +52,16 @@ class Advance(models.TextChoices):
 class Target(models.Model):
     """Where letters are redriven to. Durations are seconds, sizes bytes.
 
-    `arn`: for an HTTP endpoint, its URL. `rate`: letters a second over all workers; null: no limit. `burst` null: one
-    second of rate. `window`: how long a failed letter may take to come back, or its report to arrive. `size_limit`
-    includes attributes. `timeout`: for an endpoint or function. `answers`: meanings of status codes
-    (domain.targets.http_responses). `secret`: name of the signing secret. `confirmed_fanout`: healthy subscribers that
-    get a published letter again; null: not confirmed.
+    Attributes:
+        arn: the ARN; of an HTTP endpoint, the URL.
+        rate: letters a second over all workers; null: no limit.
+        burst: letters that may be sent at once; null: as many as `rate` allows in a second.
+        window: how long a failed letter may take to come back, or the consumer's report to arrive.
+        size_limit: largest message, including attributes.
+        timeout: how long an endpoint or function may take to answer.
+        answers: what status codes mean (domain.targets.http_responses).
+        secret: name of the signing secret.
+        confirmed_fanout: how many healthy subscribers get a published letter again; null: not confirmed.
     """
 
     kind = models.TextField(choices=TargetKind.choices, default=TargetKind.SQS)
@@ -131,17 +136,20 @@ class Target(models.Model):
 
     @property
     def copy_window(self) -> float:
-        """Return for how many seconds an unknown attempt may have left a copy; as `settlement_effects.COPY_WINDOW`."""
+        """Return for how many seconds an attempt with unknown outcome may leave a copy in the target.
+
+        `settlement_effects.COPY_WINDOW` is the same rule in SQL.
+        """
         if self.window > 0 or self.proof != Proof.ACCEPTED:
             return self.window
         return max(DEDUPLICATED_FOR, self.visibility, self.timeout)
 
 
 class TargetCheck(models.Model):
-    """One look at a target queue, `took` seconds long.
+    """The counts of a target queue, as SQS told them once; the request took `took` seconds.
 
-    `empty`: no message visible or delayed, so everything sent well before was consumed. `idle_since`: since when each
-    look found nothing in flight either; null: this look did.
+    `empty`: no message was visible or delayed. `idle_since`: since when no message was in flight either, each time that
+    SQS was asked; null: a message was in flight this time.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")

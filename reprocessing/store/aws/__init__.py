@@ -1,1 +1,1 @@
-"""Store AWS's own redrives of watched DLQs, when AWS was last asked about them, and the sums of the metrics."""
+"""Store the redrives that AWS itself does of watched DLQs, and the sums of the metrics."""

@@ -8,15 +8,15 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Seconds for which an answer is valid. A worker asks a little earlier, so that lanes do not wait.
+#: Seconds for which an answer of AWS is valid. A worker asks again a little earlier, so that lanes do not wait.
 ANSWER_VALID_FOR: Final = 60
 _ASK_AFTER: Final = 45
-#: Seconds after which another worker may ask AWS, if there is no answer: no call takes longer.
+#: If AWS does not answer, another worker may ask after so many seconds: no call takes longer.
 _ANSWERED_WITHIN: Final = 20
 #: DLQs that one worker asks about at a time.
 _MOST: Final = 32
 
-# The first entry of an index: for an EXISTS the planner would read all copies where most are invisible.
+# The least `visible_until` is read from an index. With EXISTS, the planner would read all copies if most are invisible.
 _IN_SIGHT: Final[LiteralString] = """
 coalesce((SELECT c.visible_until FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
            ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
@@ -28,10 +28,10 @@ MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true) AND {_IN_SIGHT})
 """
 
-#: True of a DLQ d if also AWS did not answer the last call. The DLQ's lanes then wait for AWS, not for a worker.
+#: True of a DLQ d if AWS also did not answer the last call. The DLQ's lanes then wait for AWS, not for a worker.
 WAITS_FOR_AWS: Final[LiteralString] = f"(d.aws_redrive_error <> '' AND {MOVES_UNKNOWN})"
 
-# DLQs of runs that have a lane to lease now. The caller that gets a DLQ's id must ask AWS. Locked rows are skipped.
+# Returns DLQs that have a lane to lease now. The caller must ask AWS about each returned DLQ. Locked rows are skipped.
 _TO_ASK: Final[LiteralString] = f"""
 UPDATE redrive_dlq SET aws_redrive_asked_at = redrive_now()
  WHERE id IN (
@@ -60,15 +60,15 @@ UPDATE redrive_dlq SET aws_redrive_error = %(why)b::text WHERE id = %(dlq)b AND 
 
 
 def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
-    """Claim and return DLQs with lanes to lease whose answer from AWS is old. The caller must ask AWS at once.
+    """Return DLQs that have lanes to lease, and about which AWS was not asked lately. The caller must ask AWS now.
 
-    `runs`: only lanes of these runs; None: of all runs.
+    Other callers do not get the same DLQs. `runs`: only lanes of these runs; None: lanes of all runs.
     """
     return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
 
 
 def record_answer(dlq: int, *, at: datetime) -> None:
-    """Record an answer of AWS. Call it after the consequences are committed.
+    """Record that AWS answered. Call it after everything that follows from the answer is committed.
 
     `at`: when the question was asked, by PostgreSQL's clock.
     """

@@ -20,9 +20,12 @@ from reprocessing.store.runs import run_transitions
 
 @dataclass(frozen=True, slots=True)
 class RedriveRequest:
-    """The redrive that AWS is asked for. `to` empty: to the source queues. `per_second` None: AWS's rate.
+    """The redrive that AWS is asked for.
 
-    `after`: start of the newest task that AWS lists.
+    Attributes:
+        to: ARN of the destination; empty: the source queues.
+        per_second: messages/s; None: AWS chooses the rate.
+        after: when the newest task began that AWS lists before this redrive.
     """
 
     to: str
@@ -32,7 +35,7 @@ class RedriveRequest:
 
 @dataclass(frozen=True, slots=True)
 class HandoverBlockers:
-    """Everything that may keep AWS out of a DLQ.
+    """Everything that may forbid handing a DLQ to AWS.
 
     Attributes:
         stopped: sends of the DLQ, or all sends, are stopped.
@@ -42,8 +45,8 @@ class HandoverBlockers:
         to_delete: copies of finished letters, which AWS would send again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
         awaited: letters sent to source queues of this DLQ still await an outcome, which a capture of the DLQ shows.
-        plans: named plans with letters of the DLQ.
-        captured: letters in no run whose copies are visible: AWS may move these.
+        plans: ids of plans that people named, and that have letters of the DLQ.
+        captured: letters in no run whose copies are visible. AWS may move these; they forbid nothing.
     """
 
     mode: str
@@ -61,7 +64,7 @@ class HandoverBlockers:
 
     @property
     def is_free(self) -> bool:
-        """Whether AWS may have the DLQ."""
+        """Whether the DLQ may be handed to AWS."""
         return self.mode != "automatic" and not (
             self.moving or self.stopped or self.captured_until or self.orphans_hidden_until or self.hidden
             or self.to_delete or self.under_way or self.awaited or self.plans
@@ -114,7 +117,7 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return everything that may keep AWS out of a DLQ."""
+    """Return everything that may forbid handing this DLQ to AWS."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 
@@ -122,7 +125,7 @@ def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsR
     """Mark a DLQ as redriven by AWS: from the commit on, this service does not touch it. AWS is not called yet.
 
     Returns:
-        The mark; or, if nothing was done, the reasons.
+        The stored redrive; or, if the DLQ was not marked, the reasons.
     """
 
     def work() -> AwsRedrive | HandoverBlockers:

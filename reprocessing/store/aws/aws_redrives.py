@@ -1,7 +1,7 @@
-"""Store the state of AWS's own redrive of a DLQ, and lock it against redrives by this service.
+"""Store that AWS itself redrives a DLQ, and keep AWS and this service from redriving a DLQ at the same time.
 
-The DLQ's row is marked before AWS is called, and cleared by AWS's answer. If a process dies between the two, the next
-check of AWS resolves the mark.
+The DLQ's row is marked before AWS is called, and cleared when AWS answers that the redrive has ended. If a process dies
+between marking and calling, the next check of AWS finds no redrive and clears the mark.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 UNKNOWN_REQUESTER: Final = "somebody outside this service"
 #: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
 ERROR_PREFIX: Final[LiteralString] = "AWS's own redrive "
-#: AWS's limit of 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas) plus one hour.
+#: AWS ends a redrive after 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas); one hour more for delays.
 MAX_DURATION: Final = timedelta(hours=37)
 
 
 @dataclass(frozen=True, slots=True)
 class AwsRedrive:
-    """AWS's redrive of a DLQ. `to` empty: to the source queues. `handle` empty: not known yet. `age`: seconds.
+    """AWS's redrive of a DLQ.
 
-    `after`: start of the newest earlier task, by AWS's clock.
+    Attributes:
+        to: ARN of the destination; empty: the source queues.
+        handle: AWS's id of the task; empty: not known yet.
+        age: seconds since the redrive was recorded.
+        after: when the newest earlier task began, by AWS's clock.
     """
 
     dlq_id: int
@@ -53,7 +57,7 @@ SELECT id AS dlq_id, aws_redrive_since AS at, extract(epoch FROM redrive_now() -
   FROM redrive_dlq WHERE aws_redrive_since IS NOT NULL AND (%(dlq)b::bigint IS NULL OR id = %(dlq)b::bigint)
 """
 
-# Blocks only the hand-over to AWS, which locks the row as a whole.
+# This lock blocks only the hand-over to AWS, which locks the whole row (FOR UPDATE).
 _KEEP_OUT: Final[LiteralString] = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR KEY SHARE"
 
 _TOLD = """
@@ -142,7 +146,7 @@ def lock_out_aws(dlq: int) -> None:
 
 
 def describe(redrive: AwsRedrive) -> str:
-    """Return since when and why nothing of a DLQ is captured or sent."""
+    """Return the sentence that says since when and why no message of the DLQ is captured or sent."""
     return (
         f"A redrive by AWS has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
         f'("{redrive.reason}"): nothing is captured or sent until it ends. '
@@ -156,7 +160,7 @@ def record_task(redrive: AwsRedrive, handle: str) -> None:
 
 
 def record_unrequested(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
-    """Record a redrive that was not started here; return False while a capture runs, or if one is recorded already."""
+    """Record a redrive that this service did not start; return False if a capture runs, or a redrive is recorded."""
     values = {"dlq": dlq, "by": UNKNOWN_REQUESTER, "to": to, "handle": handle, "after": after}
     return rows.execute(_NOTICED, values) == 1
 
@@ -166,8 +170,8 @@ def record_end(
 ) -> bool:
     """Record the end of AWS's redrive; return False if another process has recorded it.
 
-    `said`: the result. `through`: start of the newest task, by AWS's clock. `moved`: letters whose copies are
-    visible may have been moved. `failed`: record it as the DLQ's trouble.
+    `said`: the result, for people. `through`: when the newest task began, by AWS's clock. `moved`: AWS may have moved
+    the letters whose copies are visible. `failed`: `said` is also recorded as the DLQ's trouble.
     """
     trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
@@ -185,9 +189,9 @@ def record_end(
 
 
 def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
-    """Record AWS's tasks that ended between two checks; return how many letters may have been moved.
+    """Record tasks of AWS that began and ended between two checks; return how many letters AWS may have moved.
 
-    `through`: start of the newest task; `moved`: start of the newest task that moved a message; both by AWS's clock.
+    `through`: when the newest task began. `moved`: when the newest task began that moved a message. By AWS's clock.
     """
 
     def work() -> int:

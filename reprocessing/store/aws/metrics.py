@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Metric of letter events; the labels of this metric are in `domain.aws.metric_names.CAME_TO`.
+#: The metric that counts events of letters; its labels are in `domain.aws.metric_names.CAME_TO`.
 LETTER_EVENTS: Final = "redrive_came_to"
 
 
@@ -25,7 +25,7 @@ class MetricSum:
 
 @dataclass(frozen=True, slots=True)
 class QueueHeartbeat:
-    """Seconds since a task of one of the service's own queues was consumed."""
+    """Seconds since a worker last took a task from one of the service's own Celery queues."""
 
     queue: str
     age: float
@@ -41,7 +41,8 @@ SELECT * FROM unnest(%(names)b::text[], %(places)b::bigint[], %(parts)b::text[],
 ON CONFLICT (name, place, part) DO UPDATE SET value = m.value + excluded.value
 """
 
-# Recent events are in the table of differences until a fold adds them to the sums. One statement sees each event once.
+# Recent events are in the delta table until `counters.fold_deltas` adds them to the sums. One statement sees each event
+# in only one of the two tables.
 _SUMS = """
 SELECT name, place, part, sum(value) AS value FROM (
     SELECT name, place, part, value FROM redrive_metric
@@ -49,7 +50,7 @@ SELECT name, place, part, sum(value) AS value FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# At most once: a crash before CloudWatch answers leaves a gap, never a double count.
+# Each growth is published at most once: a crash before CloudWatch answers leaves a gap, never a double count.
 _OWED: LiteralString = """
 WITH due AS (
     SELECT id, value, told FROM redrive_metric
@@ -98,7 +99,7 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add these values to the sums, by name, place and part; one statement."""
+    """Add these values to the sums with the same name, place and part, in one statement."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
@@ -109,7 +110,7 @@ def current_sums() -> list[MetricSum]:
 
 
 def take_unpublished(names: list[str]) -> list[MetricSum]:
-    """Return the growth of these metrics since the last call, and count this growth as published."""
+    """Return by how much these metrics grew since the last call, and record this growth as published."""
     return rows.fetch(MetricSum, _OWED, {"names": names})
 
 

@@ -1,1 +1,1 @@
-"""Statements for receiving from a DLQ, for copies held in SQS, and for messages that return."""
+"""Statements for receiving from a DLQ, for copies that stay in the DLQ, and for messages that come back."""

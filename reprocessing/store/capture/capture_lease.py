@@ -1,4 +1,4 @@
-"""Lease a DLQ for a capture, track its copies in SQS, and record when it was drained."""
+"""Lease a DLQ for a capture, track the copies of letters in the DLQ, and record when a capture emptied the DLQ."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class CaptureLease:
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool  #: draining the DLQ counts as evidence; false: an earlier capture died
+    clean: bool  #: no messages of a dead capture may be hidden, so if this capture empties the DLQ, that is evidence
     orphans_hidden_until: datetime | None  #: until then, messages that the dead capture received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A lease renewed at the time `at`. `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
+    """A lease renewed at the time `at`. `has_let_go`: some letters of the DLQ may be marked as moved by AWS."""
 
     at: datetime
     has_let_go: bool
@@ -51,7 +51,8 @@ UPDATE redrive_dlq
 RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
 """
 
-# Every received copy is committed. Messages of an earlier capture may still be invisible: `before` is restored.
+# After a clean end, every received copy is committed. Messages of an earlier, dead capture may still be invisible:
+# `before` is restored.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
@@ -90,8 +91,8 @@ UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
    AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')
 """
 
-# Two kinds of copies of letters of unfinished runs: those that become visible soon, each extended once; and those
-# already visible, unless a dead worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
+# Copies of letters of unfinished runs: copies that become visible soon (each is extended once), and copies that are
+# visible already, unless a dead worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
 # with a join, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c
@@ -134,7 +135,8 @@ UPDATE redrive_dlq_copy c SET state = 'delete'
 def lease(dlq: int, *, lease: float, dirty: float) -> CaptureLease | None:
     """Lease the DLQ for a capture, for `lease` seconds; None if it is leased, in mode observe, or redriven by AWS.
 
-    `dirty`: seconds in which the DLQ does not count as drained if this capture dies: its messages are invisible.
+    `dirty`: if this capture dies, messages that it received are invisible for so many seconds. Until then, no later
+    capture counts as having emptied the DLQ.
     """
     return rows.first(CaptureLease, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
@@ -148,7 +150,7 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
     """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if the lease is lost.
 
-    `clean`: every received message is committed. `drained`: every message in the DLQ at the start was received, too.
+    `clean`: every received message is committed. `drained`: every message in the DLQ at the start was received.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -163,7 +165,7 @@ def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "
 
 
 def count_held(dlq: int) -> int:
-    """Return how many copies are held in this DLQ."""
+    """Return how many copies in this DLQ are kept invisible until their letters are finished."""
     statement = "SELECT count(*) AS n FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'held'"
     return rows.value(int, statement, {"dlq": dlq})
 
@@ -187,7 +189,10 @@ def mark_gone(copies: Sequence[Deletable]) -> None:
 
 
 def copies_to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
-    """Return held copies of unfinished letters, visible within `within` seconds or for at most `since` seconds."""
+    """Return held copies of unfinished letters that become visible within `within` seconds.
+
+    Also return copies that have been visible for at most `since` seconds.
+    """
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 

@@ -12,12 +12,12 @@ from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.store import rows
 from reprocessing.store.dlqs import dlq_status
 
-#: Copies are marked this many seconds before SQS drops them. In a standard DLQ retention counts from a message's first
-#: SentTimestamp; in a FIFO DLQ from its move, but no copies are held in a FIFO DLQ.
+#: Copies are marked this many seconds before SQS drops them. In a standard DLQ, retention counts from the message's
+#: first SentTimestamp. FIFO DLQs do not matter here: no copies are held in them.
 RESCUE_SECONDS: Final = 3_600.0
 
-# Ordered by expiry and bounded by the clock, so only the start of the index is read. A letter's copies are found by
-# the letter, not among all held copies. The next call handles locked copies.
+# Letters are read in the order of expiry up to now, so only the start of an index is read. A letter's copies are found
+# by the letter's id, not among all held copies. Locked copies are left to the next call.
 _RESCUE = """
 WITH due AS (
     SELECT c.dlq_id, c.message_id FROM redrive_letter l CROSS JOIN LATERAL (

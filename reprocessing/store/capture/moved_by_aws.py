@@ -2,7 +2,7 @@
 
 A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
 body, attributes and source queue, and by a send time after the letter's capture. Equal messages cannot be
-distinguished; each letter is continued once. `until`: when copies become visible; after that, nothing is recorded.
+distinguished; each letter is continued once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import NewLetter
 
-# The run's letters and the visible copy are found by index, so the size of the DLQ does not matter.
+# A run's letters and a visible copy are found by index, so the cost does not depend on the size of the DLQ.
 _EXPOSED = """
 SELECT d.id FROM redrive_dlq d
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint) AND d.aws_redrive_since IS NULL
@@ -108,7 +108,10 @@ SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs (all, or `dlq` only) with letters to be sent whose copies AWS could move before that."""
+    """Return the ids of DLQs that have letters to be sent with visible copies: AWS could move these first.
+
+    `dlq`: look only at this DLQ.
+    """
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
 
@@ -131,12 +134,18 @@ def has_moved_letters(dlq: int) -> bool:
 
 
 def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
-    """Unmark letters whose messages were received again, so AWS did not move them; return how many."""
+    """Unmark letters whose messages were received again, so AWS did not move them; return how many.
+
+    `until`: when the received copies become visible; after that, nothing is recorded.
+    """
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Attach these new copies to the letters that AWS moved, and continue those; return the copies' message ids."""
+    """Attach these new copies to the letters that AWS moved, and continue these letters.
+
+    Return the message ids of the attached copies. `until`: as in `unmark_not_moved`.
+    """
     state = "delete" if at_capture else "held"
     values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}
     return set(rows.column(str, _CAME_BACK, values))

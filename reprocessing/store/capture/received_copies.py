@@ -1,6 +1,7 @@
-"""Classify received copies: known copies, returns of messages that were sent, and new letters.
+"""Classify received copies: known copies, messages that were sent and came back (returns), and new letters.
 
-`until`: when the copies become visible. After that, nothing is recorded, as another reader may receive them.
+Parameter `until` of the functions: when the copies become visible. After that, nothing is recorded, because another
+reader may receive the copies.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class MarkedCopy:
-    """A copy and its redrive id: `public_id` and `no` are None for a copy without a redrive id."""
+    """A received copy, with the redrive id (`public_id`) and attempt number (`no`) in its attributes, if any."""
 
     message_id: str
     body_hash: bytes
@@ -98,7 +99,7 @@ SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(public_id
                      %(source)b::text[]) AS s(message_id, body_hash, public_id, no, source)
 """
 
-#: For a marked copy s, the letter l with its redrive id, and a target t: the copy is this letter and failed in t.
+#: True of a marked copy s, the letter l with the redrive id of s, and a target t, if s is a copy of l that failed in t.
 IS_LETTER: Final[LiteralString] = """
 (l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
     SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.previous_body_hash)))
@@ -182,12 +183,12 @@ def refresh_known(
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return those of these copies, received from this DLQ, whose letter (of any DLQ) was sent and came back."""
+    """Return the copies whose letter (of any DLQ) was sent and came back to this DLQ."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return the body digests that have an open or unknown attempt: a copy with that digest may be its return."""
+    """Return the body digests of letters with an open or unknown attempt: a copy with such a digest may be a return."""
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 

@@ -24,8 +24,8 @@ _SPENT: Final[LiteralString] = """
    FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id WHERE l.id = b.letter_id)
 """
 
-# Each copy is recorded once. Only a return of the newest sent attempt changes the letter's state, unless
-# the consumer has already reported that failure.
+# Each copy is recorded once. The letter's state changes only if its newest sent attempt came back, and the consumer has
+# not already reported that failure.
 _RETURN = f"""
 WITH back AS (
     SELECT * FROM unnest(%(message_id)b::text[], %(handle)b::text[], %(attempt_id)b::bigint[], %(letter_id)b::bigint[],
@@ -79,9 +79,9 @@ class ReturnedMessage:
 
 
 def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
-    """Record returns, and queue or park their letters; return the held copies of parked letters.
+    """Record messages that came back, and queue or park their letters; return the held copies of parked letters.
 
-    Call it with the lanes locked. Under the lock it checks whether the DLQ allows another attempt, since a person may
-    have released the letter. If a later attempt was sent, the letter is not changed. `until`: see `received_copies`.
+    Call it with the lanes locked: a person may have released a letter since, so that the DLQ allows another attempt.
+    If a later attempt of the letter was sent, the letter is not changed. `until`: see `received_copies`.
     """
     return rows.fetch(Deletable, _RETURN, {**rows.arrays(ReturnedMessage, returns), "dlq": dlq, "until": until})

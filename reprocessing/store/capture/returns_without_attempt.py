@@ -1,6 +1,6 @@
-"""Record returns whose attempt is not in the database: they were sent after the backup that was restored.
+"""Record returned messages that were sent after the restored backup was made, so their attempt is not in the database.
 
-The redrive id names a letter, but the letter has no attempt of that number. So the message was sent and failed.
+The redrive id names a letter, but the letter has no attempt with the number in the message. The message failed again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import IS_LETTER, MARKED, MarkedCopy
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
-# Such a return is recognised like any other (see `received_copies`), by the letter's current target.
+# The copy is recognised like other returned copies (see `received_copies`), with the letter's current target.
 _FORGOTTEN = f"""
 SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id
   FROM ({MARKED}) s
@@ -25,8 +25,8 @@ SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_
  ORDER BY s.message_id
 """  # noqa: S608  # the inserted texts are constants
 
-# PostgreSQL has the bytes, so the copy is deleted. The number counts as an attempt and is not used again. An earlier
-# attempt that the backup shows as open has ended. Decisions of people are kept.
+# PostgreSQL has the bytes, so the copy is deleted. The attempt number in the message is counted and not used again. An
+# earlier attempt that is open in the backup is closed. Decisions of people are kept.
 _RECORD = f"""
 WITH back AS (
     SELECT * FROM unnest(%(message_id)b::text[], %(handles)b::text[], %(letter_id)b::bigint[], %(no)b::int[])
@@ -83,5 +83,5 @@ def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[Unknown
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record these returns; each letter is queued again or parked. Call it with the lanes locked."""
+    """Record these returned copies, and queue or park their letters. Call it with the lanes locked."""
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

@@ -27,14 +27,14 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Seconds since beat last sent a tick, and since a worker last took one; None: never."""
+    """Seconds since beat last sent a tick, and since a worker last took a tick; None: never."""
 
     ticked: float | None
     consumed: float | None
 
 
 def missing_processes() -> list[str]:
-    """Return which of beat and workers were not seen lately, and how to start them."""
+    """Return a sentence for beat, and one for workers, if they were not seen lately: how to start them."""
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):
@@ -45,7 +45,7 @@ def missing_processes() -> list[str]:
 
 
 def describe_redrive(name: str, *, by_hand: str) -> str:
-    """Describe who redrives a DLQ in its new mode; `by_hand`: the text for mode manual."""
+    """Return sentences for people: who redrives a DLQ after its mode was set. `by_hand`: the text for mode manual."""
     dlq = DeadLetterQueue.objects.select_related("interval", "crontab").get(name=name)
     if dlq.mode == Mode.MANUAL:
         return by_hand

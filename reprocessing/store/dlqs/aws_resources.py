@@ -1,4 +1,4 @@
-"""List the AWS resources that the configured DLQs use, for which the service needs IAM permissions."""
+"""List the AWS resources for which the service needs IAM permissions, from the configured DLQs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import QUEUE_KINDS, Target, TargetKind
 
-#: Uses of targets that are not queues.
+#: What the service does with a target that is not a queue, by the target's kind.
 _PURPOSES = {
     TargetKind.LAMBDA: (Purpose.INVOKE,), TargetKind.TOPIC: (Purpose.LISTENERS, Purpose.PUBLISH),
     TargetKind.BUS: (Purpose.RULES, Purpose.PUT), TargetKind.HTTP: (),
@@ -21,7 +21,7 @@ _PURPOSES = {
 
 
 def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
-    """Yield the resources that these DLQs use, with repetitions; parking queues are not included."""
+    """Yield each AWS resource that these DLQs need, and what for. A resource may come twice; no parking queues."""
     for dlq in dlqs:
         yield from uses_of_dlq(dlq.arn, dlq.role_arn)
     for source in Source.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -42,17 +42,17 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield the uses of a DLQ."""
+    """Yield what the service does with a DLQ: each use needs IAM permissions."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
 def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield the uses of a queue that letters are sent to."""
+    """Yield what the service does with a queue to which it sends letters."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
-    """Return the targets of these DLQs, by source queue or rule."""
+    """Return the targets of these DLQs: those of source queues, and those that rules name."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
     return list(
         Target.objects.filter(Q(sources__dlq__in=dlqs, sources__removed_at=None) | Q(pk__in=ruled))

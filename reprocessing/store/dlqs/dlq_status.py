@@ -16,16 +16,17 @@ from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 @dataclass(frozen=True, slots=True)
 class DlqStatus:
-    """A DLQ.
+    """The status of a DLQ.
 
     Attributes:
-        depth_at: when SQS was asked for the two counts.
+        depth_at: when SQS was asked for the counts of visible messages and messages in flight.
         drained_through: start of the last capture that emptied the DLQ.
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
         trouble: why the last capture, or AWS's redrive, failed.
-        held: invisible copies; `to_delete`: copies of finished letters.
+        held: invisible copies.
+        to_delete: copies of finished letters, which are still to be deleted.
         every, crontab: the DLQ's schedule.
     """
 
@@ -66,8 +67,8 @@ class LaneCount:
     """The number of lanes of a DLQ in one phase, for one reason.
 
     Attributes:
-        why: why the lanes are held, else the reason that the last worker recorded.
-        is_barred: no worker may lease these lanes, for that reason.
+        why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
+        is_barred: no worker may lease these lanes.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 
@@ -82,9 +83,13 @@ class LaneCount:
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """An open run. `unfinished` is counted up to `most`; with `most`, `touched` is 0 in a wave without a size.
+    """A run that has not ended.
 
-    `why`: who stopped the run and why. `wave_size`: letters of the open wave (None: all); `touched`: letters sent.
+    Attributes:
+        unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
+        why: who stopped the run, and why.
+        wave_size: letters of the open wave; None: all remaining letters.
+        touched: letters sent in the open wave; not counted (0) if `most` is given and the wave has all letters.
     """
 
     id: int
@@ -107,7 +112,7 @@ _PHASES: Final = {
     LanePhase.HELD: "held by a parked message until a person decides",
 }
 
-# Copies are counted only on request.
+# Copies are counted only if %(copies)s is true.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.aws_redrive_since IS NULL THEN '' ELSE
@@ -174,8 +179,8 @@ SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
          ORDER BY c.dlq_id, c.visible_until LIMIT 1) IS NOT NULL
 """
 
-# SQS's count includes copies of captured letters: copies that are visible again, and copies received after the count,
-# or so shortly before the count that SQS did not see it yet.
+# SQS's count of visible messages includes these copies of captured letters: copies that are visible again, and copies
+# that were received after SQS was asked, or so shortly before that SQS still counted them as visible.
 _IN_SIGHT = """
 SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
   FROM (SELECT *, depth_at + make_interval(secs => %(visibility)b::float8 - %(count_lag)b::float8) AS newest
@@ -220,7 +225,7 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True) -> list[DlqStat
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured. `in_sight`: visible copies of captured messages.
 
-    It is 0 in mode automatic, during a capture, and if the last capture that emptied the DLQ began after SQS's count.
+    Return 0 in mode automatic, during a capture, and if a capture that began after SQS's count emptied the DLQ.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
@@ -229,7 +234,7 @@ def uncaptured(watch: DlqStatus, in_sight: int) -> int:
 
 
 def oldest_letters(dlq: int | None = None) -> list[OldestLetter]:
-    """Return the oldest letters of this DLQ, or of all, in each state."""
+    """Return when the oldest letter in each state was first sent, by DLQ: of this DLQ, or of all."""
     return rows.fetch(OldestLetter, _OLDEST, {"dlq": dlq})
 
 
@@ -244,7 +249,7 @@ def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
 
 
 def describe_lanes(counted: LaneCount) -> str:
-    """Return why these lanes wait."""
+    """Return, as text for people, why these lanes wait."""
     if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
         return counted.why
     if counted.phase == LanePhase.READY and not counted.why:
@@ -259,7 +264,7 @@ class _Expiry:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """Return, by DLQ, when SQS deletes the first copy of an unfinished letter."""
+    """Return for each DLQ when SQS deletes the first copy of an unfinished letter."""
     return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
 
 
@@ -270,7 +275,7 @@ class _InSight:
 
 
 def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return for each DLQ that is not automatic how many captured copies SQS counted as visible.
+    """Return for each DLQ that is not in mode automatic how many copies of captured messages SQS counted as visible.
 
     `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
     """

@@ -31,7 +31,7 @@ class DlqProposal:
 
     Attributes:
         dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
-        ways: the ARN of each source queue's target, by the source queue's ARN.
+        ways: the ARN of a source queue's target, by the ARN of the source queue.
         targets: values by the target's ARN; see `targets.differences`.
         default_source: ARN of the source queue of letters that name no source queue.
     """
@@ -45,7 +45,7 @@ class DlqProposal:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The changes that were stored. `new`: the DLQ was added."""
+    """The changes that were stored. `new`: the DLQ was added, not changed."""
 
     new: bool
     differences: list[Difference]
@@ -72,7 +72,7 @@ def differences(proposal: DlqProposal) -> list[Difference]:
     return [*(replace(change, kind=DLQ) for change in found), *of_targets]
 
 
-#: The kind of row that differs: a DLQ and its source queue often have the same name.
+#: The kinds of changed rows; shown with the name, because a DLQ and its source queue often have the same name.
 DLQ, SOURCE_QUEUE, TARGET = "DLQ", "source queue", "target"
 #: Names of changed fields; the name of a source queue follows TO.
 SOURCE, DEFAULT, TO = "source", "default_source", "target of"
@@ -87,7 +87,7 @@ RULE_KEYS = ("message_type", "tenant")
 def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
     """Add or change the DLQ, with an audit log entry.
 
-    `seen`: the changes that a person saw; any other change is refused. None: no check.
+    `seen`: the changes that a person saw. If these are not the changes to be made, nothing is stored. None: no check.
 
     Raises:
         DlqAlreadyRegistered: another person added or changed the DLQ at the same moment.
@@ -150,7 +150,7 @@ def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
     for name, value in values.items():
         setattr(dlq, name, value if name not in _SCHEDULES else _SCHEDULES[name](value))
     if any(name in values for name in _SCHEDULES):
-        dlq.next_poll_at = None  # the next time of the old schedule does not apply to the new schedule
+        dlq.next_poll_at = None  # a poll time of the old schedule does not apply to the new schedule
     dlq.save()
     return dlq
 
@@ -176,7 +176,7 @@ def crontab_schedule(text: str) -> CrontabSchedule:
 
 
 def interval_seconds(interval: IntervalSchedule) -> float:
-    """Return the length of an interval, even one longer than any calendar."""
+    """Return the length of an interval in seconds; an interval may be longer than a `timedelta` can be."""
     unit = timedelta(**{interval.period: 1})
     return float(interval.every) * unit.total_seconds()
 

@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 
 #: Interval of a DLQ without a schedule.
 DEFAULT_INTERVAL = timedelta(seconds=60)
-#: After this time a DLQ is polled again if its poll did not run: its task was lost, or failed.
+#: If a poll's task was lost or failed, the DLQ is polled again after this time.
 RETRY_AFTER = timedelta(seconds=60)
-#: After this time a DLQ whose schedule has no next time (such as 30 February) is checked again.
+#: A DLQ whose schedule has no next time (such as 30 February) is checked again after this time.
 RECHECK_AFTER = timedelta(days=1)
 _A_DAY = 86_400.0
 _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
@@ -27,7 +27,12 @@ _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 @dataclass(frozen=True, slots=True)
 class PollTurn:
-    """A poll in progress. `stamp`: `next_poll_at` of the DLQ; `then`: the next scheduled time, None: stored already."""
+    """A poll in progress.
+
+    Attributes:
+        stamp: the DLQ's `next_poll_at` during the poll; another value shows that the DLQ was made due meanwhile.
+        then: the next scheduled time; None: `next_poll_at` has it already.
+    """
 
     dlq_id: int
     stamp: datetime | None
@@ -35,10 +40,11 @@ class PollTurn:
 
 
 def claim_due(*, now: datetime, limit: int) -> list[int]:
-    """Return the DLQs that are due for a poll, the longest due first, and set the next time of each.
+    """Return the DLQs that are due for a poll, the longest due first, and set when each is due again.
 
-    A DLQ is due again at its next scheduled time, but after `RETRY_AFTER` at most, in case the task is lost. A new
-    crontab is first due at its own time; a new interval is due at once. A missing next time is recorded as `trouble`.
+    That is the next scheduled time, but at most `RETRY_AFTER` from now, in case the task is lost. With a new crontab, a
+    DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next time, this is
+    recorded as the DLQ's `trouble`.
     """
     with transaction.atomic():
         found = list(
@@ -87,7 +93,7 @@ def _stamp(turn: PollTurn, at: datetime) -> PollTurn:
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
-    """Return when this DLQ is polled next; None: at once, or never."""
+    """Return when this DLQ is first polled; None: immediately, or (without a next time) never."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
     return _next(dlq, now)
@@ -105,7 +111,7 @@ def polls_per_second() -> float:
 
 
 def poll_intervals(dlqs: Collection[int]) -> dict[int, float]:
-    """Return the seconds between polls of each DLQ, for a crontab on average."""
+    """Return the seconds between two polls of each of these DLQs; for a crontab, the average."""
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
     turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
     return {dlq: 1 / often if often else RECHECK_AFTER.total_seconds() for dlq, often in turns.items()}
@@ -130,7 +136,7 @@ def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
         return now + DEFAULT_INTERVAL
     try:
         timing = schedule.schedule
-        timing.nowfun = lambda: now  # else it counts from this machine's clock, which may differ from the database's
+        timing.nowfun = lambda: now  # the default, this machine's clock, may differ from the database's clock
         remaining: timedelta = timing.remaining_estimate(now)
         return now + max(remaining, timedelta(0))
     except Exception:  # noqa: BLE001  # schedules are made of others' code; none may keep the other dlqs from their turn

@@ -15,7 +15,7 @@ _CHUNK: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One audit log entry. `operation`: the entry's bulk action; without a letter, the entry is of the bulk action."""
+    """One audit log entry. `operation`: the bulk action of the change; an entry with it and no letter is about it."""
 
     id: int
     at: datetime
@@ -36,7 +36,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """A filter of audit log entries. A field of None matches every entry; `until` is exclusive."""
+    """A filter of audit log entries. A field that is None matches every entry; `until` is exclusive."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -61,7 +61,7 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
 
 
 def log_entries(span: LogFilter) -> Iterator[LogEntry]:
-    """Yield the entries that a filter matches, the oldest first; entries written meanwhile may be among them."""
+    """Yield the entries that a filter matches, the oldest first. Entries that are written meanwhile may be included."""
     values: dict[str, Any] = {
         "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
         "limit": _CHUNK,

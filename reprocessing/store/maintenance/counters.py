@@ -1,4 +1,4 @@
-"""Read the maintained counts of letters in one snapshot, and fold recent differences into the counts."""
+"""Read the stored counts of letters, and add the recent changes (deltas) to the stored counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class CountByState:
-    """The number of letters of a DLQ in one state, parked for one reason, presumed delivered or not."""
+    """How many letters of a DLQ are in one state, for one parking reason, and presumed delivered or not."""
 
     dlq_id: int
     state: str
@@ -41,7 +41,7 @@ class CountInHour:
     n: int
 
 
-#: Counts of letters: the sum of counts and differences. One statement sees each change in one of the two tables.
+#: A count is the sum of the two tables: counts and deltas. One statement sees each change in only one of the tables.
 COUNTS: Final[LiteralString] = """(
     SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count
     UNION ALL SELECT dlq_id, group_id, state, reason, presumed, n FROM redrive_letter_count_delta)"""
@@ -66,7 +66,7 @@ SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
-# Concurrent folds would wait for each other's rows: only one runs.
+# Only one transaction at a time adds deltas to counts: two would wait for each other's rows.
 _TURN = "SELECT pg_try_advisory_xact_lock(1381126738, 0) AS mine"
 
 _FOLD: Final[tuple[LiteralString, ...]] = (
@@ -108,7 +108,7 @@ def counts_by_hour(most: int, dlq: int | None = None) -> list[CountInHour]:
 
 
 def fold_deltas() -> None:
-    """Add the differences to the counts; the next fold adds differences that are committed meanwhile."""
+    """Add the deltas to the counts, in both tables of counts. Deltas committed meanwhile are added by the next call."""
     with transaction.atomic():
         if rows.value(bool, _TURN, {}):
             for statement in _FOLD:
@@ -116,5 +116,5 @@ def fold_deltas() -> None:
 
 
 def delete_old_hours(*, history: float) -> int:
-    """Delete the counts of hours that ended `history` seconds ago; return how many rows."""
+    """Delete the counts of hours that ended at least `history` seconds ago; return how many rows were deleted."""
     return rows.execute(_FORGET, {"history": history})

@@ -20,7 +20,13 @@ SELECT current_setting('server_version_num')::int AS version, clock_timestamp() 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The PostgreSQL server. `version`: such as 150004; `now`: its clock; `ours`: the clock of leases and deadlines."""
+    """The PostgreSQL server.
+
+    Attributes:
+        version: such as 150004.
+        now: the time of PostgreSQL's clock.
+        ours: the time that leases and deadlines use (`redrive_now`).
+    """
 
     version: int
     now: datetime

@@ -11,7 +11,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class PendingMessage:
-    """One pending message, with its letter; `body` is empty unless the letter was parked."""
+    """One pending message about a letter; `body` is empty if the letter has left the parking lot."""
 
     notice_id: int
     parking_event: str
@@ -23,7 +23,7 @@ class PendingMessage:
     attributes: bytes
 
 
-# A chunk has a bounded size. Only messages about parked letters need the body.
+# The letters of one call have a bounded size. Only messages about parked letters need the body.
 _OWED = """
 SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state, p.attributes,
        CASE WHEN o.parking_event = 'parked' THEN p.body ELSE ''::bytea END AS body

@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTicks:
-    """Identity and tick count of this database."""
+    """The id of this database and its restored copies, and its tick count."""
 
     database: UUID
     ticks: int
@@ -27,7 +27,7 @@ _CATCH_UP = "UPDATE redrive_tick_count SET ticks = %(ticks)b::bigint WHERE ticks
 
 
 def count_tick() -> DatabaseTicks:
-    """Count a tick; outside a transaction the returned count is committed."""
+    """Count a tick. If no transaction is open, the returned count is committed."""
     return rows.fetch(DatabaseTicks, _RISE, {})[0]
 
 
@@ -39,6 +39,6 @@ def read_ticks() -> DatabaseTicks | None:
 def raise_ticks(ticks: int) -> bool:
     """Raise the count to the highest count before a restore; return False if the count was raised already.
 
-    The caller's transaction locks the row until its end.
+    The row stays locked until the caller's transaction ends.
     """
     return rows.execute(_CATCH_UP, {"ticks": ticks}) == 1

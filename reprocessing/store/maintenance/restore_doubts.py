@@ -16,8 +16,8 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.replay import settlement
 from reprocessing.store.replay.settlement import Deletable, LetterClosing
 
-# `gone`: the copy was invisible when the hold began, and a capture that began after all copies were visible emptied the
-# DLQ without finding the copy. So the copy was deleted because its letter was finished, or expired (`dropped`).
+# `gone`: the copy was invisible when the hold began. A capture that began when all copies were visible again emptied
+# the DLQ and did not find the copy. So the copy was deleted because its letter was finished, or it expired (`dropped`).
 _FOUND: Final[LiteralString] = """
 CASE WHEN x.came_back IS NOT NULL THEN 'came_back'
      WHEN x.arrived THEN 'arrived'
@@ -68,7 +68,7 @@ UPDATE redrive_attempt a
  WHERE a.letter_id = ANY(%(letters)b::bigint[]) AND num_nonnulls(a.closed_at) = 0
 """
 
-# As after a release, a letter on its last attempt gets one more.
+# A letter that has no attempt left gets one more attempt, as after a release by a person.
 _AGAIN = """
 UPDATE redrive_letter l
    SET state = 'waiting', frees_lane = false,
@@ -118,7 +118,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class DoubtedLetter:
-    """An undecided letter, and the finding about the letter."""
+    """A letter without a decision, and what the database shows about it since the backup (the finding)."""
 
     letter_id: int
     lane_id: int | None
@@ -132,7 +132,7 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """The number of undecided letters of one DLQ with one finding."""
+    """How many undecided letters of one DLQ have the same finding."""
 
     dlq: str
     finding: Finding
@@ -140,7 +140,7 @@ class FindingCount:
 
     @property
     def kind(self) -> str:
-        """Return which decision applies to these letters."""
+        """Return what the finding means: finished, unfinished or unknown."""
         return Finding(self.finding).kind
 
 
@@ -152,17 +152,17 @@ def count_findings() -> list[FindingCount]:
 
 
 def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedLetter]:
-    """Return undecided letters above an id, in the order of their ids."""
+    """Return undecided letters with ids above `above`, in the order of their ids."""
     return rows.fetch(DoubtedLetter, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
 def record_decision(
     letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
 ) -> tuple[int, list[Deletable]]:
-    """Record a decision about letters in the caller's transaction; return their number, and the copies to delete.
+    """Record a decision about letters in the caller's transaction; return how many, and the copies to delete.
 
-    Letters that are finished, or have another finding by now, are not changed. Lanes advance past letters that are
-    delivered or may have been sent.
+    Letters that are finished, or have another finding by now, are not changed. A lane's `highest_sent_sequence` rises
+    to letters that are delivered or may have been sent.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))

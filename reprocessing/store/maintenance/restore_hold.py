@@ -1,6 +1,6 @@
 """The hold after a restore from a backup: nothing is sent until a person has decided about each unfinished letter.
 
-The database does not know what was sent, finished, returned or captured after the backup.
+The restored database does not know what was sent, captured, finished or returned after the backup was made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reprocessing.domain.notifications.subjects import RESTORE
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: SQS hides a message for 12 hours at most: what was invisible before the hold is visible by then.
+#: SQS hides a message for 12 hours at most. So messages that were invisible when the hold began are then visible.
 MAX_VISIBILITY: Final = timedelta(hours=12)
 _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
@@ -72,7 +72,8 @@ SELECT l.id, c.receives
  WHERE l.finished_at IS NULL
 """
 
-# Letters of messages that were in the DLQ before the hold: they may have been captured and sent after the backup.
+# Letters captured since the hold whose messages were in the DLQ before: these messages may already have been captured
+# and sent after the backup.
 _DOUBT_ARRIVED = """
 INSERT INTO redrive_restore_doubt (letter_id, arrived)
 SELECT l.id, true FROM redrive_letter l JOIN redrive_global_stop h ON h.id = 2
@@ -111,7 +112,7 @@ WITH was AS (
 SELECT since, by, reason, restored_to, true AS new FROM was
 """
 
-# Deletes old hints, so that lanes need not wait for the hints to expire.
+# Deletes task hints of the backup, so that lanes need not wait until the hints expire.
 _HINTS = "UPDATE redrive_lane SET hinted_until = NULL WHERE hinted_until > redrive_now() AND due_at IS NOT NULL"
 
 _LOCK = f"{_STANDING} FOR UPDATE"
@@ -123,9 +124,9 @@ def current_hold() -> RestoreHold | None:
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
-    """Stop all sends and mark every unfinished letter as doubted; return the hold, also if it had begun before.
+    """Stop all sends and mark every unfinished letter as doubted; return the hold, even if it had begun before.
 
-    `anew`: the database was restored again; the hold begins again, and earlier decisions are dropped.
+    `anew`: the database was restored again, so the hold begins again and earlier decisions are deleted.
     """
     values = {"restored_to": restored_to, "by": by, "reason": reason, "anew": anew}
 
@@ -144,7 +145,7 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 
 
 def doubt_newly_captured() -> int:
-    """Mark letters as doubted that were captured since the hold from older messages; return how many."""
+    """Mark as doubted the letters captured since the hold began, if their messages are older; return how many."""
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
@@ -169,7 +170,7 @@ def undrained_dlqs() -> list[str]:
 
 
 def refuse_release(*, early: bool) -> None:
-    """Raise the error that `end_hold` would raise, if any.
+    """Raise the error that `end_hold` would raise, if it would raise one.
 
     Raises:
         RestoreUnresolved: letters are undecided, or DLQs are not drained.
@@ -189,7 +190,7 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """Release the hold; None: there is none. `early`: release it although unknown copies may still become visible.
+    """End the hold and return it; None: there is none. `early`: end it although unknown copies may become visible.
 
     Raises:
         RestoreUnresolved: letters are undecided, or DLQs are not drained.

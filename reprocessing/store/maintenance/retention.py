@@ -9,8 +9,8 @@ from django.db import transaction
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# A letter is kept while SQS may return a copy: for the DLQ's retention and a day after the last copy was deleted, or
-# became visible if it could not be deleted. It is also kept while an attempt is open, or its key may be claimed.
+# A letter is kept while SQS may still deliver a copy: for the DLQ's retention plus a day after the last copy was
+# deleted (or became visible, if it could not be deleted). It is also kept while an attempt is open, or it has a claim.
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
  WHERE l.state IN ('delivered', 'duplicate', 'discarded')
@@ -39,14 +39,15 @@ _FORGET: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[])",
 )
 
-# A lane of a single letter is deleted with it. A key's lane stays: its position decides about stale letters.
+# The lane of a letter without ordering key is deleted with the letter. A key's lane stays: its highest sent sequence
+# shows whether a later letter is stale.
 _LANES = """
 DELETE FROM redrive_lane n
  WHERE n.id = ANY(%(lanes)b::bigint[]) AND n.single AND n.phase = 'idle'
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.lane_id = n.id)
 """
 
-# A standing run never ends; the settled waves of such a run are deleted after their attempts.
+# A standing run never ends, so its settled waves are deleted when their attempts are deleted.
 _WAVES = """
 DELETE FROM redrive_wave w
  WHERE w.settled_at < redrive_now() - make_interval(secs => %(history)b::float8)
@@ -99,7 +100,7 @@ _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
 
 
 def delete_letters(*, history: float, limit: int) -> int:
-    """Delete up to `limit` letters that were finished `history` seconds ago; return how many."""
+    """Delete up to `limit` letters that were finished at least `history` seconds ago; return how many."""
     with transaction.atomic():
         ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
         if ids:
@@ -116,17 +117,20 @@ def delete_letters(*, history: float, limit: int) -> int:
 
 
 def delete_waves(*, history: float) -> int:
-    """Delete waves that were settled `history` seconds ago and have no attempts; return how many."""
+    """Delete waves that were settled at least `history` seconds ago and have no attempts left; return how many."""
     return rows.execute(_WAVES, {"history": history})
 
 
 def delete_reports(*, history: float, limit: int) -> int:
-    """Delete up to `limit` reports that are `history` seconds old and name no letter; return how many."""
+    """Delete up to `limit` reports that are at least `history` seconds old and about no letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
 def delete_bulk_actions(*, history: float, limit: int) -> int:
-    """Delete up to `limit` bulk actions that ended `history` seconds ago and name no letter; return how many."""
+    """Delete up to `limit` bulk actions that ended `history` seconds ago; return how many.
+
+    A bulk action stays while an audit log entry of a letter names it.
+    """
     with transaction.atomic():
         ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})
         if ids:

@@ -15,7 +15,7 @@ _PAYLOADS: Final = "view_payload"
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role: its group, its description, and its permissions besides viewing everything except payloads."""
+    """A role: its Django group, a description, and its permissions. Every role may view everything except payloads."""
 
     group: str
     sentence: str
@@ -48,7 +48,7 @@ ROLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RoleDifference:
-    """The missing and the extra permissions of a role's group. `new`: the group does not exist."""
+    """The permissions that a role's group lacks, and those that it has in addition. `new`: the group does not exist."""
 
     role: Role
     new: bool
@@ -62,7 +62,7 @@ class RoleDifference:
 
 
 def role_differences() -> list[RoleDifference]:
-    """Return the difference of each role."""
+    """Return for each role how the permissions of its group differ from those of the role."""
     return [_difference(role, Group.objects.filter(name=role.group).first()) for role in ROLES]
 
 

@@ -1,4 +1,4 @@
-"""Find tables, indexes, triggers and so on that migrations created and a person dropped or disabled."""
+"""Find database objects (tables, indexes, triggers ...) that migrations created and a person dropped or disabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open an incident for a circuit breaker that opened, end it when it closes, in the transaction of the change."""
+"""Open an incident when a circuit breaker opens, and end it when the breaker closes, in the same transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.domain.notifications.subjects import of_breaker
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-# The DLQ, if only one DLQ sends to the target: a route for that DLQ then gets the events of the target's breaker.
+# If only one DLQ sends to the target, the incident is about that DLQ, so that a route for the DLQ gets the event.
 _DLQS: Final[LiteralString] = """
 SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
   FROM redrive_breaker b
@@ -26,7 +26,12 @@ SELECT b.id AS breaker_id, d.id AS dlq_id, d.name
 
 @dataclass(frozen=True, slots=True)
 class OpenedBreaker:
-    """A breaker that has just opened. `why` contains no message data and no target's answer; `seconds`: cooldown."""
+    """A breaker that has just opened.
+
+    Attributes:
+        why: the reason, without message data and without the target's answer.
+        seconds: the cooldown.
+    """
 
     breaker_id: int
     target: str
@@ -42,7 +47,7 @@ class _Dlq:
 
 
 def announce_opened(opened: Collection[OpenedBreaker]) -> None:
-    """Open incidents for these breakers in the caller's transaction: two statements, or none for no breakers."""
+    """Open incidents for these breakers, in the caller's transaction."""
     if not opened:
         return
     breakers = [breaker.breaker_id for breaker in opened]
@@ -51,7 +56,7 @@ def announce_opened(opened: Collection[OpenedBreaker]) -> None:
 
 
 def conclude_closed(breakers: Collection[int]) -> None:
-    """End the incidents of these breakers in the caller's transaction; one statement."""
+    """End the incidents of these breakers, in the caller's transaction."""
     conclude([(EventKind.BREAKER_OPEN, of_breaker(breaker)) for breaker in breakers])
 
 

@@ -11,7 +11,7 @@ from reprocessing.store import rows
 from reprocessing.store.aws import metrics
 from reprocessing.store.maintenance.counters import COUNTS
 
-# Reads only maintained counts, so the cost does not depend on the number of messages.
+# Reads only the stored counts, so the cost does not depend on the number of messages.
 _NOTE: Final[LiteralString] = f"""
 WITH kept AS (
     SELECT dlq_id, sum(n) FILTER (WHERE state IN ('captured', 'waiting', 'sending', 'awaiting')) AS unfinished
@@ -62,15 +62,15 @@ class _Since:
 
 
 def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
-    """Record the counts of each DLQ now, and delete records older than twice `within` seconds; one statement.
+    """Record the counts of each DLQ now, and delete samples older than twice `within` seconds.
 
-    `uncaptured`: messages that are only in SQS, by DLQ.
+    `uncaptured`: how many messages are only in SQS, by DLQ.
     """
     rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.LETTER_EVENTS})
 
 
 def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
-    """Return the records of at least the last `within` seconds, by DLQ, the oldest first."""
+    """Return the samples of at least the last `within` seconds, by DLQ, the oldest first."""
     found: dict[int, list[DlqNote]] = {}
     for row in rows.fetch(_Note, _NOTES, {"within": within}):
         found.setdefault(row.dlq_id, []).append(row)

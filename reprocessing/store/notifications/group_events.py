@@ -21,7 +21,7 @@ _UNFINISHED: Final = frozenset({"captured", "waiting", "sending", "awaiting", "p
 
 @dataclass(frozen=True, slots=True)
 class MovedGroup:
-    """A failure group that is new, or else (`new` is false) was resolved and has been reopened."""
+    """A failure group that is new, or (if `new` is false) a resolved group that was reopened."""
 
     group_id: int
     dlq_id: int
@@ -36,7 +36,7 @@ class _Named:
 
 
 def announce_groups(groups: Collection[MovedGroup]) -> None:
-    """Open incidents for these groups in the caller's transaction: two statements, or none for no groups."""
+    """Open incidents for these groups, in the caller's transaction."""
     if not groups:
         return
     found = rows.fetch(_Named, _NAMES, {"groups": [group.group_id for group in groups]})
@@ -45,7 +45,7 @@ def announce_groups(groups: Collection[MovedGroup]) -> None:
 
 
 def unfinished_messages(groups: Collection[int]) -> dict[int, int]:
-    """Return how many unfinished messages each of these groups has now; one statement, or none for no groups."""
+    """Return how many unfinished messages each of these groups has now."""
     found = dict.fromkeys(groups, 0)
     for counted in counters.counts_in_groups(list(groups)) if groups else ():
         if counted.state in _UNFINISHED:

@@ -1,4 +1,4 @@
-"""Read the heartbeats of beat and workers, and for how long conditions have been checked without a gap."""
+"""Read when beat and workers were last seen, and for how long notifications' conditions were checked without a gap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SELECT (SELECT sum(total_run_count)::bigint FROM django_celery_beat_periodictask
        (SELECT consumed_at FROM redrive_heartbeat WHERE queue = %(control)b) AS consumed_at
 """
 
-# Two rows, in seconds since 1970: the last check, and the first check since the last gap.
+# Stores two times, in seconds since 1970: the last check, and the first check since the last gap.
 _LOOKED: Final[LiteralString] = """
 WITH last AS MATERIALIZED (
     SELECT value FROM redrive_metric WHERE (name, place, part) = ('conditions', 0, 'looked')
@@ -32,10 +32,10 @@ RETURNING (extract(epoch FROM redrive_now()) - value)::float8 AS seconds
 
 
 def read_signs(control: str) -> Signs:
-    """Return the heartbeats; `control` is the name of the queue to which beat sends its tick. One statement."""
+    """Return when beat and workers were last seen. `control`: name of the queue to which beat sends its tick."""
     return rows.fetch(Signs, _SIGNS, {"tick": TICK_TASK, "control": control})[0]
 
 
 def record_check(*, gap: float) -> float:
-    """Record a check of conditions; return for how many seconds they were checked without a gap of `gap` seconds."""
+    """Record a check of all conditions; return for how many seconds no two checks were `gap` seconds apart."""
     return rows.value(float, _LOOKED, {"gap": gap})

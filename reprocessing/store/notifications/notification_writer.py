@@ -1,4 +1,4 @@
-"""Write a notification for each route that takes an incident: when it begins, as a reminder, and when it ends."""
+"""Write the notifications of an incident for each route that takes it: at the beginning, as reminder, at the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprocessing.domain.notifications.limits import REMINDED_EVERY
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import RESUME_WITHIN
 
-#: Most incidents of one statement, and most statements of one call. The next call handles the rest.
+#: Highest number of incidents in one statement, and of statements in one call. The next call handles the rest.
 _AT_ONCE: Final = 1_000
 _STATEMENTS: Final = 20
 
@@ -22,8 +22,8 @@ _MATCHES: Final[LiteralString] = """
                   WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id)))
 """
 
-# The end goes to the routes that got, or will get, the beginning. An event without duration ends when its notifications
-# are written. If an incident ended before its beginning was written, both notifications are written in order.
+# The end is notified to the routes that were, or will be, notified of the beginning. An event without duration ends
+# when its notifications are written. If an incident ended before the beginning was notified, both are written in order.
 _FILE: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), due AS MATERIALIZED (

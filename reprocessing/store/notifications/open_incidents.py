@@ -1,4 +1,4 @@
-"""Read which incidents are open, and find those that should have been concluded."""
+"""Read which incidents are open, and find open incidents whose cause has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FINDINGS: Final[LiteralString] = """
 SELECT subject, dlq_id FROM redrive_incident WHERE ended_at IS NULL AND kind = 'doctor_worse'
 """
 
-# Incidents of breakers and runs that were deleted, or changed by hand in PostgreSQL.
+# Open incidents whose breaker or run was deleted, or changed by hand in PostgreSQL.
 _LEFT_OPEN: Final[LiteralString] = """
 SELECT i.kind, i.subject FROM redrive_incident i
  WHERE i.ended_at IS NULL AND CASE
@@ -43,16 +43,16 @@ class _Finding:
 
 
 def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
-    """Return the kinds and subjects of the open incidents of these kinds; one statement."""
+    """Return the kind and subject of each open incident of these kinds."""
     found = rows.fetch(_Place, _OPEN, {"kinds": [kind.value for kind in kinds]})
     return {(EventKind(place.kind), place.subject) for place in found}
 
 
 def open_findings() -> dict[str, int | None]:
-    """Return the open findings of redrive_doctor: the DLQ of each subject, None for the service; one statement."""
+    """Return the open findings of redrive_doctor: each subject with its DLQ; None: the finding is about the service."""
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 
 def orphaned_incidents() -> list[tuple[EventKind, str]]:
-    """Return open incidents whose breaker is closed, or whose run or restore has ended; one statement."""
+    """Return open incidents whose breaker is closed, or whose run or restore has ended."""
     return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

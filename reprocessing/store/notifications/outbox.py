@@ -1,7 +1,6 @@
-"""Open and conclude incidents, in the transaction in which they happen. Nothing is sent here.
+"""Open and end incidents, in the transaction of the change that they are about. Nothing is sent here.
 
-Each call is one statement, for any number of events. Call it last in a transaction: an incident's row stays locked
-until the commit.
+Call these functions last in a transaction: an incident's row stays locked until the commit.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLING_SECONDS: Final = 10.0
-#: A condition that returns within so many seconds continues its incident. The end is notified after this time.
+#: If a condition is true again within so many seconds, its incident continues. So the end is notified after this time.
 RESUME_WITHIN: Final = 60.0
 
-# A polled condition is announced repeatedly: its row is written only if the facts changed. Other events are counted.
+# A condition that is checked repeatedly is also announced repeatedly: its row is written only if the facts changed. Of
+# other events, each announcement is counted in `times`.
 _ANNOUNCE: Final[LiteralString] = """
 WITH announced AS (
 INSERT INTO redrive_incident AS i (kind, subject, dlq_id, facts, times, opened_at, changed_at, due_at)
@@ -37,8 +37,9 @@ RETURNING i.id, i.kind, xmax = 0 AS new)
 SELECT id FROM announced WHERE new AND kind = ANY(%(flapping)b::text[])
 """
 
-# The ended incident replaces the new incident, which only this transaction sees; concurrent announcements wait for the
-# new incident. If the old incident was notified, its next reminder is due, else it is due after its settling time.
+# If the same incident ended a moment ago, it is opened again instead of the new incident, which only this transaction
+# sees; concurrent announcements wait for this transaction. If people were notified of the old incident, its next
+# reminder becomes due; if not, its notifications are due after its settling time.
 _RESUME: Final[LiteralString] = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), ended AS MATERIALIZED (
@@ -62,8 +63,8 @@ UPDATE redrive_incident i
   FROM replaced r CROSS JOIN clock k WHERE i.id = r.id
 """
 
-# A clock can be set back: an end is never before its beginning. An incident that outlasted its settling time is
-# notified.
+# Because a clock can be set back, the end is at least the beginning. People are notified of an incident only if it
+# lasted longer than its settling time.
 _CONCLUDE: Final[LiteralString] = """
 UPDATE redrive_incident i
    SET ended_at = greatest(k.now, i.opened_at), changed_at = k.now,
@@ -80,10 +81,10 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 
 
 def announce(events: Collection[Event]) -> None:
-    """Open an incident for each event, or update the facts of the one that is open for its kind and subject.
+    """Open an incident for each event, or update the open incident with the event's kind and subject.
 
-    An incident that may flap and ended less than `RESUME_WITHIN` seconds ago is opened again, with a second statement.
-    This is part of the caller's transaction.
+    Incidents of some kinds are opened again if they ended less than `RESUME_WITHIN` seconds ago. This is part of the
+    caller's transaction.
     """
     if not events:
         return
@@ -118,9 +119,9 @@ def announce(events: Collection[Event]) -> None:
 
 
 def conclude(ended: Collection[tuple[EventKind, str]]) -> None:
-    """End the incidents that are open for these kinds and subjects; pairs without an open incident are ignored.
+    """End the open incidents of these pairs (kind, subject); pairs without an open incident are ignored.
 
-    This is part of the caller's transaction. If no incident is open, it reads only an empty index.
+    This is part of the caller's transaction.
     """
     if ended:
         rows.execute(

@@ -1,4 +1,4 @@
-"""Count the parked messages of each DLQ, and find the oldest."""
+"""Count the parked messages of each DLQ, and find out since when the oldest is parked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.maintenance.counters import COUNTS
 
-# Reads maintained counts, and one index entry for each DLQ.
+# Reads the stored counts, and one index entry for each DLQ.
 _PARKED: Final[LiteralString] = f"""
 SELECT d.id AS dlq_id, d.name, k.n::bigint AS messages,
        extract(epoch FROM redrive_now() - oldest.finished_at)::float8 AS seconds
@@ -32,5 +32,5 @@ class ParkedMessages:
 
 
 def parked_messages() -> list[ParkedMessages]:
-    """Return the DLQs that have parked messages; one statement."""
+    """Return the count and age of parked messages, for each DLQ that has some."""
     return rows.fetch(ParkedMessages, _PARKED, {})

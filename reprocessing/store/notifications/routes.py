@@ -29,7 +29,7 @@ class Route:
 
 
 def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
-    """Return the events of these names, each once; for "all", an empty tuple.
+    """Return the events with these names, without repetitions; for "all", an empty tuple.
 
     Raises:
         InvalidNotificationRoute: there is no name, "all" is combined with other names, or a name is not an event; the

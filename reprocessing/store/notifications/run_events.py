@@ -11,12 +11,12 @@ from reprocessing.domain.notifications.subjects import of_run
 from reprocessing.store import rows
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: Conditions that end when a run is resumed, or ends.
+#: Kinds of incidents that end when their run is resumed, or ends.
 _STANDSTILLS: Final = (EventKind.RUN_STOPPED, EventKind.RUN_STALLED, EventKind.REDRIVE_LOOP)
-#: Most messages of one state that are counted. The text about a larger run has no count.
+#: Messages of one state are counted up to this number. The text about a larger run has no count.
 _MOST: Final = 50_000
 
-# Runs once for each run, and uses the index of the run's letters.
+# The letters of each run are counted with the index of the run's letters.
 _ENDED: Final[LiteralString] = """
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq,
        extract(epoch FROM r.finished_at - r.started_at)::float8 AS seconds,
@@ -43,19 +43,19 @@ class _Ended:
 
 
 def announce_stopped(run_id: int, name: str, *, dlq_id: int, dlq: str, why: str) -> None:
-    """Announce that a run paused itself; one statement. `why` contains no message data and no target's answer."""
+    """Announce that a run paused itself. `why` must not contain message data or a target's answer."""
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "why": why}
     announce([Event(EventKind.RUN_STOPPED, of_run(run_id), facts, dlq_id=dlq_id)])
 
 
 def announce_loop(run_id: int, name: str, *, dlq_id: int, dlq: str, messages: int) -> None:
-    """Announce that the DLQ of a run refills with what the run redrives; one statement."""
+    """Announce that messages which a run redrives come back to its DLQ as new messages (a redrive loop)."""
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "messages": messages}
     announce([Event(EventKind.REDRIVE_LOOP, of_run(run_id), facts, dlq_id=dlq_id)])
 
 
 def announce_finished(runs: Collection[int]) -> None:
-    """Announce that these runs are finished, and conclude their open conditions; three statements, or none."""
+    """Announce that these runs are finished, and end their open incidents."""
     if not runs:
         return
     announce([_finished(run) for run in rows.fetch(_Ended, _ENDED, {"runs": list(runs), "most": _MOST})])
@@ -63,7 +63,7 @@ def announce_finished(runs: Collection[int]) -> None:
 
 
 def conclude_standstills(runs: Collection[int]) -> None:
-    """Conclude the conditions of runs that were resumed, or have ended. One statement."""
+    """End the open incidents of runs that were resumed, or have ended."""
     conclude([(kind, of_run(run)) for run in runs for kind in _STANDSTILLS])
 
 

@@ -50,8 +50,8 @@ UPDATE redrive_notification_route c
 RETURNING c.id AS route_id, c.destination, c.fence, c.failures
 """  # noqa: S608  # the inserted text is a constant
 
-# An incident that ended before the text was sent appears once, as ended. The ids are those of the text's notifications,
-# not an upper bound: transactions do not commit in the order of ids.
+# An incident that ended before the text was sent appears once, as ended. The ids of all notifications of the text are
+# returned, not only the highest: transactions do not commit in the order of ids, so a lower id may appear later.
 _OWED: Final[LiteralString] = """
 WITH incidents AS (
     SELECT i.id, i.kind, i.subject, i.facts, i.times, i.opened_at, i.ended_at, array_agg(n.id) AS ids,
@@ -108,14 +108,14 @@ class LeasedDestination:
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """The pending notifications of one text. `ids`: the ids of these notifications, in order."""
+    """The pending notifications that are sent in one text, with their ids in ascending order."""
 
     sections: tuple[TextSection, ...]
     ids: tuple[int, ...]
 
     @property
     def key(self) -> str:
-        """Return a short key of exactly these notifications: the same notifications always have the same key."""
+        """Return a short idempotency key: the same notifications always have the same key."""
         return hashlib.sha256(repr(self.ids).encode()).hexdigest()[:16]
 
 
@@ -129,12 +129,12 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether notifications are to be written, or sent to one of these destinations. Reads two small indexes."""
+    """Return whether any notification is to be written, or is to be sent to one of these destinations."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 
 def lease_destinations(destinations: Collection[str], *, limit: int) -> list[LeasedDestination]:
-    """Lease and return the destinations that have pending notifications and may get a text now, up to `limit`."""
+    """Lease and return up to `limit` destinations that have pending notifications and may get a text now."""
     return rows.fetch(
         LeasedDestination, _CLAIM, {"names": sorted(destinations), "limit": limit, "lease": LEASE_SECONDS, **_LIMITS}
     )
@@ -154,7 +154,7 @@ def pending_text(route_id: int) -> PendingText | None:
 
 
 def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent | Failed, now: datetime) -> None:
-    """Record whether a text about these notifications was sent, and when the next text, or a retry, is due."""
+    """Record whether the text with these notifications was sent, and when the next text (or the retry) is due."""
 
     def sent() -> None:
         rows.execute(_SENT, {"route": claimed.route_id, "ids": list(ids), "now": now})

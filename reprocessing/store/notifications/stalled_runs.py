@@ -1,4 +1,4 @@
-"""Find runs that have not progressed for long, though messages wait and nobody stopped the run."""
+"""Find runs that have not progressed for a long time, although messages wait and nobody stopped the run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from reprocessing.store.safety.breaker_status import BREAKER_NAME
 from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
-#: Most lanes of a run that are read: the lanes that have been due for longest.
+#: At most so many lanes of a run are read: the lanes that have been due for longest.
 _LANES: Final = 100
 
-# Some lanes of each active run whose head could be sent. An open breaker has an incident of its own. A run progressed
-# at the latest of: the newest attempt at these targets, when the heads could be sent, the last change of its state.
+# Some lanes of each active run whose first letter could be sent; lanes with an open breaker are left out, because that
+# breaker has its own incident. A run last progressed at the latest of three times: the newest attempt at these targets,
+# the time from which the letters could be sent, and the last change of the run's state.
 _WAITING: Final[LiteralString] = f"""
 WITH seen AS (
     SELECT n.run_id, {BREAKER_NAME} AS target, newest.opened_at, greatest(head.due_at, head.captured_at) AS could_go,
@@ -51,7 +52,7 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.mes
  ORDER BY r.id
 """  # noqa: S608  # the inserted texts are constants
 
-# Runs whose sent messages wait for these targets, to which nothing was sent either.
+# Runs that sent messages to these targets, which have no outcome yet, and that sent nothing to them since.
 _AWAITING: Final[LiteralString] = f"""
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {BREAKER_NAME} AS target,
        u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
@@ -96,7 +97,7 @@ class StalledRun:
 
 @dataclass(frozen=True, slots=True)
 class UnseenEmpty:
-    """A target of a DLQ that got messages, and was not seen empty in the `seconds` since then."""
+    """A target to which messages of a DLQ were sent, and which was not seen empty in the `seconds` since then."""
 
     dlq_id: int
     target_id: int
@@ -105,15 +106,12 @@ class UnseenEmpty:
 
 
 def runs_that_wait(*, long: float) -> list[StalledRun]:
-    """Return runs with messages that could have been sent for `long` seconds, and were not; one statement.
-
-    It reads at most 100 lanes of each running run.
-    """
+    """Return runs with messages that could have been sent in the last `long` seconds, but were not sent."""
     return rows.fetch(StalledRun, _WAITING, {"long": long})
 
 
 def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
-    """Return runs whose sent messages have no outcome yet because these targets are not emptied; one statement."""
+    """Return runs whose sent messages have had no outcome for `long` seconds, because these targets are not empty."""
     if not targets:
         return []
     values = {

@@ -1,1 +1,1 @@
-"""Statements for lanes: their order, first letters and leases."""
+"""Statements for lanes: the order of letters in a lane, the lane's first letter (head), and leases."""

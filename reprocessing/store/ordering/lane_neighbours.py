@@ -1,4 +1,4 @@
-"""Read a letter's neighbours in its lane: the first letter, the letters before and behind, and parked letters."""
+"""Read a letter's neighbours in its lane: the first letter, the previous and next letter, and parked letters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
-#: At most so many letters behind a letter, or parked in its lane, are counted; one more means "more".
+#: Later letters, and parked letters, of a lane are counted up to this number plus one; the last count means "more".
 COUNTED_AT_MOST: Final = 1_000
 
-# The condition and order of the index: otherwise the planner reads the whole table for the end of a long lane.
+# Has the condition and the order of an index. If not, the planner would read the whole table for a long lane.
 _OPEN: Final[LiteralString] = "lane_id = l.lane_id AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"
 
 _AMONG = f"""
@@ -56,19 +56,19 @@ class Neighbours:
     stopped_at: datetime | None
     stopped_by: str
     stop_reason: str
-    obstacle: str  #: why no worker may lease the lane even if it is due; empty: no obstacle
-    holds: bool  #: a parked letter keeps the lane from going on
+    obstacle: str  #: why no worker may lease the lane even if it is due; empty: nothing prevents that
+    holds: bool  #: a parked letter keeps the next letters of the lane from being sent
     head_id: int | None  #: the lane's first unfinished letter; None: all are finished
     head: str | None
     head_state: str | None
     head_route: str | None
     head_rule: str | None
-    before_id: int | None  #: the unfinished letter just before this letter; `after_id`: just behind it
+    before_id: int | None  #: the unfinished letter just before this letter; `after_id`: the one just after it
     before: str | None
     after_id: int | None
     after: str | None
-    behind: int  #: unfinished letters behind this letter; `parked`: other parked letters; at most `COUNTED_AT_MOST` + 1
-    parked: int
+    behind: int  #: number of unfinished letters after this letter; see `COUNTED_AT_MOST`
+    parked: int  #: number of other parked letters in the lane; see `COUNTED_AT_MOST`
 
 
 def neighbours_of(letter: int) -> Neighbours | None:

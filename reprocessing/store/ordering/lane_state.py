@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """A lane after `advance`, and the data that decide whether its head may be sent."""
+    """A lane after `lanes.advance`, with all that decides whether its head may be sent."""
 
     lane_id: int
     fence: int

@@ -1,4 +1,4 @@
-"""Lease lanes, renew leases, hint, and move lanes to their next head. Only its owner moves a leased lane."""
+"""Lease lanes, mark lanes as hinted, and set each lane's state by its head. Only its owner changes a leased lane."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class LeasedLane:
 
 
 # Lanes of dead owners come first, then the lanes that have been due longest, in index order. The clock is a subquery,
-# so that it bounds the index. A lane of a dead owner is checked for an active run one by one, so that no planner begins
-# with the run. Lanes behind a breaker that is not closed are not read: for each run, the breakers of its ready lanes
-# are found by steps in an index, and only lanes of usable or unknown breakers are read. Of a run with a full wave, only
-# lanes that the wave waits for are read.
+# so that the planner reads only the due part of the index. Whether a run is active is checked for each lane of a dead
+# owner, so that the planner does not begin with the runs. Lanes whose breaker permits no send are not read: for each
+# run, the breakers of its ready lanes are found by steps in an index, and only lanes of breakers that are usable or not
+# known are read. If the wave of a run is full, only lanes that the wave waits for are read.
 _DUE: Final[LiteralString] = f"""
 WITH RECURSIVE active AS MATERIALIZED ({{runs}}), waved AS MATERIALIZED ({FULL}), going AS MATERIALIZED (
     SELECT id AS run_id FROM active WHERE id NOT IN (SELECT run_id FROM waved)
@@ -104,9 +104,9 @@ SELECT n.id AS lane_id FROM redrive_lane n
 """
 
 # The head (first unfinished letter) decides the lane's phase. If the head may not be sent now, the lease is given back,
-# unless the rules have not decided about it yet. While an attempt holds the lane, its phase is awaiting: a head may
-# have returned or been released. Without a fence the caller is not the owner, and a leased lane is not changed.
-# `holds_lane` is looked up per lane: with EXISTS the planner would read the whole partial index with its dead entries.
+# unless the rules have not decided about the head yet. While an attempt has `holds_lane`, the lane's phase is awaiting,
+# even if the head came back or was released. A null fence means that the caller is not the owner; then a leased lane is
+# not changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
@@ -215,8 +215,8 @@ def lease(  # noqa: PLR0913  # each by its name
 ) -> list[LeasedLane]:
     """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
 
-    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: lease only these lanes; otherwise any lanes,
-    except those whose heads belong to the breakers `but`.
+    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: lease only these lanes; None: any lanes,
+    except lanes whose heads have one of the breakers `but`.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -226,7 +226,7 @@ def lease(  # noqa: PLR0913  # each by its name
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
-    """Lock these lanes in the order of their ids; return those still leased under these fences (None: any)."""
+    """Lock these lanes in the order of their ids; return the lanes whose lease still has this fence (None: all)."""
     return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
 
 
@@ -238,10 +238,11 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[LaneState]:
-    """Set each lane's phase and due time by its head. Call it in a statement after the change of the letters.
+    """Set each lane's phase and due time by its head. Call it after the statement that changed the letters.
 
-    `fences`: the owner's; None: the caller is not the owner, and only a lane that is not leased is moved. `passed`:
-    sequences that were sent now. `keep`: lanes whose head is due stay leased, for `lease` seconds.
+    `fences`: the fences of the caller's leases; None: the caller has no lease, and a leased lane is not changed.
+    `passed`: the sequence that was sent just now, of each lane. `keep`: a lane whose head is due stays leased, for
+    `lease` seconds.
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}
@@ -275,5 +276,5 @@ def hint(*, limit: int, lifetime: float) -> list[int]:
 
 
 def database_now() -> datetime:
-    """Return the database's time, which leases and deadlines go by."""
+    """Return the database's time, which is used for leases and deadlines."""
     return rows.value(datetime, "SELECT redrive_now() AS now", {})

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-# The lane waits like a new lane: the source queue may still retry a message that precedes the added letter.
+# The lane waits as long as a new lane does: the source queue may still retry a message that precedes the added letter.
 _QUIET = """
 UPDATE redrive_lane n
    SET due_at = greatest(n.due_at, l.captured_at + make_interval(secs => coalesce(d.new_key_delay,
@@ -19,9 +19,9 @@ UPDATE redrive_lane n
 
 
 def move_to_new_heads(ahead: Collection[int]) -> None:
-    """Reschedule lanes that were held or not due, by the earlier letters that a run added to them.
+    """Reschedule lanes that were held or not due, because a run added an earlier letter to each of them.
 
-    Otherwise the lanes would wait for the later letter's due time and run. The lanes must be locked and not leased.
+    Without this call, a lane waits for the later letter's due time and run. The lanes must be locked and not leased.
     """
     if ahead:
         moved = lanes.advance(sorted(ahead), [None] * len(ahead))

@@ -1,4 +1,4 @@
-"""Find lanes, task hints, beat ticks and polls that are stalled for no recorded reason."""
+"""Find lanes that are stalled for no recorded reason, and read whether beat and workers are active."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class StalledLanes:
     dlq: str
     how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
     n: int
-    since: datetime | None  #: since when the longest-stalled lane is stalled, if known
+    since: datetime | None  #: since when the first of these lanes is stalled, if known
 
 
-# Of each run, `most` lanes are read, those due for longest. A lane that waits for its target's rate is due, too: it is
-# stalled only if its breaker sent nothing in that time.
+# At most `most` lanes of each run are read, those due for longest. A lane that waits for its target's rate is due, too.
+# So a due lane is stalled only if nothing was sent with its breaker in that time.
 _STALLED: Final[LiteralString] = f"""
 WITH asked AS (SELECT id, name FROM redrive_dlq WHERE %(dlqs)b::bigint[] IS NULL OR id = ANY(%(dlqs)b::bigint[])),
 runs AS (SELECT x.id FROM redrive_run x WHERE x.state = 'running' AND x.dlq_id IN (SELECT id FROM asked))
@@ -55,8 +55,8 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
     """Return the lanes of these DLQs (None: all) that are stalled for no recorded reason.
 
-    `long`: seconds for which a lane was due while its breaker sent nothing. `lost`: seconds since its lease ended.
-    `most`: the highest number of overdue lanes that are counted per run.
+    A lane is stalled if it was due for `long` seconds while nothing was sent with its breaker, if its lease ended
+    `lost` seconds ago, or if it is held and no letter holds it. `most`: counts at most so many overdue lanes of a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)
@@ -64,7 +64,7 @@ def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int 
 
 @dataclass(frozen=True, slots=True)
 class BeatStatus:
-    """State of beat and the workers, as recorded in the tables."""
+    """When beat and the workers were last active, and what they have to do."""
 
     #: seconds since beat sent its latest tick, by the clock of beat's machine, so it may be below 0; None: never
     ticked: float | None
@@ -92,5 +92,5 @@ SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
 
 
 def beat_status(control: str) -> BeatStatus:
-    """Return the state of beat, of the workers of the queue `control`, and of the workers that take task hints."""
+    """Return when beat and the workers were last active. `control`: name of the queue to which beat sends its tick."""
     return rows.fetch(BeatStatus, _BEAT, {"tick": TICK_TASK, "control": control})[0]
