@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import boto3
@@ -35,23 +36,34 @@ class AwsClient(Protocol):
         """Return the method for an action, by its boto3 name."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Properties by which clients differ; each combination has its own client."""
+
+    service: str
+    region: str
+    role: str
+    read_seconds: float
+    connections: int
+
+
 class _Clients:
     """The clients of one process, and its sessions, one for each role."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: dict[str, boto3.session.Session] = {}
-        self._made: dict[tuple[str, str, str, float, int], object] = {}
+        self._made: dict[_Kind, object] = {}
 
     def get(self, service: str, region: str, role: str, read_seconds: float, connections: int = _POOL) -> object:
-        kind = service, region, role, read_seconds, connections
+        kind = _Kind(service, region, role, read_seconds, connections)
         known = self._made.get(kind)
         if known is not None:
             return known
         with self._lock:  # two threads must not create a session at the same time
             if kind not in self._made:
-                with explain_configuration_errors(service):
-                    self._made[kind] = self._make(*kind)
+                with explain_configuration_errors(kind.service):
+                    self._made[kind] = self._make(kind)
             return self._made[kind]
 
     def region(self) -> str | None:
@@ -66,21 +78,21 @@ class _Clients:
             self._sessions[role] = boto3.session.Session(botocore_session=core)
         return self._sessions[role]
 
-    def _make(self, service: str, region: str, role: str, read_seconds: float, connections: int) -> object:
+    def _make(self, kind: _Kind) -> object:
         # The type stubs accept only literal service names.
-        make = cast("Any", self._session(role, region).client)
+        make = cast("Any", self._session(kind.role, kind.region).client)
         made: object = make(
-            service,
-            region_name=region,
+            kind.service,
+            region_name=kind.region,
             config=Config(
                 connect_timeout=CONNECT_SECONDS,
-                read_timeout=read_seconds,
-                max_pool_connections=connections,
+                read_timeout=kind.read_seconds,
+                max_pool_connections=kind.connections,
                 tcp_keepalive=True,
                 retries={"mode": "standard", "total_max_attempts": 1},
             ),
         )
-        count_throttling(made, service)
+        count_throttling(made, kind.service)
         return made
 
 
