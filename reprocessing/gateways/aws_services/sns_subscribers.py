@@ -22,8 +22,6 @@ class Subscription:
         endpoint: an ARN, a URL or an e-mail address.
     """
 
-    arn: str
-    topic: str
     protocol: str
     endpoint: str
 
@@ -36,7 +34,7 @@ def subscription(arn: str, role: str = "") -> Subscription:
     """
     with reaching(arn, "GetSubscriptionAttributes", "sns"):
         said = sns_client(region_of(arn), role).get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
-    return Subscription(arn, said["TopicArn"], said["Protocol"], said["Endpoint"])
+    return Subscription(said["Protocol"], said["Endpoint"])
 
 
 def _subscribers(topic: str, role: str) -> list[str]:
@@ -64,18 +62,16 @@ def _rule_targets(bus: str, role: str) -> list[str]:
     return found
 
 
-def count_other_receivers(topic_or_bus: str, failed: str = "", role: str = "") -> int:
-    """Return how many receivers, except the one that failed, would get a letter that is published again.
+def count_other_receivers(topic_or_bus: str, role: str = "") -> int:
+    """Return how many receivers would get a letter that is published again.
 
-    This is an upper bound: subscription filters and rule patterns may exclude some receivers. `failed`: the ARN of the
-    subscription, or of the rule's target, for which the letter is.
+    This is an upper bound: subscription filters and rule patterns may exclude some receivers.
 
     Raises:
         QueueUnreachable: SNS or EventBridge refused or did not answer.
     """
     receivers = _subscribers if topic_or_bus.split(":")[2:3] == ["sns"] else _rule_targets
-    reached = receivers(topic_or_bus, role)
-    return len(reached) - (failed in reached)
+    return len(receivers(topic_or_bus, role))
 
 
 def _all(page: Callable[..., Mapping[str, Any]], name: str, **asked: str) -> Iterator[Mapping[str, Any]]:
