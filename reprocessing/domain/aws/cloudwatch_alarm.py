@@ -185,12 +185,9 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
 def differences(
     wanted: Alarm, found: Mapping[str, Any] | None, actions: tuple[str, ...] = ()
 ) -> tuple[Difference, ...]:
-    """Return how an existing alarm differs from the wanted alarm.
+    """Return how an existing alarm (from DescribeAlarms; None: it does not exist) differs from the wanted alarm.
 
-    Args:
-        wanted: the alarm.
-        found: the alarm from DescribeAlarms; None: the alarm does not exist.
-        actions: ARNs to notify; empty: the alarm keeps its current actions.
+    `actions`: ARNs to notify; empty: the alarm keeps its current actions.
     """
     if found is None:
         return (AlarmMissing(),)

@@ -128,9 +128,7 @@ def iam_action(call: str) -> str:
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
     """Return each role's policy by the role's ARN; the policy of the service's own role has the key "".
 
-    Args:
-        uses: all uses of resources; may contain duplicates.
-        acts: the service may capture and send messages; if false, it only observes DLQs.
+    `acts`: the service may capture and send messages; if false, it only observes DLQs.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
     used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))

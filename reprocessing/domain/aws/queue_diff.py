@@ -117,9 +117,8 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
             f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
         )
         return
-    texts = _policy(arn, receives), _policy(arn, wanted.receives.value)
     for difference in _number(REDRIVE, wanted.receives, receives):
-        yield replace(difference, found=texts[0], wanted=texts[1])
+        yield replace(difference, found=_policy(arn, receives), wanted=_policy(arn, wanted.receives.value))
 
 
 def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:

@@ -66,12 +66,9 @@ def ok_finding(where: str, what: str) -> DoctorFinding:
 
 
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
-    """Return a finding that says whether two clocks agree.
+    """Return a finding that says whether two clocks agree; `ahead`: of the second clock.
 
-    Args:
-        where: the two clocks, in words.
-        ahead: by how much the first clock is ahead of the second clock.
-        within: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
+    `within`: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."

@@ -79,10 +79,7 @@ _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
     """Return one text for all sections: urgent kinds first, and among urgent kinds the new incidents first.
 
-    Args:
-        sections: at least one, each with at least one example.
-        place: the name of this environment.
-        link: returns the address of a page.
+    There is at least one section, with at least one example. `place`: the name of this environment.
     """
     ordered = sorted(sections, key=_rank)
     first = ordered[0]

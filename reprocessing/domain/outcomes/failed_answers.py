@@ -21,10 +21,8 @@ _SAID: Final = {
 def in_words(outcome: str, said: str) -> str:
     """Return how attempts failed.
 
-    Args:
-        outcome: the outcome of the attempts.
-        said: for a refusal its code, because the refusal's text may quote a message; for other outcomes why nothing was
-            sent, or why no answer came.
+    `said`: for a refusal its code, because the refusal's text may quote a message; for other outcomes why nothing was
+    sent, or why no answer came.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known

@@ -14,8 +14,7 @@ _DOUBLINGS = 64  # more would exceed every cap that a timedelta can hold
 class Backoff:
     """Exponential backoff from `base` to `cap`: min(cap, 2^n * base).
 
-    Attributes:
-        jitter: "full" multiplies the delay by a random number between 0 and 1; "none" does not.
+    The jitter "full" multiplies the delay by a random number between 0 and 1; "none" does not.
     """
 
     base: timedelta
@@ -23,11 +22,9 @@ class Backoff:
     jitter: Jitter = "full"
 
     def delay(self, failures: int, chance: float) -> timedelta:
-        """Return the delay before the next attempt.
+        """Return the delay before the next attempt; `failures`: before the newest one, so that 0 gives `base`.
 
-        Args:
-            failures: failed attempts before the newest one; 0 gives `base`.
-            chance: a random number, 0 <= chance < 1; used by full jitter.
+        `chance`: a random number, 0 <= chance < 1, for full jitter.
         """
         whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0
         return min(self.cap, self.base * whole) * (chance if self.jitter == "full" else 1.0)

@@ -87,13 +87,9 @@ def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
 
 
 def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> BreakerStep:  # noqa: FBT001  as a send
-    """Return what a settled canary changes.
+    """Return what a settled canary changes; `failed` is None: the result says nothing about the target.
 
-    Args:
-        policy: the breaker's policy.
-        failed: whether the canary failed; None: the result says nothing about the target.
-        successes: successful canaries before this canary.
-        rest: seconds of the cooldown before this canary.
+    `successes`: successful canaries before this canary; `rest`: seconds of the cooldown before it.
     """
     if failed is None:
         return NextCanary(successes)

@@ -16,11 +16,7 @@ def capacity(rate: float, burst: float | None = None) -> float:
     """Return the most tokens a bucket may hold so that at most `rate` + `burst` letters are sent in any second.
 
     Tokens may be used for `TOKEN_LIFE` after their grant; the tokens of that time are subtracted from the burst. The
-    burst is at least 1 + rate/4, because one letter must fit.
-
-    Args:
-        rate: letters a second, above 0.
-        burst: letters at once; None: one second of the rate.
+    burst is at least 1 + rate/4, because one letter must fit; without a burst, it is one second of the rate.
     """
     if not (0 < rate < math.inf and 0 <= (burst or 0) < math.inf):
         raise ValueError(f"a rate of {rate} with a burst of {burst} is invalid: both are finite, the rate above 0")

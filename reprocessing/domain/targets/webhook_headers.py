@@ -43,12 +43,8 @@ def headers(
 ) -> tuple[tuple[str, str], ...]:
     """Return a letter's headers, without the client's own and the signature.
 
-    Args:
-        added: the letter's marks. A key that no header can hold is sent as a digest; other such marks are omitted.
-        names: the names of the marks.
-        attributes: the letter's attributes, which may contain the content type.
-        body: the letter's body.
-        content_type: the target's content type, for letters without content type.
+    `added`: the letter's marks. A key that no header can hold is sent as a digest; other such marks are omitted.
+    `content_type`: the target's, for letters whose `attributes` contain none.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():

@@ -14,7 +14,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
 from reprocessing.gateways.aws.clients import cloudwatch
 from reprocessing.gateways.aws.errors import code_of, error_in_words, renew_credentials
-from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 
 Said = TypeVar("Said")
 
@@ -28,11 +27,11 @@ _LONGEST_REASON: Final = 300
 NOBODY_USES_IT = HealthUnknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
 
 
-def alarm_states(region: str, names: Sequence[str], *, role: str = "") -> dict[str, HealthResult]:
+def alarm_states(region: str, names: Sequence[str]) -> dict[str, HealthResult]:
     """Return the health of metric alarms and composite alarms, by name; HealthUnknown: no such alarm, or no data."""
 
     def ask(some: Sequence[str]) -> dict[str, HealthResult]:
-        answer = cloudwatch(region, role).describe_alarms(
+        answer = cloudwatch(region).describe_alarms(
             AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"], MaxRecords=_MOST_ALARMS
         )
         return {alarm["AlarmName"]: _state(alarm) for alarm in [*answer["MetricAlarms"], *answer["CompositeAlarms"]]}
@@ -41,16 +40,14 @@ def alarm_states(region: str, names: Sequence[str], *, role: str = "") -> dict[s
     return _in_batches(names, _MOST_ALARMS, ask, "DescribeAlarms", missing)
 
 
-def oldest_message_ages(
-    region: str, queues: Sequence[str], *, now: datetime, role: str = ""
-) -> dict[str, float | HealthUnknown]:
+def oldest_message_ages(region: str, queues: Sequence[str], *, now: datetime) -> dict[str, float | HealthUnknown]:
     """Return the age in seconds of each queue's oldest message (ApproximateAgeOfOldestMessage), by queue name.
 
     CloudWatch is asked for the ten minutes until `now`.
     """
 
     def ask(some: Sequence[str]) -> dict[str, float | HealthUnknown]:
-        answer = cloudwatch(region, role).get_metric_data(
+        answer = cloudwatch(region).get_metric_data(
             MetricDataQueries=[_metric(number, name) for number, name in enumerate(some)],
             StartTime=now - _RECENT, EndTime=now, ScanBy="TimestampDescending",
         )  # fmt: skip
@@ -99,8 +96,6 @@ def _metric(number: int, queue: str) -> dict[str, Any]:
 def _failure(action: str, error: BotoCoreError | ClientError) -> HealthUnknown:
     cure = "Check the endpoint, the network and the credentials of this process"
     renew_credentials(error)
-    if isinstance(error, RoleIsNotAssumed):
-        cure = error.cure.rstrip(".")
     if isinstance(error, ClientError) and "AccessDenied" in code_of(error):
         cure = f"Allow cloudwatch:{action} to the role of this process"
     return HealthUnknown(f"{action} failed: {error_in_words(error)}. {cure}")

@@ -55,12 +55,7 @@ class _Put:
 
 
 def publish(
-    topic: str,
-    publications: Iterable[Publication],
-    *,
-    may_start: Callable[[], bool],
-    role: str = "",
-    threads: int = THREADS,
+    topic: str, publications: Iterable[Publication], *, may_start: Callable[[], bool], role: str = ""
 ) -> Outcomes:
     """Publish letters to the topic with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
 
@@ -94,12 +89,10 @@ def publish(
         return _published(answer, len(load))
 
     packed = batch_chains(ready, fifo=fifo, space=LARGEST)
-    return outcomes | send_chains(packed, BatchSender(ask, "SNS", fifo), may_start=may_start, threads=threads)
+    return outcomes | send_chains(packed, BatchSender(ask, "SNS", fifo), may_start=may_start, threads=THREADS)
 
 
-def put(
-    bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "", threads: int = THREADS
-) -> Outcomes:
+def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "") -> Outcomes:
     """Put events on the bus with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
 
     Sources that begin with "aws." are reserved for AWS: such an event is refused as poison (parked at once).
@@ -115,7 +108,7 @@ def put(
         return _taken(eventbridge_client(region, role).put_events(Entries=entries), len(load))
 
     packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # a request must be smaller than the limit
-    return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=threads)
+    return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=THREADS)
 
 
 def _entry(letter: PackedMessage, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:

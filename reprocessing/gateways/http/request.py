@@ -109,13 +109,9 @@ class Request:
         self.turn, self._good = _NOBODY, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """Return the request's outcome. An answer counts if it is complete, or longer than `LARGEST`.
+        """Return the request's outcome; `error`: libcurl's number. An answer counts if complete, or above `LARGEST`.
 
-        Args:
-            error: libcurl's error number; None: no error.
-
-        Returns:
-            None if nothing was sent, since the reused connection was closed: repeat the request on a new connection.
+        None: nothing was sent, since the reused connection was closed. Repeat the request on a new connection.
         """
         if self._was_stale:
             return None

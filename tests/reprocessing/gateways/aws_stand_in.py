@@ -21,8 +21,6 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class Aws:
-    """Clients of moto's server, to set things up and to look at them."""
-
     sns: Any
     events: Any
     s3: Any
@@ -34,14 +32,12 @@ class Aws:
         return str(self.sns.create_topic(Name=name, Attributes=attributes)["TopicArn"])
 
     def queue(self, *, fifo: bool = False) -> str:
-        """The ARN of a new queue."""
         name = f"q-{uuid4().hex[:12]}{'.fifo' if fifo else ''}"
         url = self.queues.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if fifo else {})["QueueUrl"]
         said = self.queues.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         return str(said["Attributes"]["QueueArn"])
 
     def subscribe(self, topic: str, queue: str, *, raw: bool = True) -> str:
-        """The ARN of the queue's new subscription."""
         attributes = {"RawMessageDelivery": "true"} if raw else {}
         made = self.sns.subscribe(
             TopicArn=topic, Protocol="sqs", Endpoint=queue, Attributes=attributes, ReturnSubscriptionArn=True
@@ -52,7 +48,6 @@ class Aws:
         return str(self.events.create_event_bus(Name=f"b-{uuid4().hex[:12]}")["EventBusArn"])
 
     def rule(self, bus: str, pattern: dict[str, Any], *targets: dict[str, Any], state: str = "ENABLED") -> str:
-        """The ARN of a new rule."""
         name = f"r-{uuid4().hex[:12]}"
         made = self.events.put_rule(Name=name, EventBusName=bus, EventPattern=json.dumps(pattern), State=state)
         named = [{"Id": str(number), **one} for number, one in enumerate(targets)]
@@ -61,7 +56,6 @@ class Aws:
         return str(made["RuleArn"])
 
     def heard(self, queue: str) -> list[dict[str, Any]]:
-        """What a queue holds, in order."""
         url = self.queues.get_queue_url(QueueName=queue.rpartition(":")[2])["QueueUrl"]
         found: list[dict[str, Any]] = []
         while some := self.queues.receive_message(

@@ -31,7 +31,6 @@ def send(address: QueueAddress, *departures: OutgoingMessage) -> Outcomes:
 
 
 def arrivals(address: QueueAddress) -> list[ReceivedMessage]:
-    """All that can be received at the moment, in order."""
     found: list[ReceivedMessage] = []
     while some := sqs.receive(address, wait=0, visibility=30):
         found += some
@@ -45,10 +44,8 @@ def requests(sandbox: Sandbox, queue: Queue) -> list[list[str]]:
 
 
 def kinds(outcomes: Outcomes) -> dict[int, str]:
-    """What kind of outcome each attempt had."""
     return {attempt: type(outcome).__name__ for attempt, outcome in outcomes.items()}
 
 
 def bodies(address: QueueAddress) -> list[str]:
-    """The bodies of all that can be received at the moment, in order."""
     return [one.body.decode() for one in arrivals(address)]

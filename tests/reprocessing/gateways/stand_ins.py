@@ -36,8 +36,6 @@ class Said:
 
 @dataclass
 class StandIn:
-    """What answers, what it was asked, and over how many connections."""
-
     answer: Callable[[Asked], Said]
     url: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -55,7 +53,6 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def standing_in(answer: Callable[[Asked], Said]) -> Iterator[StandIn]:
-    """A server for as long as the block runs; each connection has a thread."""
     stand_in = StandIn(answer)
 
     class Handler(BaseHTTPRequestHandler):
@@ -102,17 +99,14 @@ def lambda_error(status: int, code: str, message: str = "", **headers: str) -> S
 
 
 def function_error(kind: str, error: object) -> Said:
-    """A function ran and failed."""
     return Said(200, json.dumps(error).encode(), {"X-Amz-Function-Error": kind, "x-amzn-RequestId": "request-1"})
 
 
 def role_of(asked: Asked) -> str:
-    """The ARN that STS is asked to let somebody assume."""
     return parse_qs(asked.body.decode())["RoleArn"][0]
 
 
 def session_of(asked: Asked) -> str:
-    """The name that its session is to have."""
     return parse_qs(asked.body.decode())["RoleSessionName"][0]
 
 

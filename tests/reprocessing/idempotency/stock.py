@@ -36,7 +36,6 @@ def row(key: str = "key", space: str = SPACE) -> Claim:
 
 
 def lapse(key: str = "key", space: str = SPACE) -> None:
-    """End the lease of a claim."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE redrive_idempotency_claim SET lease_until = clock_timestamp() - interval '1 second' "

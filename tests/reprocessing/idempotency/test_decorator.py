@@ -14,8 +14,6 @@ MARKED = MESSAGE | {"MessageAttributes": {"IdempotencyKey": {"DataType": "String
 
 
 class Request:
-    """The request of a bound Celery task."""
-
     def __init__(self, properties: dict[str, Any] | None) -> None:
         self.properties = properties
 

@@ -20,7 +20,6 @@ from tests.reprocessing.idempotency.stock import SPACE, project
 
 @pytest.fixture
 def empty_database(transactional_db: None) -> Iterator[str]:
-    """Create a database without tables on the tests' server."""
     name = f"{connection.settings_dict['NAME']}_alone"
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')

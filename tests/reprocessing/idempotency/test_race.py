@@ -23,10 +23,10 @@ with once("key", space="orders", {how}):
 """
 
 
-def counted(executions: list[int], *, wait: float, during: Callable[[], object] = lambda: None) -> Callable[[], object]:
-    """Return a function that counts real executions and returns what a caller got."""
-
-    @idempotent(key=lambda: "key", space=SPACE, wait=wait)
+def counted(
+    executions: list[int], *, wait: float, during: Callable[[], object] = lambda: None, transactional: bool = False
+) -> Callable[[], object]:
+    @idempotent(key=lambda: "key", space=SPACE, wait=wait, transactional=transactional)
     def work() -> int:
         executions.append(threading.get_ident())
         during()
@@ -41,9 +41,10 @@ def counted(executions: list[int], *, wait: float, during: Callable[[], object] 
     return ask
 
 
-def test_sixteen_threads_execute_once_and_the_others_get_the_result() -> None:
+@pytest.mark.parametrize("transactional", [False, True])
+def test_sixteen_threads_execute_once_and_the_others_get_the_result(transactional: bool) -> None:
     executions: list[int] = []
-    said = together([counted(executions, wait=20)] * THREADS)
+    said = together([counted(executions, wait=20, transactional=transactional)] * THREADS)
     assert len(executions) == 1
     assert said == [1] * THREADS
 

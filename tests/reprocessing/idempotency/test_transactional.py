@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from reprocessing.idempotency import InProgress, ResultIsNotJson, claiming, once
 from reprocessing.idempotency.models import Claim
 from reprocessing.idempotency.table import ClaimKey
-from tests.race.abreast import elsewhere, together
+from tests.race.abreast import elsewhere
 from tests.reprocessing.idempotency.stock import SPACE, row
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,8 +25,8 @@ class Broke(Exception):
     """The work failed."""
 
 
-def enrol(name: str = "ours", *, wait: float = 0.0) -> str:
-    with once("key", space=SPACE, transactional=True, wait=wait) as claim:
+def enrol(name: str = "ours") -> str:
+    with once("key", space=SPACE, transactional=True) as claim:
         if claim.found:
             return f"found {claim.found.result}"
         Group.objects.create(name=name)
@@ -97,12 +97,6 @@ def test_a_second_worker_is_told_to_retry_and_does_not_wait_for_a_lock() -> None
     with elsewhere() as begin, once("key", space=SPACE, transactional=True), pytest.raises(InProgress) as told:
         begin(enrol).result(5)
     assert told.value.retry_after == 1.0
-
-
-def test_sixteen_workers_at_once_do_the_work_once_and_get_one_result() -> None:
-    said = together([lambda: enrol(wait=20)] * 16)
-    assert sorted(said) == ["found ours"] * 15 + ["ours"]
-    assert effects() == ["ours"]
 
 
 def test_a_claim_in_the_callers_transaction_is_committed_by_the_caller() -> None:

@@ -11,13 +11,11 @@ from tests.reprocessing.reasons.stub import Stub, listening, unhooked
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    """An endpoint that accepts reports."""
     with listening() as one:
         yield one
 
 
 @pytest.fixture
 def receivers_as_before() -> Iterator[None]:
-    """Remove hooks after a test."""
     with unhooked():
         yield

@@ -41,13 +41,11 @@ task = partial(app.task, shared=False)  # not registered with other apps
 
 @task(name="dying.fail")
 def fail() -> None:
-    """Fail, so that SQS delivers it again."""
     raise ValueError("no stock")
 
 
 @task(name="dying.fail_for_good", acks_on_failure=True)
 def fail_for_good() -> None:
-    """Fail, and be acknowledged."""
     raise ValueError("no such order")
 
 
@@ -60,19 +58,16 @@ def retry(self: Any) -> None:  # noqa: ANN401
 
 @task(name="dying.dawdle", time_limit=1)
 def dawdle() -> None:
-    """Be killed at the time limit."""
     time.sleep(60)
 
 
 @task(name="dying.reject")
 def reject() -> None:
-    """Reject itself."""
     raise Reject("not for us", requeue=False)
 
 
 @task(name="dying.vanish")
 def vanish() -> None:
-    """Kill its process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

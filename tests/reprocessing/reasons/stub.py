@@ -16,8 +16,6 @@ from tests.reprocessing.gateways.stand_ins import Asked, Said, standing_in
 
 @dataclass(slots=True)
 class Stub:
-    """What it answers, and what it was sent."""
-
     status: int = 200
     answer: bytes = b'{"accepted": 1, "repeated": 0, "refused": []}'
     headers: dict[str, str] = field(default_factory=dict)
@@ -28,18 +26,15 @@ class Stub:
 
     @property
     def batches(self) -> list[list[dict[str, Any]]]:
-        """The reports of each request."""
         return [one["body"]["reports"] for one in self.asked]
 
     @property
     def reports(self) -> list[dict[str, Any]]:
-        """All reports, in order."""
         return [report for batch in self.batches for report in batch]
 
 
 @contextmanager
 def listening() -> Iterator[Stub]:
-    """Run a stub on a loopback port."""
     stub = Stub()
 
     def answer(asked: Asked) -> Said:

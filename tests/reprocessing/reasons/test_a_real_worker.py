@@ -54,7 +54,6 @@ def worker(sqs: LocalSqs, queue: str, stub: Stub, log: Path) -> Iterator[subproc
 
 
 def envelope(task: str) -> str:
-    """Return a task's message, as kombu writes it."""
     signature = dying.app.tasks[task].s()
     options = signature.freeze()
     message = dying.app.amqp.as_task_v2(options.id, task, (), {})

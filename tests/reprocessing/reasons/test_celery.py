@@ -19,15 +19,11 @@ ATTRIBUTES = {"RedriveId": {"DataType": "String", "StringValue": "0b5c6a7e-1111-
 
 
 class Channel:
-    """The part of a channel that a message needs."""
-
     def decode_body(self, body: str, _encoding: str | None) -> str:
         return body
 
 
 class Desk:
-    """An app with the hook installed, and its reports."""
-
     def __init__(self, stub: Stub, **options: Any) -> None:  # noqa: ANN401
         self.stub = stub
         self.app = Celery("desk", set_as_current=False, broker="memory://", backend=None)
@@ -131,7 +127,6 @@ def test_only_the_last_thousand_received_tasks_are_remembered(desk: Desk) -> Non
 
 
 def published(desk: Desk, task: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-    """Run a task, and return the headers of the tasks that it published."""
     sent: list[dict[str, Any]] = []
     signals.after_task_publish.connect(lambda headers, **_: sent.append(headers), weak=False, dispatch_uid="sent")
     try:

@@ -55,8 +55,6 @@ def test_a_type_has_its_module_in_its_name() -> None:
 
 
 class Untellable(Exception):
-    """An exception whose text raises."""
-
     def __str__(self) -> str:
         raise RuntimeError("no words")
 

@@ -13,10 +13,8 @@ from botocore.awsrequest import AWSPreparedRequest
 
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.replay.verdicts import NotSent
-from reprocessing.domain.safety.health_check import HealthUnknown
 from reprocessing.gateways import aws, sqs
 from reprocessing.gateways.aws.clients import client
-from reprocessing.gateways.aws_services import cloudwatch_alarms
 from reprocessing.gateways.sqs import QueueAddress
 from tests.contract.endpoints import Sandbox
 from tests.contract.queues import Queue
@@ -110,8 +108,6 @@ def test_a_role_that_cannot_be_assumed_is_named_with_its_cure_and_no_letter_leav
         sqs.depth(QueueAddress.of(queue.url, DENIED))
     why = f"the role {DENIED} could not be assumed: AccessDenied (User is not authorized to perform: sts:AssumeRole)"
     assert str(raised.value) == f"{queue.url}: GetQueueAttributes failed: {why}. {CURE}"
-    found = cloudwatch_alarms.alarm_states("eu-west-1", ["a"], role=DENIED)["a"]
-    assert found == HealthUnknown(f"DescribeAlarms failed: {why}. {CURE.rstrip('.')}")
     outcomes = send(QueueAddress.of(queue.url, DENIED), letter(1), letter(2))
     assert outcomes == dict.fromkeys((1, 2), NotSent(f"nothing was sent: {why}", unreachable=True))
     assert sandbox.calls(action="SendMessageBatch", queue=queue.name) == []

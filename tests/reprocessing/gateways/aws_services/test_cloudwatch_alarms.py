@@ -37,8 +37,6 @@ def put_age(cloudwatch: Any, queue: str, *ages: tuple[float, float]) -> None:  #
 
 
 class Counted:
-    """A client whose calls are counted."""
-
     def __init__(self, inner: clients.AwsClient) -> None:
         self._inner = inner
         self.calls: list[int] = []

@@ -23,8 +23,6 @@ REGION, AWAY = "eu-west-1", "eu-west-2"  #: nobody listens where AWAY's client g
 
 
 class FunctionRoad(Road):
-    """Functions whose payload says what they do."""
-
     def __init__(self, stand_in: StandIn) -> None:
         self._stand_in = stand_in
         self._carriers: list[Invocations] = []

@@ -41,7 +41,6 @@ def invocation(attempt: int = 1, payload: bytes = b"{}", role: str = "", timeout
 
 
 def invoke(*calls: LambdaCall) -> dict[int, Outcome]:
-    """What became of them."""
     carrier = Invocations(slack=0.0)
     carrier.start(calls or [invocation()], may_start=lambda: True)
     told: dict[int, Outcome] = {}

@@ -44,8 +44,6 @@ def event(attempt: int, detail: bytes = b"{}", **rest: Any) -> Event:  # noqa: A
 
 
 class Asked:
-    """A client whose requests are kept, and answered by the test."""
-
     def __init__(self, answer: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> None:
         self._answer = answer
         self.entries: list[list[dict[str, Any]]] = []

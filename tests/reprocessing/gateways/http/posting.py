@@ -42,11 +42,9 @@ def post(  # noqa: PLR0913 - what makes a post
     port: int, path: str = "/200", *, attempt: int = 1, body: bytes = b'{"order": 1}', timeout: float = 5.0,
     headers: tuple[tuple[str, str], ...] = (), scheme: str = "http", answers: StatusMeanings = StatusMeanings(),  # noqa: B008
 ) -> HttpCall:  # fmt: skip
-    """One letter's post."""
     return HttpCall(attempt, f"{scheme}://{NAME}:{port}{path}", body, headers, timeout, answers)
 
 
 def become(posts: Posts, *calls: HttpCall) -> list[Outcome]:
-    """What becomes of these, started together, in the order they end."""
     posts.start(calls, may_start=always)
     return [outcome for _, outcome in all_ended(posts)]

@@ -18,8 +18,6 @@ Writer: TypeAlias = asyncio.StreamWriter
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request, as it was read."""
-
     line: str
     headers: dict[str, str]
     body: bytes
@@ -50,7 +48,6 @@ class StandIn:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: Reader, writer: Writer) -> None:
-        """One connection, to its end."""
         self.connections += 1
         self.alive += 1
         number = self.connections
@@ -91,7 +88,6 @@ def standing_in(
     scripts: dict[str, Script] | None = None, *, greet: Callable[[int], bool] = lambda _: False,
     tls: ssl.SSLContext | None = None,
 ) -> Iterator[StandIn]:  # fmt: skip
-    """The endpoint, until the end of the block."""
     loop = asyncio.new_event_loop()
     made = StandIn(scripts or {}, greet)
     server = loop.run_until_complete(asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=tls, backlog=512))
@@ -121,8 +117,6 @@ async def _end(made: StandIn, server: asyncio.Server) -> None:
 
 
 def answers(answer: bytes, *, after: float = 0.0, closes: bool = False) -> Script:
-    """Answers with these bytes."""
-
     async def script(_made: StandIn, _reader: Reader, writer: Writer, _asked: Asked) -> None:
         await asyncio.sleep(after)
         writer.write(answer)
@@ -134,13 +128,10 @@ def answers(answer: bytes, *, after: float = 0.0, closes: bool = False) -> Scrip
 
 
 async def hangs(made: StandIn, _reader: Reader, _writer: Writer, _asked: Asked) -> None:
-    """Never answers."""
     await made.over.wait()
 
 
 def pours(first: bytes, piece: bytes, *, every: float = 0.0) -> Script:
-    """Answers without end."""
-
     async def script(made: StandIn, _reader: Reader, writer: Writer, _asked: Asked) -> None:
         writer.write(first)
         while not made.over.is_set():

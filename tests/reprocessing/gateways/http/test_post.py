@@ -35,12 +35,10 @@ ENDLESS = b"y" * 4_096  #: as much of a body as is read, again and again
 
 
 async def breaks_off(_made: StandIn, _reader: Reader, writer: Writer, _asked: Asked) -> None:
-    """Reads all, and closes the connection."""
     writer.close()
 
 
 def outcome_of(script: Script, *, timeout: float = 30.0) -> Outcome:
-    """What becomes of one letter there."""
     with standing_in({"here": script}) as there, posting(there.port) as posts:
         [outcome] = become(posts, post(there.port, f"/here?{SECRET}", timeout=timeout, body=SECRET.encode()))
         assert len(there.asked) == 1

@@ -33,7 +33,6 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext,
 
 
 def refusal(url: str, *found: str) -> NotSent:
-    """Why nothing was sent."""
     posts = Posts(listed("good.example"), Network(lambda _host, _port: found))
     try:
         [outcome] = become(posts, HttpCall(1, url, b"letter", (), 5.0, StatusMeanings()))

@@ -35,7 +35,6 @@ NAME = "status.test"
 
 
 def ask(server: Server, path: str = "/health", **options: object) -> HealthResult:
-    """Check the server by its name."""
     scheme = "https" if "tls" in options else "http"
     net = Network(lambda _host, _port: ["127.0.0.1"], options.pop("tls", None))  # type: ignore[arg-type]
     allowed = listed(f"{NAME}:{server.port}", "127.0.0.0/8")

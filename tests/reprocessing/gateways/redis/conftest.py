@@ -15,8 +15,6 @@ from redrive_service.sandbox.servers.valkey import Valkey
 
 @dataclass
 class Server:
-    """A Valkey that can be stopped."""
-
     valkey: Valkey
     log: Path
     running: RunningServer | None = None

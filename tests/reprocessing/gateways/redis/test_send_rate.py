@@ -45,7 +45,6 @@ def rates(server: Server) -> Iterator[Rates]:
 
 
 def fill(rates: Rates, *, rate: float = QUICK, burst: float = BURST) -> None:
-    """Wait until the bucket of target 1 is full."""
     eventually(lambda: rates.peek(1, rate, burst).count == math.floor(capacity(rate, burst)), within=5)
 
 

@@ -13,7 +13,6 @@ from tests.reprocessing.gateways.letters import arrivals, letter, send
 
 @pytest.fixture
 def handles(address: QueueAddress) -> dict[str, str]:
-    """Twenty-five received copies by message id."""
     send(address, *[letter(number) for number in range(25)])
     return {one.message_id: one.handle for one in arrivals(address)}
 

@@ -150,7 +150,6 @@ def test_a_batch_refused_for_one_letter_is_halved_until_that_letter_stands_alone
 
 
 def taken(entry: dict[str, Any], digest: str | None = None) -> dict[str, Any]:
-    """How SQS answers for an entry."""
     body = entry["MessageBody"]
     return {"Id": entry["Id"], "MessageId": f"id-{body}", "MD5OfMessageBody": digest or md5(body.encode()).hexdigest()}
 
