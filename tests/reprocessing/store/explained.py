@@ -56,9 +56,7 @@ def explained() -> Iterator[list[Explained]]:
 
     with pytest.MonkeyPatch.context() as patch, connection.execute_wrapper(of_the_orm):
         connection.ensure_connection()
-        patch.setattr(
-            connection.connection, "prepare_threshold", None
-        )  # each plan is made for its parameters
+        patch.setattr(connection.connection, "prepare_threshold", None)  # each plan is made for its parameters
         patch.setattr(rows, "_execute", of_rows)
         yield found
 
