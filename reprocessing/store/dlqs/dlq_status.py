@@ -25,9 +25,7 @@ class DlqStatus:
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
         trouble: why the last capture, or AWS's redrive, failed.
-        held: invisible copies.
-        to_delete: copies of finished letters, which are still to be deleted.
-        every, crontab: the DLQ's schedule.
+        held, to_delete: invisible copies, and copies of finished letters that are still to be deleted.
     """
 
     id: int
@@ -68,7 +66,6 @@ class LaneCount:
 
     Attributes:
         why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
-        is_barred: no worker may lease these lanes.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 
@@ -279,8 +276,8 @@ def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
 
     `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
     """
-    values = {"visibility": visibility, "count_lag": count_lag}
-    return {row.dlq_id: row.n for row in rows.fetch(_InSight, _IN_SIGHT, values)}
+    found = rows.fetch(_InSight, _IN_SIGHT, {"visibility": visibility, "count_lag": count_lag})
+    return {row.dlq_id: row.n for row in found}
 
 
 def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
