@@ -20,15 +20,15 @@ class CloudWatchUnreachable(RedriveError):
 
 
 class InvalidSelector(RedriveError):
-    """A selector, or a set of selectors, is not valid: it does not say what to read from a letter."""
+    """A selector, which says where a key is in a message, is not valid, or does not fit the other selectors."""
 
 
 class InvalidRule(RedriveError):
-    """A rule or a condition is not valid: it does not say which letters it matches, or what to do with them."""
+    """A rule or a condition is not valid: it does not say which letters match, or what to do with these letters."""
 
 
 class InvalidTarget(RedriveError):
-    """A target is not known or ambiguous, or letters cannot be sent to the target."""
+    """The name of a target is unknown or ambiguous, or letters cannot be sent to the target."""
 
 
 class InvalidAnswers(RedriveError):

@@ -9,8 +9,8 @@ class LetterState(StrEnum):
     """The state of one letter."""
 
     CAPTURED = "captured"  #: stored; no run has added the letter to its lane
-    WAITING = "waiting"  #: on its lane; sent when it is the lane's first letter and its time has come
-    SENDING = "sending"  #: an attempt was committed to the database; the attempt's outcome was not yet
+    WAITING = "waiting"  #: in its lane; sent when it is the lane's first letter and is due
+    SENDING = "sending"  #: an attempt has started; its outcome is not stored yet
     AWAITING = "awaiting"  #: the target accepted the letter; the outcome is not known yet
     DELIVERED = "delivered"  #: delivery succeeded, or is presumed to have succeeded
     PARKED = "parked"  #: the letter waits for a person

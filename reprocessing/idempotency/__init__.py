@@ -1,7 +1,8 @@
-"""Do work once, in any Django project on PostgreSQL whose messages may be delivered twice (docs/consumers.md).
+"""Do the work of a message once, although the message may be delivered twice (docs/consumers.md).
 
-Install it with `INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`; it imports nothing else of
-this project. The service installs it too, so that one `migrate` and one `check` cover both (docs/adr/0013).
+This package works in any Django project on PostgreSQL, and imports nothing else of this project. Install it with
+`INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`. The redrive service installs it too
+(docs/adr/0013).
 """
 
 from __future__ import annotations

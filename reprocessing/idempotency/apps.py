@@ -1,4 +1,4 @@
-"""Django's configuration of the app."""
+"""Configure the Django app `reprocessing.idempotency`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class IdempotencyConfig(AppConfig):
-    """The app's configuration; the app needs no other app of this project."""
+    """The configuration of the app, which needs no other app of this project."""
 
     name = "reprocessing.idempotency"
     label = "redrive_idempotency"
@@ -14,4 +14,4 @@ class IdempotencyConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from reprocessing.idempotency import checks  # noqa: F401, PLC0415  # registers them, once models are there
+        from reprocessing.idempotency import checks  # noqa: F401, PLC0415  # registers the system checks

@@ -1,4 +1,4 @@
-"""System checks of the settings."""
+"""Check REDRIVE_IDEMPOTENCY and the durations of decorated functions, as Django system checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 @register
 def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
-    """Return what is wrong with settings.REDRIVE_IDEMPOTENCY and with decorated functions."""
+    """Return what is wrong with settings.REDRIVE_IDEMPOTENCY, or with the `keep` of a decorated function."""
     try:
         view = conf.current_settings()
         kept = {"REDRIVE_IDEMPOTENCY": view.keep} | {

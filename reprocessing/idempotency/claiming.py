@@ -1,4 +1,7 @@
-"""`once`: a context manager for work that is done once for each key."""
+"""Define `once`, a context manager for work that is done once for each key.
+
+A claim is the right of one worker to do the work of a key. It ends with its lease, if the worker dies.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +30,19 @@ from reprocessing.idempotency.table import ClaimKey
 
 #: Most bytes of a result's JSON.
 LARGEST_RESULT: Final = 1 << 20
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks at another worker's claim
-_SOON: Final = 1.0  # seconds: when to retry if the end of a claim is not known
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds until another worker's claim is read again
+_SOON: Final = 1.0  # seconds until a retry if the end of another worker's claim is not known
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The work was done before. `result`: the stored JSON result; None: no result was stored."""
+    """The work was done before. `result` is the stored JSON result; None if no result was stored."""
 
     result: Any
 
 
 class Claim:
-    """The right to do the work of a key, or in `found` the result of work that was done before."""
+    """The right to do the work of a key. If the work was done before, `found` has the result."""
 
     def __init__(
         self, place: ClaimKey, lease: timedelta, token: UUID | None, found: EarlierResult | None = None
@@ -50,7 +53,7 @@ class Claim:
         self._unkept: str | None = None
 
     def result(self, value: object) -> None:
-        """Store the result for later callers: JSON of at most 1 MiB; else the block's end raises ResultIsNotJson."""
+        """Store a result for later callers. If it is not JSON of at most 1 MiB, `finish` raises ResultIsNotJson."""
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -61,7 +64,11 @@ class Claim:
             self._result, self._unkept = None, f"JSON of {len(text):,} bytes, more than {LARGEST_RESULT:,}"
 
     def renew(self) -> None:
-        """Extend the lease, because the work is not done yet. ClaimLost: another worker has the claim, so stop."""
+        """Extend the lease, because the work is not done yet.
+
+        Raises:
+            ClaimLost: another worker has the claim, so stop the work.
+        """
         if self._token and not table.renew_lease(self._place, self._token, lease=self._lease):
             raise _lost(self._place)
 
@@ -69,7 +76,7 @@ class Claim:
         """Record that the work is done; called by `once`.
 
         Raises:
-            ClaimLost: another worker has the claim; its result counts.
+            ClaimLost: another worker has the claim, so the result of that worker counts.
             ResultIsNotJson: the work is recorded as done, without a result.
         """
         token = self._token
@@ -84,7 +91,7 @@ class Claim:
             )
 
     def release(self, error: BaseException) -> None:
-        """Record that the work failed and may be retried; called by `once`, which raises the error."""
+        """Record that the work failed and may be retried; called by `once`, which raises `error` again."""
         token = self._token
         if token is None:
             return
@@ -108,27 +115,28 @@ def once(  # noqa: PLR0913  # keyword arguments
     transactional: bool = False,
     using: str | None = None,
 ) -> Iterator[Claim]:
-    """Claim a key for the work of the block. Skip the work if `claim.found` says that it was done before.
+    """Claim a key for the work of the block. Skip the work in the block if `claim.found` is not None.
 
-    The claim is committed before the block begins, and the result after it has ended; an exception releases the claim.
-    If the process dies in the block, the claim ends with its lease, and the work is done again. With
-    `transactional`, the claim, the result and the block's own changes are committed together. No coroutines.
+    The claim is committed before the block begins, and the result after the block has ended. An exception releases the
+    claim. If the process dies in the block, the claim ends with its lease, and the work is done again. With
+    `transactional`, the claim, the result and the block's own changes are committed together. The work must not be a
+    coroutine.
 
     Args:
-        key: what is done once: a text of at most 500 characters, a number or a UUID. The same for every delivery.
-        space: the kind of work, in at most 100 characters; one key has a claim in each space.
-        lease: how long the claim is valid; longer than the work takes, or call `claim.renew()`.
-        keep: how long the result is remembered.
-        payload: bytes, a text, or JSON. The same key with another payload is refused.
-        wait: seconds to wait for another worker's claim.
-        transactional: claim in the transaction of the work, in the database `using`.
+        key: identifies the work: a text of at most 500 characters, a number or a UUID, the same in every delivery.
+        space: the kind of work, in at most 100 characters. Equal keys in different spaces are different work.
+        lease: how long the claim is valid. It must be longer than the work, unless you call `claim.renew()`.
+        keep: how long the result is kept.
+        payload: bytes, a text, or JSON. If the key was used with another payload, PayloadConflict is raised.
+        wait: seconds to wait while another worker has the claim.
+        transactional: make the claim in the transaction of the work, in the database `using`.
         using: an alias of DATABASES. Default: REDRIVE_IDEMPOTENCY["DATABASE"]; with `transactional`, "default".
 
     Raises:
-        InProgress: another worker has the claim, also after `wait`.
+        InProgress: another worker still has the claim after `wait`.
         PayloadConflict: the key was used for another payload.
         ClaimLost: the work outlived its lease, and another worker took the claim.
-        ClaimInsideTransaction: not `transactional`, and inside a transaction.
+        ClaimInsideTransaction: the caller is inside a transaction, and `transactional` is false.
         InvalidClaim, ResultIsNotJson, InvalidIdempotencySettings: an argument or the result is not valid.
     """
     if transactional and lease is not None:
@@ -197,7 +205,7 @@ def _take(place: ClaimKey, lease: timedelta, wait: float, *, may_take: Callable[
             return Claim(place, lease, None, EarlierResult(None if seen.result is None else json.loads(seen.result)))
         rest = max(seen.rest, 0.0) if seen and seen.rest is not None else 0.0
         if may and not rest:
-            continue  # it ended between the two statements
+            continue  # the other worker's claim ended between the two statements
         left = deadline - time.monotonic()
         if left <= 0:
             raise InProgress(place.space, retry_after=rest or _SOON)
@@ -208,7 +216,7 @@ def _take(place: ClaimKey, lease: timedelta, wait: float, *, may_take: Callable[
 def _refuse_a_transaction(using: str) -> None:
     connection = connections[using]
     blocks = connection.atomic_blocks if connection.in_atomic_block else []
-    # Blocks of a TestCase surround every test, and are no transactions of the caller.
+    # The atomic blocks of Django's TestCase surround every test, and do not count as transactions of the caller.
     ours = [block for block in blocks if not getattr(block, "_from_testcase", False)]
     if ours or (not blocks and not connection.get_autocommit()):
         raise ClaimInsideTransaction(
@@ -219,7 +227,7 @@ def _refuse_a_transaction(using: str) -> None:
 
 
 def _surely(place: ClaimKey, say: Callable[[], bool]) -> bool:
-    """Run a statement, and once more on a new connection if this one broke during long work."""
+    """Run a statement. If the connection broke during the work, run the statement again on a new connection."""
     try:
         return say()
     except (OperationalError, InterfaceError):

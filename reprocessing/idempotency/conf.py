@@ -1,4 +1,4 @@
-"""settings.REDRIVE_IDEMPOTENCY as a typed, frozen value."""
+"""Read settings.REDRIVE_IDEMPOTENCY as a typed, frozen value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 #: The longest retention of SQS.
 RETENTION_LIMIT: Final = timedelta(days=14)
-#: A message may be redriven at the end of its retention, and then has another one as a new message.
+#: A message may be redriven at the end of its retention. It is then a new message, with a whole retention again.
 LEAST_KEEP: Final = 2 * RETENTION_LIMIT
 #: The longest visibility timeout of SQS.
 LONGEST_LEASE: Final = timedelta(hours=12)
-#: Characters, of up to four bytes; PostgreSQL's index takes 2,704 bytes a row.
+#: Characters of a space and of a key, with up to 4 bytes each. An index entry of PostgreSQL has at most 2,704 bytes.
 LONGEST_SPACE: Final = 100
 LONGEST_KEY: Final = 500
 #: Longer times exceed what PostgreSQL and Python can both represent.
@@ -29,8 +29,11 @@ _NAMES: Final = frozenset({"KEEP", "LEASE", "DATABASE", "ERROR_MESSAGES"})
 class Conf:
     """Defaults of all claims.
 
-    `keep`: how long finished work is remembered; `lease`: how long a claim is valid; `database`: the alias for claims
-    that are not transactional; `error_messages`: keep the texts of exceptions, which may quote payloads.
+    Attributes:
+        keep: how long finished work is remembered.
+        lease: how long a claim is valid.
+        database: the database alias for claims that are not transactional.
+        error_messages: whether the texts of exceptions, which may quote payloads, are stored.
     """
 
     keep: timedelta = field(default=LEAST_KEEP + timedelta(days=2))
@@ -45,7 +48,7 @@ def current_settings() -> Conf:
 
 
 def read_settings(given: object) -> Conf:
-    """Return the settings of one value, or raise InvalidIdempotencySettings."""
+    """Return the settings in a value of REDRIVE_IDEMPOTENCY, or raise InvalidIdempotencySettings."""
     if not isinstance(given, Mapping):
         raise InvalidIdempotencySettings(f"REDRIVE_IDEMPOTENCY is a {type(given).__name__}; make it a dict.")
     if unknown := {str(name) for name in given} - _NAMES:
@@ -70,7 +73,7 @@ def read_settings(given: object) -> Conf:
 
 
 def read_duration(value: object, name: str, *, most: timedelta) -> timedelta:
-    """Return a duration above zero and at most `most`, or raise InvalidIdempotencySettings; numbers are seconds."""
+    """Return a duration above zero and up to `most`, or raise InvalidIdempotencySettings. A number means seconds."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= most.total_seconds():
         return timedelta(seconds=value)
     if isinstance(value, timedelta) and timedelta() < value <= most:

@@ -1,4 +1,4 @@
-"""`idempotent`: a decorator for functions that are executed once for each key."""
+"""Define `idempotent`, a decorator for functions that are executed once for each key."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reprocessing.idempotency.errors import InvalidClaim
 
 Given = ParamSpec("Given")
 Done = TypeVar("Done")
-#: The name of an argument, or a function of all arguments.
+#: Says how to get a value for a call: the name of an argument, or a function that is called with all arguments.
 Argument = str | Callable[..., Any]
 
-#: The `keep` of each decorated function by its space, for the system check.
+#: The `keep` of each decorated function by the function's space, for the system check.
 keep_by_space: Final[dict[str, timedelta | float]] = {}
 
 
@@ -31,12 +31,13 @@ def idempotent(  # noqa: PLR0913  # those of `once`
     transactional: bool = False,
     using: str | None = None,
 ) -> Callable[[Callable[Given, Done]], Callable[Given, Done]]:
-    """Execute the function once for each key; later calls return the first result, through JSON.
+    """Execute the function once for each key. Later calls return the first result, which was stored as JSON.
 
-    `key` and `payload` name an argument, or are called with all arguments. The rest is as in `once`, including errors.
+    `key` and `payload` are each the name of an argument, or a function that is called with all arguments. The other
+    arguments, and the errors of a call, are those of `once`.
 
     Raises:
-        InvalidClaim: the function is a coroutine or a generator, or has no such argument.
+        InvalidClaim: the function is a coroutine or a generator, or has no argument of this name.
     """
 
     def decorate(function: Callable[Given, Done]) -> Callable[Given, Done]:

@@ -1,4 +1,4 @@
-"""Define the package's exceptions; each message says what to do."""
+"""Define the package's exceptions. The text of each exception says what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class IdempotencyError(Exception):
 
 
 class InProgress(IdempotencyError):
-    """Another worker holds the claim. Do not acknowledge the message, or ask again in `retry_after` seconds."""
+    """Another worker has the claim. Do not acknowledge the message, or try again in `retry_after` seconds."""
 
     def __init__(self, space: str, *, retry_after: float) -> None:
         self.retry_after = retry_after
@@ -27,7 +27,7 @@ class ClaimLost(IdempotencyError):
 
 
 class ClaimInsideTransaction(IdempotencyError):
-    """A claim inside a transaction is invisible to others until the commit."""
+    """A key was claimed inside a transaction, where other workers cannot see the claim until the commit."""
 
 
 class InvalidClaim(IdempotencyError):

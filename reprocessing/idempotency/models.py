@@ -1,4 +1,4 @@
-"""The table of claims."""
+"""Define the table of claims. A claim is the right of one worker to do the work of a key."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ class ClaimState(models.TextChoices):
 
 
 class Claim(models.Model):
-    """The claim of one key in one space.
+    """The current claim, or the finished work, of one key in one space.
 
-    `token` is a fencing token: each claim gets a new token, and only the token's holder changes the row. `attempts`
-    counts claims; claims that neither failed nor are current ended with their lease. `result` is JSON text.
+    Attributes:
+        token: a fencing token. Each claim gets a new token, and only the worker that has the token changes the row.
+        attempts: how often the key was claimed.
+        failures: how often the work failed. An attempt that neither failed nor succeeded ended with its lease.
+        result: the result of the work as JSON text.
     """
 
     pk = models.CompositePrimaryKey("space", "key")

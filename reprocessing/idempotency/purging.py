@@ -1,4 +1,4 @@
-"""Delete old claims."""
+"""Delete expired claims."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ BATCH = 1_000
 
 
 def purge(*, using: str | None = None, batch: int = BATCH) -> int:
-    """Delete claims past `keep_until`, `batch` claims in each statement and commit; return how many were deleted.
+    """Delete claims after their `keep_until`, `batch` claims in each commit. Return how many were deleted.
 
-    Claims that are in use, or being deleted by another process, are skipped.
+    Claims whose lease has not ended, and claims that another process is deleting, are skipped.
     """
     alias, purged = using or conf.current_settings().database, 0
     found = batch

@@ -1,4 +1,4 @@
-"""Run the SQL of claims: each statement checks the row before it changes the row, by the database's clock."""
+"""Run the SQL of claims. Each statement checks and changes the claim's row at once, by the database's clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HELD: Final = f"{_KEY} AND token = %(token)s::uuid"
 _FREE: Final = "(c.state = 'failed' OR (c.state = 'in_progress' AND c.lease_until <= clock_timestamp()))"
 _OLD: Final = "keep_until <= clock_timestamp() AND (state <> 'in_progress' OR lease_until <= clock_timestamp())"
 
-# Take a claim that does not exist, failed, or whose lease has ended, unless it has another payload.
+# Claim a key that has no claim, or whose work failed, or whose lease has ended, unless it was used for another payload.
 _TAKE: Final = f"""
 INSERT INTO redrive_idempotency_claim AS c (space, key, state, token, payload_hash, attempts, failures, error_type,
                                             error_message, claimed_at, lease_until, keep_until)
@@ -35,7 +35,7 @@ SELECT state, result, EXTRACT(epoch FROM lease_until - clock_timestamp())::float
   FROM redrive_idempotency_claim WHERE {_KEY}
 """  # noqa: S608
 
-# May run twice, if the reply to the first run was lost.
+# This statement may run twice, because the reply to the first run may be lost.
 _DONE: Final = f"""
 UPDATE redrive_idempotency_claim
    SET state = 'done', result = %(result)s::text, lease_until = NULL, done_at = COALESCE(done_at, clock_timestamp()),
@@ -51,7 +51,7 @@ UPDATE redrive_idempotency_claim
  WHERE {_HELD} AND state = 'in_progress'
 """  # noqa: S608
 
-# Record the failure of work whose claim was rolled back, unless another worker holds or has finished the claim.
+# Record the failure of work whose claim was rolled back, unless another worker has the claim or finished the work.
 _FAILED_ANEW: Final = f"""
 INSERT INTO redrive_idempotency_claim AS c (space, key, state, token, payload_hash, attempts, failures, claimed_at,
                                             failed_at, error_type, error_message, keep_until)
@@ -72,7 +72,7 @@ UPDATE redrive_idempotency_claim
  WHERE {_HELD} AND state = 'in_progress'
 """  # noqa: S608
 
-# Other transactions see a transactional claim by this lock, and do not wait for the claim's row.
+# Other transactions notice a transactional claim by this lock, instead of waiting for the uncommitted row.
 _LOCK: Final = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended(%(space)s::text || chr(1) || %(key)s::text, 5276893427))"
 )
@@ -88,7 +88,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimKey:
-    """The key of one claim's row, with the payload's hash and the time for which the claim is kept."""
+    """Which row a claim has, with the payload's hash and the time for which the row is kept."""
 
     using: str
     space: str
@@ -99,7 +99,7 @@ class ClaimKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """Another worker's claim. `rest`: seconds until its lease ends."""
+    """A claim as it was read. `rest` is the number of seconds until its lease ends; None if it has no lease."""
 
     state: str
     result: str | None
@@ -114,24 +114,24 @@ def take_claim(place: ClaimKey, *, lease: timedelta) -> UUID | None:
 
 
 def read_claim(place: ClaimKey) -> ClaimRow | None:
-    """Return the claim, if there is one."""
+    """Return the claim of a key, or None."""
     row = _one(place, _LOOK)
     return None if row is None else ClaimRow(*row)
 
 
 def lock_key(place: ClaimKey) -> bool:
-    """Return whether this transaction may take the key; if so, no other transaction may until this one ends."""
+    """Return whether this transaction got the lock of the key, which it holds until it ends."""
     row = _one(place, _LOCK)
     return bool(row and row[0])
 
 
 def record_done(place: ClaimKey, token: UUID, *, result: str | None) -> bool:
-    """Record that the work is done; return whether the claim was still held."""
+    """Record that the work is done. Return False, and change nothing, if another worker has the claim."""
     return _moved(place, _DONE, {"token": token, "result": result})
 
 
 def record_failed(place: ClaimKey, token: UUID, *, error: tuple[str, str]) -> bool:
-    """Release the claim with the error's type and message; return whether it was still held."""
+    """Record that the work failed. Return False, and change nothing, if another worker has the claim."""
     return _moved(place, _FAILED, {"token": token, "error_type": error[0], "error_message": error[1]})
 
 
@@ -141,12 +141,12 @@ def record_rolled_back_failure(place: ClaimKey, *, error: tuple[str, str]) -> No
 
 
 def renew_lease(place: ClaimKey, token: UUID, *, lease: timedelta) -> bool:
-    """Extend the lease; return whether the claim was still held."""
+    """Extend the lease. Return False, and change nothing, if another worker has the claim."""
     return _moved(place, _RENEW, {"token": token, "lease": lease})
 
 
 def delete_old_claims(using: str, *, limit: int) -> int:
-    """Delete at most `limit` old claims; return the number of deleted claims."""
+    """Delete at most `limit` expired claims. Return how many were deleted."""
     with connections[using].cursor() as cursor:
         cursor.execute(_FORGET, {"limit": limit})
         found: int = cursor.rowcount
@@ -154,7 +154,7 @@ def delete_old_claims(using: str, *, limit: int) -> int:
 
 
 def count_old_claims(using: str) -> int:
-    """Return how many claims are old."""
+    """Return how many claims are expired."""
     with connections[using].cursor() as cursor:
         cursor.execute(_COUNT)
         return int(cursor.fetchone()[0])

@@ -1,7 +1,7 @@
-"""Report why messages fail, for their consumers (docs/consumers.md).
+"""Report to the redrive service why messages fail. This package is for consumers (docs/consumers.md).
 
-`reprocessing.reasons.celery` hooks into a Celery app; `reporting` is a context manager for others. Only Python's
-standard library is needed.
+`reprocessing.reasons.celery` is for Celery apps. `reporting` is a context manager for other consumers, and needs only
+Python's standard library.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ def reporting(  # noqa: PLR0913  # keyword arguments
     final: bool = False,
     acknowledges: bool = False,
 ) -> Iterator[None]:
-    """Report an exception of the block as the failure of a message, and raise it.
+    """Report an exception in the block as the failure of a message, and raise the exception again.
 
     Args:
         reporter: sends the report.
-        message: the message as boto3 returns it; or give `message_id` or `redrive_id`.
+        message: the message as boto3 returns it. You can pass `message_id` or `redrive_id` instead.
         message_id: SQS's message id.
         redrive_id: the value of the attribute RedriveId.
-        final: the message is deleted although it failed; else SQS delivers it again.
-        acknowledges: report success, too.
+        final: whether the message is deleted although it failed. If not, SQS delivers the message again.
+        acknowledges: whether success is reported, too.
     """
     names = Names(message_id, redrive_id) if message is None else names_of(message)
     try:

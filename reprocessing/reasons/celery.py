@@ -1,4 +1,4 @@
-"""Hook for a Celery app on SQS: report why tasks failed and, with `acknowledges`, that they succeeded."""
+"""Report for a Celery app on SQS why tasks failed and, with `acknowledges`, that tasks succeeded."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from celery.exceptions import Reject, TimeLimitExceeded
 from reprocessing.reasons.client import Reporter, Verdict
 from reprocessing.reasons.names import Names, names_of
 
-#: The header of a retry (a new message) that holds the ids of the first message.
+#: The header in which a retry, which is a new message, has the ids of the first message.
 HEADER: Final = "redrive_names"
-#: How many tasks the worker's main process remembers, to report tasks that the main process ends.
+#: How many tasks the worker's main process remembers. It reports tasks that it kills, such as after a time limit.
 _REMEMBERED: Final = 1_000
 
 
 def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **options: Any) -> Reporter:  # noqa: ANN401  # those of Reporter
     """Report failures of an app's tasks from now on. Call it once, where the app is created.
 
-    A failure is `failed` if Celery acknowledges the task, `retrying` if it returns it (`acks_late` without
-    `acks_on_failure`) or retries it. To get the redrive id, set the broker transport option
-    `fetch_message_attributes={"MessageAttributeNames": ["RedriveId"]}`.
+    A failure is reported as `failed` if Celery acknowledges the message. It is reported as `retrying` if Celery retries
+    the task, or leaves the message in the queue (`acks_late` without `acks_on_failure`). To get the redrive id, set the
+    broker transport option `fetch_message_attributes={"MessageAttributeNames": ["RedriveId"]}`.
 
     Args:
         app: the Celery app.
-        url: the service's endpoint; empty: nothing is reported.
+        url: the service's endpoint for reports; if it is empty, nothing is reported.
         token: the reporter's token.
-        acknowledges: report success, too.
-        options: those of `Reporter`; `message=False` leaves out the texts of exceptions.
+        acknowledges: whether success is reported, too.
+        options: further arguments of `Reporter`, such as `message=False`, which leaves out the texts of exceptions.
 
     Raises:
         InvalidEndpoint: the URL or the token is not valid.
@@ -50,7 +50,7 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
 
 
 def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
-    """Make a signal's receiver that never raises: Celery would log the task's arguments."""
+    """Return a receiver of a Celery signal that never raises, because Celery would log the task's arguments."""
 
     @wraps(handle)
     def receive(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # Celery's signals
@@ -61,7 +61,7 @@ def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Hook:
-    """The receivers of an app's signals."""
+    """The receivers of the signals of one Celery app."""
 
     def __init__(self, app: Celery, reporter: Reporter) -> None:
         self._app, self._reporter = app, reporter
@@ -85,14 +85,14 @@ class _Hook:
 
     @_harmless
     def published(self, *, headers: dict[str, Any], **_: Any) -> None:  # noqa: ANN401
-        """Add the first message's ids to a retry, which keeps the task's id but is another message."""
-        request = current_task.request  # raises outside of a task, which is suppressed
+        """Add the first message's ids to a retry, which has the same task id, but is another message."""
+        request = current_task.request  # outside of a task this raises, which `_harmless` suppresses
         if headers.get("id") == request.id and current_task.app is self._app and (names := names_of_request(request)):
             headers[HEADER] = [names.message_id, names.redrive_id]
 
     @_harmless
     def received(self, *, request: Any, **_: Any) -> None:  # noqa: ANN401
-        """Remember a task's names: the main process knows only the id of a task that it ends."""
+        """Remember a task's message ids, because the main process knows only the task id of a task that it kills."""
         self._received[request.id] = _names((request.message.headers or {}).get(HEADER), request.message.properties)
         while len(self._received) > _REMEMBERED:
             self._received.popitem(last=False)
@@ -107,10 +107,10 @@ class _Hook:
 
 
 def verdict(task: Any, error: BaseException) -> Verdict:  # noqa: ANN401  # a Celery task
-    """Return whether SQS delivers a failed task's message again.
+    """Return "retrying" if SQS delivers the message of a failed task again, else "failed".
 
-    Celery acknowledges a task early, or late according to these settings. A rejected message stays in its queue if the
-    queue has a redrive policy (kombu 5.7).
+    That depends on when Celery acknowledges the message. A rejected message stays in its queue if the queue has a
+    redrive policy (kombu 5.7).
     """
     if not task.acks_late:
         return "failed"
@@ -121,7 +121,7 @@ def verdict(task: Any, error: BaseException) -> Verdict:  # noqa: ANN401  # a Ce
 
 
 def names_of_request(request: Any) -> Names:  # noqa: ANN401  # Celery's Context has no such types
-    """Return the names of the SQS message of a task, or of the message that it retries."""
+    """Return the ids of a task's SQS message; for a retry, the ids of the first message."""
     return _names(getattr(request, HEADER, None), getattr(request, "properties", None))
 
 

@@ -1,4 +1,4 @@
-"""The reporter of a consumer: queues reports and sends them in batches from its own thread."""
+"""Define `Reporter`, which queues a consumer's reports, and sends them in batches from its own thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reprocessing.reasons.reason import Reason, reason_of
 
 logger = logging.getLogger("redrive.reasons")
 
-#: delivered: the message succeeded. failed: it failed and is not retried. retrying: SQS delivers the message again.
+#: "delivered" means success, "failed" a failure without retry, "retrying" that SQS delivers the message again.
 Verdict = Literal["delivered", "failed", "retrying"]
 
 FLUSH_AT_EXIT: Final = 1.5  # seconds
@@ -33,7 +33,15 @@ _LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # failures in a row
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of reports. `dropped`: the queue was full; `refused`: by the endpoint; `nameless`: without ids."""
+    """Counts of reports.
+
+    Attributes:
+        taken: reports that were queued.
+        dropped: reports that were lost, such as when the queue was full.
+        nameless: reports about messages without ids, which are not sent.
+        heard: reports that the endpoint accepted.
+        refused: reports that the endpoint refused.
+    """
 
     taken: int = 0
     dropped: int = 0
@@ -45,10 +53,10 @@ class Counts:
 class Reporter:
     """Sends a consumer's reports about messages in batches.
 
-    `report` never waits and never raises. Reports wait in a queue; when it is full, further ones are dropped and
-    counted. A daemon thread, started with the first report and again in each forked process, sends the first report at
-    once, then at most `batch` reports every `every` seconds; it backs off while the endpoint is not reachable. At exit
-    waiting reports get 1.5 s; a killed process loses them.
+    `report` never waits and never raises. Reports wait in a queue. When the queue is full, further reports are dropped
+    and counted. A daemon thread sends the first report immediately, then at most `batch` reports every `every` seconds.
+    Each process has its own thread, which starts with the first report. While the endpoint is not reachable, the thread
+    retries with backoff. At exit, waiting reports are sent for at most 1.5 s. A killed process loses its reports.
     """
 
     def __init__(  # noqa: PLR0913  # keyword arguments
@@ -66,20 +74,20 @@ class Reporter:
         longest_rest: float = 60.0,
         clock: Callable[[], float] = time.time,  # noqa: TID251  # the time of a report
     ) -> None:
-        """Check the arguments; connect to nothing yet.
+        """Check the arguments, without connecting.
 
         Args:
-            url: the service's endpoint, such as https://redrive.example.com/reports; empty: nothing is reported.
+            url: the service's endpoint, such as https://redrive.example.com/reports; if empty, nothing is reported.
             token: the reporter's token.
-            message: report the texts of exceptions, which may quote payloads.
-            scrub: removes secrets from these texts.
-            ignores: exceptions that are not reported, such as that another worker has the message.
+            message: whether the texts of exceptions, which may quote payloads, are reported.
+            scrub: returns the text of an exception without secrets.
+            ignores: types of exceptions that are not reported, such as `InProgress` of reprocessing.idempotency.
             capacity: most waiting reports.
             batch: most reports of one request.
             every: seconds between two requests.
             timeout: seconds for each part of a request.
-            longest_rest: most seconds between two tries.
-            clock: seconds since 1970.
+            longest_rest: longest backoff in seconds.
+            clock: returns the time in seconds since 1970.
 
         Raises:
             InvalidEndpoint: the URL or the token is not valid.
@@ -91,7 +99,7 @@ class Reporter:
         _reporters.add(self)
 
     def reset_after_fork(self) -> None:
-        """Forget everything, because after a fork the queue and the thread are the parent's."""
+        """Begin with an empty queue and without a thread: after a fork, they belong to the parent process."""
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.RLock()
         self._counts: dict[str, int] = {}
@@ -100,25 +108,25 @@ class Reporter:
 
     @property
     def counts(self) -> Counts:
-        """Return the counts of this process."""
+        """Return the counts of reports in this process."""
         with self._lock:
             return Counts(**self._counts)
 
     def report(self, verdict: Verdict, names: Names, error: BaseException | None = None) -> None:
-        """Queue a report. Never waits, never raises; a message without ids is counted and left out."""
+        """Queue a report. Never waits, never raises. A report about a message without ids is only counted."""
         try:
             self._take(verdict, names, error)
         except Exception:  # noqa: BLE001  # must never harm the consumer
             self._count(dropped=1)
 
     def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
-        """Send waiting reports for at most so many seconds; later ones are dropped."""
+        """Send waiting reports for at most `within` seconds. Reports that come later are dropped."""
         self.start_closing()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)
 
     def start_closing(self) -> None:
-        """Let the thread send waiting reports and end."""
+        """Let the thread send the waiting reports, and then end."""
         self._closing.set()
         self._queue.put(None)
 
@@ -176,7 +184,7 @@ class Reporter:
                     self._closing.wait(self._rest(unheard))
 
     def _gather(self, due: float) -> list[bytes]:
-        """Return the next batch when it is due or full; empty: the reporter is closed."""
+        """Wait until the next batch is due or full, and return it; empty if the reporter is closed."""
         batch: list[bytes] = []
         size = 0
         while len(batch) < self._batch and size < _LARGEST_BATCH:
@@ -198,14 +206,14 @@ class Reporter:
         return self._queue.get() if wait is None else self._queue.get(timeout=max(wait, 0.0))
 
     def _left(self) -> int:
-        """Empty the queue; return how many reports are left unsent."""
+        """Empty the queue. Return how many reports were in it, and are not sent."""
         left = 0
         while not self._queue.empty():
             left += self._queue.get_nowait() is not None
         return left
 
     def _rest(self, unheard: int) -> float:
-        """Return the seconds of backoff: 1, doubled with each failure, times a random 0.5 to 1 to spread workers."""
+        """Return the backoff in seconds: 1, doubled with each failure, times a random number from 0.5 to 1 (jitter)."""
         rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 

@@ -35,7 +35,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class NotAccepted:
-    """Send the batch again later. If it was received, the repeats are recognised."""
+    """The batch must be sent again later. If it did arrive, the endpoint recognises the repeated reports."""
 
     why: str
 
@@ -45,7 +45,7 @@ Answer = Accepted | Rejected | NotAccepted
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where reports are sent. `timeout`: seconds for the connection, and for each part of an answer."""
+    """Where reports are sent. `timeout` is in seconds, for the connection, and for each part of an answer."""
 
     secure: bool
     host: str
@@ -55,7 +55,7 @@ class Endpoint:
     timeout: float
 
     def post(self, body: bytes) -> Answer:
-        """Send one batch. Never raises, and follows no redirect, because the token is only for this endpoint."""
+        """Send one batch. Never raises. Follows no redirect, because the token is only for this endpoint."""
         try:
             return self._asked(body)
         except Exception as error:  # noqa: BLE001  # any network error
@@ -73,7 +73,7 @@ class Endpoint:
             text = answer.read(_LARGEST_ANSWER)
         finally:
             connection.close()
-        if 200 <= answer.status < 300:  # noqa: PLR2004  # HTTP's successes
+        if 200 <= answer.status < 300:  # noqa: PLR2004  # HTTP success
             return Accepted(_refused(text))
         why = f"it answered {answer.status}"
         return Rejected(why) if answer.status in _FOR_GOOD else NotAccepted(why)

@@ -1,4 +1,4 @@
-"""The ids that name a message in a report."""
+"""Define the ids by which a report names a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """SQS's id of a message, and the message's redrive id with the attempt. One id is enough."""
+    """SQS's message id, and the message's redrive id with the number of the attempt. One of both is enough."""
 
     message_id: str | None = None
     redrive_id: str | None = None
@@ -22,9 +22,9 @@ class Names:
 
 
 def names_of(message: Mapping[str, Any], *, attribute: str = "RedriveId") -> Names:
-    """Return the ids of a boto3 message; an attribute that is no redrive id is ignored.
+    """Return the ids of a boto3 message. If the attribute is not a redrive id, it is ignored.
 
-    Receive with `MessageAttributeNames=["RedriveId"]` to get the redrive id.
+    To get the redrive id, receive with `MessageAttributeNames=["RedriveId"]`.
     """
     mark = (message.get("MessageAttributes") or {}).get(attribute) or {}
     message_id, redrive_id = message.get("MessageId"), mark.get("StringValue")

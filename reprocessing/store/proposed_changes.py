@@ -1,4 +1,4 @@
-"""What a proposed change would change."""
+"""Compare the values that a person wants for a DLQ, target or rule with the current values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Difference:
     field: str
     before: Any
     after: Any
-    kind: str = ""  #: kind of the named object, if names of several kinds may be equal
+    kind: str = ""  #: such as "source queue", if objects of different kinds may have the same name
 
     @property
     def label(self) -> str:

@@ -1,7 +1,7 @@
 """Run a SQL statement and return its rows as typed values, with binary parameters.
 
-These statements bypass the ORM, because they decide which row is locked first and what is compared before it is set.
-They run on Django's connection, so Django's transactions apply.
+These statements bypass the ORM, because the order of locks and compare-and-set matter in them. They run on Django's
+connection, so Django's transactions apply.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ DEADLOCK_RETRIES = 8
 
 
 def fetch(shape: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the statement's rows, each as a `shape` whose fields are named like the columns. Raise ORM errors.
+    """Return the statement's rows, each as a `shape` whose fields are named like the columns.
 
-    After a deadlock, the statement is run again if no transaction is open.
+    Errors are Django's (`django.db.Error`). If no transaction is open, the statement is run again after a deadlock.
     """
     return _all(class_row(shape), statement, parameters)
 
@@ -87,7 +87,7 @@ def _run(
 
 
 def _again(run: Callable[[], Done]) -> Done:
-    """Reconnect if an earlier statement lost the connection, then run. If this run loses it, the error is raised."""
+    """Reconnect if an earlier statement lost the connection, then run. If `run` loses the connection, raise."""
     if connection.connection is not None and connection.connection.closed and not connection.in_atomic_block:
         connection.close()
     connection.ensure_connection()

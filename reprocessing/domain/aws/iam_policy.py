@@ -48,7 +48,7 @@ class Purpose(Enum):
     DEAD_TASKS = "CountTheServicesDeadTasks"
 
 
-#: The calls by their AWS names. SQS itself makes the KMS calls, and some NATIVE calls, with the service's permissions.
+#: The API calls for each purpose. SQS itself makes the KMS calls and some NATIVE calls, with the service's permissions.
 CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.WATCH: ("sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues", "sqs:ListMessageMoveTasks"),
     Purpose.TAKE: ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"),
@@ -89,7 +89,7 @@ CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.DEAD_TASKS: ("sqs:GetQueueAttributes",),
 }  # fmt: skip
 
-#: Calls whose IAM action has another name.
+#: API calls whose IAM action has another name than the call.
 _ACTIONS: Final = {
     "sqs:SendMessageBatch": "sqs:SendMessage", "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
@@ -109,8 +109,8 @@ class ResourceUse:
     Attributes:
         arn: the resource; a KMS key may be given by its alias; `*` if IAM accepts no narrower resource.
         role: the ARN of the assumed role; empty: the service's own role.
-        within: the value of the condition: a region, or the namespace of metrics.
-        acting: the resource is used only when messages are captured or sent.
+        within: the region, or the namespace of metrics, to which the statement's condition limits the use.
+        acting: whether the resource is used only to capture or send messages.
     """
 
     purpose: Purpose
@@ -121,7 +121,7 @@ class ResourceUse:
 
 
 def iam_action(call: str) -> str:
-    """Return the IAM action of a call: sqs:SendMessageBatch needs sqs:SendMessage."""
+    """Return the IAM action that allows an API call, such as sqs:SendMessage for sqs:SendMessageBatch."""
     return _ACTIONS.get(call, call)
 
 
@@ -141,7 +141,7 @@ def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, 
 
 
 def trust_policy(service: str) -> dict[str, Any]:
-    """Return the trust policy of a role that the service's role assumes; `service`: the ARN of the service's role."""
+    """Return the trust policy of a role that the service assumes. `service` is the ARN of the service's own role."""
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -154,7 +154,7 @@ def trust_policy(service: str) -> dict[str, Any]:
 
 
 def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
-    """Yield one statement for each purpose and condition; a number follows the id from a purpose's second statement."""
+    """Yield one statement for each purpose and condition. The ids of a purpose's further statements end in a number."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
         for use in used:
@@ -188,7 +188,7 @@ def _condition(use: ResourceUse) -> dict[str, Any]:
 
 
 def _resource(use: ResourceUse) -> str:
-    """Return the resource of the statement. IAM accepts no alias of a KMS key, and no event bus in place of a rule."""
+    """Return the resource for a statement. IAM accepts no alias of a KMS key, and no event bus in place of a rule."""
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
             return re.sub(r":alias/.*", ":key/*", use.arn)
@@ -202,9 +202,9 @@ def _resource(use: ResourceUse) -> str:
 
 
 def kms_key_arn(queue: str, key: str) -> str | None:
-    """Return the ARN of the KMS key, or alias, that encrypts a queue; None: no permission is needed.
+    """Return the ARN of the KMS key, or of the key's alias, that encrypts a queue; None if no permission is needed.
 
-    Everybody in an account may use the account's key alias/aws/sqs, which AWS manages.
+    No permission is needed for the key alias/aws/sqs: AWS manages it, and everybody in the account may use it.
     """
     found = read(queue)
     if found is None or key.endswith("alias/aws/sqs"):

@@ -1,12 +1,12 @@
 """Compute what SQS charges for a drain, for AWS's native redrive, and for polling.
 
 SQS charges an API call as one request for each 64 KiB chunk of the call's payload
-(https://aws.amazon.com/sqs/pricing/). So n messages of B bytes in k calls are charged as c requests, with U = 64 KiB:
+(https://aws.amazon.com/sqs/pricing/). So k calls with B bytes in all are charged as c requests, where U = 64 KiB:
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
 
-The number of calls is not known before, so the results are bounds. Free tier, volume discounts and data transfer are
-not included.
+The number of calls is not known in advance, so the results are a lower and an upper bound. Free tier, volume discounts
+and data transfer are not included.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STANDARD: Final = 0.40
 FIFO: Final = 0.50
 #: Most bytes of the attributes that the service adds to a message.
 MARKS_BYTES: Final = 1_024
-#: A DLQ counts as empty after so many empty receives of each receiver.
+#: A DLQ counts as empty when each receiver has had this many empty receives.
 EMPTY_RECEIVES: Final = 3
 DAY: Final = 86_400.0
 _MILLION: Final = 1e6
@@ -59,12 +59,12 @@ class Cost:
 
     @classmethod
     def of(cls, least: int, most: int, *, each: float) -> Cost:
-        """Return the cost of `least` to `most` requests; `each`: US dollars for one request."""
+        """Return the cost of `least` to `most` requests, at `each` US dollars for one request."""
         return cls(least, most, least * each, most * each)
 
 
 def charged_requests(size: int) -> int:
-    """Return as how many requests SQS charges one call with a payload of `size` bytes."""
+    """Return how many requests SQS charges for one call with a payload of `size` bytes."""
     return max(1, -(-size // BYTES_PER_REQUEST))
 
 
@@ -77,7 +77,7 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Return the cost of sending letters once. `longest`: letters of the longest lane, sent with a call each."""
+    """Return the cost of sending letters once. The `longest` letters of the longest lane are sent with a call each."""
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
     return Cost.of(least, most, each=each)
@@ -108,10 +108,11 @@ class IdleLoad:
     """The load on SQS while no message fails.
 
     Attributes:
-        turns: polls of all DLQs a second.
-        ticks: ticks of Celery beat a second.
-        a_task: most DLQs that one task polls.
-        queues: number of the service's own queues; each of the `workers` long-polls each queue.
+        turns: DLQ polls per second, over all DLQs.
+        ticks: ticks of Celery beat per second.
+        dlqs_per_task: most DLQs that one task polls.
+        queues: number of the service's own queues.
+        workers: number of workers, each of which long-polls each of these queues.
     """
 
     turns: float
@@ -124,7 +125,7 @@ class IdleLoad:
 
     @property
     def requests(self) -> float:
-        """Return the requests a second: one per DLQ poll, three (send, receive, delete) per task, and the long polls.
+        """Return the requests per second: one per DLQ poll, three (send, receive, delete) per task, and long polls.
 
         Polls that are due at the same tick share a task.
         """
@@ -132,7 +133,7 @@ class IdleLoad:
         return self.turns + 3 * tasks + self.workers * self.queues / self.long_poll
 
     def cost_of_day(self, *, each: float) -> Cost:
-        """Return the cost of a day at `each` US dollars a request."""
+        """Return the cost of a day, at `each` US dollars for one request."""
         n = round(self.requests * DAY)
         return Cost.of(n, n, each=each)
 

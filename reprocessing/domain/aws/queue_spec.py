@@ -22,7 +22,7 @@ ALLOW: Final = "RedriveAllowPolicy"
 FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
 LONGEST_POLL: Final = 20  #: seconds
 MOST_RECEIVES: Final = 1_000
-MOST_ALLOWED: Final = 10  #: queues that a RedriveAllowPolicy names
+MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
 OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task
 FIFO: Final = ".fifo"
 
@@ -45,15 +45,16 @@ class WantedNumber:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedQueue:
-    """A queue to create or to compare with.
+    """A queue as it should be: it is created, or compared with the existing queue of this name.
 
     Attributes:
         visibility, retention, wait: seconds.
         by_content: content-based deduplication, for FIFO queues.
         key: the KMS key; empty: SSE-SQS.
-        dlq: the name of the queue's DLQ; SQS moves a message there after `receives` receives; empty: no DLQ.
+        dlq: the name of the queue's DLQ; empty: no DLQ.
+        receives: after this many receives, SQS moves a message to the DLQ.
         sources: names of the queues whose DLQ this queue is.
-        chains: this queue may be a DLQ and have a DLQ, because a person named that DLQ.
+        chains: whether this queue may have a DLQ although it is itself a DLQ, because a person named its DLQ.
     """
 
     name: str
@@ -78,10 +79,10 @@ class ExistingQueue:
     """The attributes of an existing queue.
 
     Attributes:
-        sse: SSE-SQS is on.
+        sse: whether SSE-SQS is on.
         key: the KMS key; empty: none.
-        dies_into: the ARN of the queue's DLQ, and maxReceiveCount; None: no DLQ.
-        permission: redrivePermission of the RedriveAllowPolicy: allowAll (the default), denyAll or byQueue.
+        redrive_policy: the ARN of the queue's DLQ, and maxReceiveCount; None: no DLQ.
+        permission: allowAll (the default), denyAll or byQueue; redrivePermission of the RedriveAllowPolicy.
         allowed: ARNs of the queues that byQueue allows.
         sources: ARNs of the queues whose DLQ this queue is.
     """
@@ -112,7 +113,7 @@ class QueueMissing:
 
 @dataclass(frozen=True, slots=True)
 class AttributeDiffers:
-    """An attribute has another value and will be changed. Values are SQS's texts; empty: not set."""
+    """An attribute has another value and will be changed. Values are texts as SQS shows them; empty: not set."""
 
     attribute: str
     found: str
@@ -142,7 +143,7 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return the number that a person asked for; if None, a default that only new queues get."""
+    """Return `value`, which a person asked for. If it is None, return `default`, which only new queues get."""
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
@@ -154,7 +155,7 @@ def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue
 
 
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
-    """Return one of the service's own queues and its DLQ. Workers set the long poll time with each receive."""
+    """Return one of the service's own queues and its DLQ. `wait` is only a default: workers set it for each receive."""
     wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
     hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)
     queue = WantedQueue(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
@@ -164,7 +165,10 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return the queues; each DLQ gets its source queue's content-based deduplication. `found`: queues by name."""
+    """Return `wanted`, with content-based deduplication for each DLQ that has a source queue with it.
+
+    `found` are the existing queues, by name.
+    """
     by_content = {queue.name for queue in wanted if queue.by_content} | {
         name for name, queue in found.items() if queue is not None and queue.by_content
     }

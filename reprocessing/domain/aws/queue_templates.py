@@ -1,6 +1,6 @@
 """Write templates of CloudFormation (AWS::SQS::Queue) and Terraform (aws_sqs_queue, JSON syntax) for queues.
 
-Both templates keep a queue that is removed from the template, because the queue may hold messages.
+Both templates protect the queues from deletion, because a queue may hold messages.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from reprocessing.domain.sources import celery_task, sns_notification
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
 
-_PART, _NAMES, _FIELDS = 100, 6, 1_000  # characters of a part, names in a summary, fields of a form
+_PART, _NAMES, _FIELDS = 100, 6, 1_000  # most characters of a part, names in a summary, fields of a form
 _FORM: Final = re.compile(r"(?:[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)(?:&[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)*+", re.ASCII)
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"%PDF": "PDF", b"\x89PNG": "PNG",
@@ -69,7 +69,7 @@ def recognise(body: bytes) -> BodySummary:
 
 
 def form_fields(text: str) -> list[tuple[str, str]]:
-    """Return the fields of a form as browsers send it; empty: it is not a form."""
+    """Return names and values of a form in the format of browsers (a=1&b=2); empty if the text is not a form."""
     if not _FORM.fullmatch(text.strip()):
         return []
     try:

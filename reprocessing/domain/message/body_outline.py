@@ -23,7 +23,7 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A body's outline: `title` in words; `parts` in an order that does not depend on the order in the body."""
+    """The outline of a body. The order of `parts` does not depend on the order in the body."""
 
     title: str
     parts: tuple[str, ...]
@@ -97,7 +97,7 @@ def _paths(document: JsonValue) -> list[str]:
 
 
 def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of an object by outlined key; of equal keys, the first member counts."""
+    """Return the members of an object by `_key`. If several members have the same key, the first counts."""
     known: dict[str, JsonValue] = {}
     for name in sorted(found):
         known.setdefault(_key(name), found[name])
@@ -105,7 +105,7 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _key(name: str) -> str:
-    """Return a key that looks like a name unchanged; return "#" for ids and other texts."""
+    """Return the key that the outline shows: the name itself if it looks like a name, "#" for ids and other texts."""
     is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
     return name if is_name else "#"
 
@@ -127,7 +127,7 @@ def _type(value: JsonValue) -> str:
 
 
 def _form(head: bytes) -> list[str]:
-    """Return the names of a form's fields; empty: the text is no form, such as base64 that ends with "="."""
+    """Return the names of a form's fields; empty if the text is no form. Base64 that ends with "=" is no form."""
     if not _FORM.fullmatch(head):
         return []
     fields = [part.partition(b"=") for part in head.rstrip(b"&").split(b"&")]

@@ -16,7 +16,7 @@ _COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One message attribute; `type`: String, Number or Binary, with an optional label; `value`: bytes for Binary."""
+    """A message attribute. `type` is String, Number or Binary, with an optional label. For Binary, `value` is bytes."""
 
     type: str
     value: str | bytes
@@ -27,7 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message from one receive; `system`: SQS's own attributes, such as SentTimestamp."""
+    """A message as received. `system` has SQS's own attributes, such as SentTimestamp."""
 
     message_id: str
     handle: str
@@ -50,7 +50,7 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One letter to send to a queue; `attempt`: the attempt's id, by which the outcome is returned."""
+    """A letter to send to a queue. The outcome is returned under the attempt's id, `attempt`."""
 
     attempt: int
     body: bytes
@@ -61,7 +61,7 @@ class OutgoingMessage:
 
 
 def pack_attributes(attributes: Attributes) -> bytes:
-    """Return the attributes as bytes for `unpack_attributes`; equal attributes give equal bytes."""
+    """Return the attributes as bytes for `unpack_attributes`. Equal attributes give equal bytes."""
     rows: dict[str, list[str]] = {}
     for name in sorted(attributes):
         one = attributes[name]

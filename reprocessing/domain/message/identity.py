@@ -1,4 +1,4 @@
-"""Read a letter's keys with selectors, and compute the letter's digests and ids."""
+"""Read the keys of a letter with selectors such as attribute:OrderId, and compute the letter's digests and ids."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SelectorSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Says where letters have a key; `str` returns the text that `parse` reads."""
+    """Says where a key is in a message, such as attribute:OrderId. `str` returns the text that `parse` reads."""
 
     source: SelectorSource
     name: str = ""
@@ -96,7 +96,7 @@ Selected = str | Missing | Unreadable | TooLong
 
 
 def select_key(selector: Selector, letter: LetterFacts) -> Selected:
-    """Return the key that a selector reads: not empty, at most `KEY_LENGTH` characters. Never raises."""
+    """Return the key (1 to `KEY_LENGTH` characters) that a selector reads, or why there is none. Never raises."""
     match selector.source:
         case SelectorSource.SYSTEM:
             return _key(letter.system.get(selector.name))
@@ -127,7 +127,7 @@ def body_hash(body: bytes) -> bytes:
 
 
 def deduplication_id(public_id: UUID, epoch: int) -> str:
-    """Return the MessageDeduplicationId of a letter; `epoch`: a number that rises when an outcome is known."""
+    """Return the MessageDeduplicationId of a letter. `epoch` rises when an outcome of the letter is known."""
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
 

@@ -15,7 +15,7 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
     """Return the members of a JSON object by name, each with the unchanged bytes of the value. Takes linear time.
 
-    Unreadable: JSON that is no object, nesting beyond `json_view.DEPTH`, and repeated names (parsers differ on these).
+    Unreadable if the JSON is no object, nests deeper than `json_view.DEPTH`, or repeats a name (parsers differ then).
     """
     try:
         text = body.decode()
@@ -28,7 +28,7 @@ def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
 
 
 def json_string_text(raw: bytes | None) -> str | None:
-    """Return the text of a JSON string; None: the bytes are no JSON string, or the text has no UTF-8 form."""
+    """Return the text of a JSON string; None if the bytes are no JSON string, or the text has no UTF-8 form."""
     if raw is None or not raw.startswith(b'"'):
         return None
     try:

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from reprocessing.domain.message.envelope import Attribute, Attributes
 
-#: SQS's limit for one message.
+#: SQS's limit of attributes for one message.
 MOST_ATTRIBUTES = 10
-#: The largest attempt count of an earlier tool that is believed; larger counts are not plausible.
+#: Attempt counts of other redrive tools are limited to this number, because larger counts are not plausible.
 EARLIER_ATTEMPTS = 1000
 
 #: Attributes in which other redrive tools count attempts.
@@ -23,7 +23,10 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkNames:
-    """The names of the marks; None: the mark is not added. Without `redrive`, only message ids identify returns."""
+    """The names of the attributes that the service adds; None: this attribute is not added.
+
+    If `redrive` is None, a message that comes back is recognised only by its message id.
+    """
 
     redrive: str | None = "RedriveId"
     idempotency_key: str | None = "IdempotencyKey"
@@ -91,7 +94,7 @@ def attributes_size(attributes: Attributes) -> int:
 
 
 def read_mark(attributes: Attributes, names: MarkNames) -> Mark | None:
-    """Return the mark of a message that this service sent; None: the message has no valid mark."""
+    """Return the mark of a message that this service sent; None if the message has no valid mark."""
     found = _MARK.fullmatch(_text(attributes, names.redrive))
     return Mark(UUID(found[1]), int(found[2])) if found else None
 

@@ -18,7 +18,7 @@ _CLASSES: Final = {
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
 }
-#: Names of the attribute with the body's size.
+#: The two possible names of the attribute that has the body's size.
 SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _LONGEST_KEY: Final = 1_024  #: bytes (S3)

@@ -15,12 +15,12 @@ _COMPARED: Final = 1_000
 # Longer lines are split after words chosen by checksum, so that after a change both texts split at the same words.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
-_ENDS_A_PART: Final = 8  # one word in so many ends a part
+_ENDS_A_PART: Final = 8  # about one word in 8 ends a part
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; `mark`: "-" removed, "+" added, " " unchanged, "@" position."""
+    """One line of a diff. `mark` is "-" for a removed line, "+" added, " " unchanged, "@" for a position."""
 
     mark: str
     text: str
@@ -28,7 +28,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The changed lines, if any; `cut`: how many changed lines are not shown."""
+    """The changed lines, if any. `cut` is the number of changed lines that are not shown."""
 
     lines: tuple[Line, ...]
     cut: int = 0
@@ -79,7 +79,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _parted(text: str) -> tuple[list[str], list[int]]:
-    """Return the parts of all lines, and for each part the number of the line that contains the part."""
+    """Return the parts into which the lines are split, and for each part the number of its line."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# Declarations, comments, and a document type without internal subset. Possessive, so the search takes linear time.
+# May precede the root: declarations, comments, a document type without internal subset. Possessive, so time is linear.
 _BEFORE: Final = re.compile(r"\s*+<(?:\?.*?\?>|!--.*?-->|![A-Za-z][^<>\[\]]*+>)", re.DOTALL)
 _ROOT: Final = re.compile(r"\s*+<([^\W\d][\w.:-]{0,99})[\s/>]")
 

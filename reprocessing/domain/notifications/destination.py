@@ -38,9 +38,9 @@ SCHEMAS: Final = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class AppriseService:
-    """An e-mail address, a chat or a pager that Apprise can reach. `schema`: such as mailto or slack.
+    """An e-mail address, a chat or a pager that Apprise can reach. `schema` is the URL's schema, such as mailto.
 
-    `kind` of each destination is a description without secrets.
+    `kind`, which each destination has, is a description without secrets.
     """
 
     schema: str
@@ -61,7 +61,7 @@ class SnsTopic:
 
 @dataclass(frozen=True, slots=True)
 class SignedWebhook:
-    """An HTTP endpoint that gets signed JSON. `secret`: the name of the signing secret; `key`: the secret's bytes."""
+    """An HTTP endpoint that gets signed JSON. `secret` names the signing secret, `key` has the secret's bytes."""
 
     url: str = field(repr=False)
     secret: str
@@ -136,7 +136,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
 
 
 def _allowed(url: str, inside: AllowList) -> AllowList | UrlDenied:
-    """Allow the webhook's own host, because the environment names it, and the hosts and networks of `inside`."""
+    """Allow the webhook's host, because the environment names this host, and the hosts and networks of `inside`."""
     authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
     found = url_policy.allow_list([authority])
     if isinstance(found, UrlDenied):

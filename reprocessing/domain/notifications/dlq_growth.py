@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: How many notes (stored counts) are taken within the time for which a DLQ has to grow.
+#: How often a DLQ's counts are stored (as a `DlqNote`) within the time for which the DLQ has to grow.
 NOTES: Final = 12
 #: A DLQ is growing if its backlog grew by at least `LEAST` messages, and by this share of its first backlog.
 LEAST, SHARE = 10, 0.1
-#: The smallest share of increases among the changes: a DLQ that fills and is emptied again is not growing.
+#: A DLQ is growing only if at least this share of the backlog's changes are increases.
 UPWARD: Final = 0.75
-#: An open condition is compared with the note of half the time ago, which is at least this share of the time old.
+#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago, or else with a newer note
+#: whose age is at least this share of `within`.
 _HALFWAY: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """A DLQ's counts at one moment: messages only in SQS, messages ever captured, and captured ones not finished."""
+    """A DLQ's counts at one moment: messages only in SQS, messages ever captured, and unfinished captured messages."""
 
     seconds_ago: float
     uncaptured: int

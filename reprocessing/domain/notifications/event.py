@@ -9,13 +9,13 @@ from typing import Final
 
 from reprocessing.domain.message.safe_text import visible
 
-#: Most characters of a text fact; a longer one is cut.
+#: Most characters of a text among the facts; longer texts are cut.
 LONGEST_FACT: Final = 300
 _LONGEST_SUBJECT: Final = 200
 
 
 class EventKind(StrEnum):
-    """What happened. A condition lasts until it ends. A moment has no duration and ends when it is announced."""
+    """What happened: a condition, which lasts until it ends, or a moment, which has no duration."""
 
     BREAKER_OPEN = "breaker_open"
     RUN_STOPPED = "run_stopped"
@@ -35,17 +35,17 @@ class EventKind(StrEnum):
 
     @property
     def is_moment(self) -> bool:
-        """Return whether the event is a moment: an event without duration."""
+        """Return whether the event is a moment, which has no duration."""
         return self in _MOMENTS
 
     @property
     def is_urgent(self) -> bool:
-        """Return whether a person is needed now. Other events can wait a minute for the next text."""
+        """Return whether a person is needed now. If not, the event can wait a minute for the next notification."""
         return self in _URGENT
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether a condition that ends and soon returns is the same incident. False: a person ends it."""
+        """Return whether a condition that soon returns is the same incident; it is not if only a person ends it."""
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
 
 
@@ -57,9 +57,9 @@ _URGENT: Final = _ENDED_BY_A_PERSON | {
 }  # fmt: skip
 
 #: The required facts of each kind, and its optional facts.
-#: `dlq`, `target`, `run`, `queue`: names. `messages`, `errors`, `warnings` and the like: counts. `seconds`: an age or a
-#: duration. `why`, `finding`: a sentence of this service. `title`: a failure group's title, which quotes no
-#: message. `..._id`: the id in the address of the admin's page.
+#: `dlq`, `target`, `run` and `queue` are names. `messages`, `errors`, `warnings` and the like are counts. `seconds` is
+#: an age or a duration. `why` and `finding` are sentences of this service. `title` is a failure group's title, which
+#: quotes no message. `..._id` is the id in the address of the admin's page.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (
@@ -84,12 +84,12 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One moment, or the current state of one condition.
+    """An event without duration, or the current state of a condition that lasts (see `EventKind`).
 
     Attributes:
         subject: such as "breaker:12" or "dlq:3". At most one incident is open for each kind and subject.
         facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may quote it.
-        dlq_id: the DLQ that the event is about; None: it is about a target, or about the whole service.
+        dlq_id: the DLQ that the event is about; None if the event is about a target or the whole service.
 
     Raises:
         ValueError: a fact is missing or not allowed for the kind, or the subject is empty or too long.

@@ -1,8 +1,8 @@
 """Decide whether Celery beat or the workers have stopped, without comparing clocks of different hosts.
 
-Beat counts its ticks in PostgreSQL, and a worker records there that it consumed a tick. Each watcher reads both signs
-every few seconds, and adds up the time in which a sign did not change. A watcher that has just started does not report
-silence, so a restart of the whole service raises no alarm.
+Beat counts its ticks in PostgreSQL, and a worker records there when it consumed a tick. A watcher is a process that
+reads both values every few seconds, and adds up the time in which a value did not change. A watcher that has just
+started does not report silence, so a restart of the whole service raises no alarm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """How many ticks beat has counted, and when a worker last consumed a tick; None: no worker did."""
+    """How many ticks beat has counted, and when a worker last consumed a tick; None if no worker has."""
 
     ticks: int | None
     consumed_at: datetime | None
@@ -24,9 +24,9 @@ class Watched:
     """The observations of one watcher.
 
     Attributes:
-        beat_silent: seconds since beat last counted a tick; None: no tick was seen since the watch began.
-        workers_silent: seconds since a worker last consumed a tick; None: no such tick was seen since the watch began.
-        watched: seconds since the watch began, without gaps.
+        beat_silent: seconds since beat last counted a tick; None if beat has not counted since the watch began.
+        workers_silent: seconds since a worker last consumed a tick; None if none has since the watch began.
+        watched: seconds since the watch began, without the time in which the host was suspended.
     """
 
     signs: Signs
@@ -37,16 +37,17 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Whether beat and the workers are silent: True, False, or None for not known."""
+    """Whether beat is silent, and whether the workers are silent; None if that is not known."""
 
     beat: bool | None
     workers: bool | None
 
 
 def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: float) -> Watched:
-    """Return the observations after reading the signs once more.
+    """Return the observations after the watcher has read `signs`.
 
-    `elapsed`: seconds since the last reading; at most `longest` count, because a suspended host watches nothing.
+    `elapsed` are the seconds since the last reading. At most `longest` of them count, because a suspended host watches
+    nothing.
     """
     if before is None:
         return Watched(signs)
@@ -62,7 +63,10 @@ def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: floa
 
 
 def silence(watched: Watched, *, silent_for: float) -> Silence:
-    """Return whether each was silent for `silent_for` seconds. While beat is silent, workers' silence is not known."""
+    """Return whether beat, and the workers, were silent for `silent_for` seconds.
+
+    While beat is silent, it is not known whether the workers are.
+    """
     beat = _is_silent(watched.beat_silent, watched.watched, silent_for)
     workers = None if beat else _is_silent(watched.workers_silent, watched.watched, silent_for)
     return Silence(beat, workers if workers is False or beat is False else None)
@@ -73,7 +77,7 @@ def _longer(silent: float | None, step: float) -> float | None:
 
 
 def _is_silent(silent: float | None, watched: float, silent_for: float) -> bool | None:
-    """Return whether a sign did not change for `silent_for` seconds; without a change, the watch's age counts."""
+    """Return whether a value did not change for `silent_for` seconds. If it never changed, `watched` counts."""
     if silent is None:
         return True if watched >= silent_for else None
     return silent >= silent_for

@@ -1,4 +1,4 @@
-"""Decide whether a condition holds, with hysteresis: a value near the threshold does not open and close it often."""
+"""Decide whether a condition holds, with hysteresis, so that a value near the threshold does not change it often."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ BACK: Final = 0.75
 
 
 def holds(value: float, threshold: float, *, is_open: bool) -> bool:
-    """Return whether a condition holds: above `threshold`; if already open, at `BACK * threshold` or above."""
+    """Return whether a condition holds: it begins above `threshold`, and ends below `BACK * threshold`."""
     return value >= threshold * BACK if is_open else value > threshold

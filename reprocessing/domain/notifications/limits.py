@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-#: Most texts in an hour to one destination. Further incidents wait, and are grouped into the next text.
+#: Most texts (notifications) in an hour to one destination. Further incidents wait, and share the next text.
 PER_HOUR: Final = 20
 _HOUR: Final = timedelta(hours=1)
 #: Least time between two texts to one destination: `APART`, or `URGENT_APART` before a text with a new urgent incident.
@@ -14,7 +14,7 @@ _HOUR: Final = timedelta(hours=1)
 APART, URGENT_APART = timedelta(seconds=60), timedelta(seconds=10)
 #: First backoff after a failed text, doubled after each further failure, and the longest backoff.
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
-#: A notification that could not be sent for so long is given up.
+#: A notification that could not be sent for this time is dropped.
 GIVEN_UP_AFTER: Final = timedelta(days=1)
 #: How often people are reminded of a condition that lasts.
 REMINDED_EVERY: Final = timedelta(days=1)
@@ -23,7 +23,7 @@ REMINDED_EVERY: Final = timedelta(days=1)
 def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
     """Return when the next urgent text may be sent; a text that is not urgent waits at least `APART`.
 
-    `sent`: when earlier texts were sent; the latest was sent now.
+    `sent` are the times of earlier texts; the latest was sent now.
     """
     newest = sorted(moment for moment in sent if moment > now - _HOUR)[-PER_HOUR:]
     if len(newest) < PER_HOUR:
@@ -32,6 +32,6 @@ def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
 
 
 def retry_at(failures: int, now: datetime) -> datetime:
-    """Return when to retry after `failures` failures in a row; at least 1."""
+    """Return when to retry after `failures` (at least 1) failures in a row."""
     doubled: int = 2 ** min(failures - 1, 10)
     return now + min(FIRST_RETRY * doubled, LAST_RETRY)

@@ -9,7 +9,7 @@ from reprocessing.domain.notifications.event import Event, EventKind
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """The condition holds. `event`: the event to announce."""
+    """The condition holds. `event` is the event to announce."""
 
     event: Event
 

@@ -1,4 +1,4 @@
-"""Build the subjects of incidents. At most one incident is open for each kind of event and subject."""
+"""Build the subjects of incidents, such as "dlq:3". At most one incident is open for each event kind and subject."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def of_workers(queue: str) -> str:
 
 
 def of_finding(part: str) -> str:
-    """Return the subject of findings of redrive_doctor about one part: a server's name, or a DLQ's."""
+    """Return the subject of redrive_doctor's findings about `part`, the name of a server or a DLQ."""
     return f"doctor:{part}"

@@ -19,12 +19,12 @@ LONGEST_TITLE: Final = 100
 EXAMPLES: Final = 3
 
 Facts = Mapping[str, str | int | float]
-#: Takes a page's model and a row's id (empty: the list of all rows); returns the page's address; empty: not known.
+#: Returns the address (empty: not known) of the admin's page for a model and a row's id (empty: the list of rows).
 Link = Callable[[str, str], str]
 
 
 class Stage(StrEnum):
-    """Which part of an incident a notification is about, the most urgent first."""
+    """Which part of an incident (beginning, reminder, end) a notification is about, the most urgent first."""
 
     OPENED = "opened"
     REMINDED = "reminded"
@@ -42,7 +42,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident. `times`: how often the incident was announced."""
+    """One incident. `times` is how often the incident was announced."""
 
     subject: str
     facts: Facts
@@ -63,7 +63,7 @@ class TextSection:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to send. `link`: the address of the first incident's page or the dashboard; empty: not known."""
+    """A text to send. `link` is the address of the first incident's page or the dashboard; empty if it is not known."""
 
     title: str
     body: str
@@ -77,7 +77,7 @@ _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
 def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
-    """Return one text for all sections: urgent kinds first, and among urgent kinds the new incidents first.
+    """Return one text for all sections: urgent kinds first, and among these, new incidents first.
 
     There is at least one section, with at least one example. `place`: the name of this environment.
     """
@@ -184,7 +184,7 @@ def _names(sentence: str) -> set[str]:
 
 
 def _filled(sentence: str, facts: Facts) -> str:
-    """Return the sentence with its facts filled in. Braces in a fact are left as they are."""
+    """Return a sentence whose names in braces are replaced by facts. Braces in a fact are left as they are."""
     return sentence.format_map({name: _shown(name, fact) for name, fact in facts.items()})
 
 

@@ -10,9 +10,12 @@ from datetime import timedelta
 class Thresholds:
     """The thresholds above which people are notified.
 
-    `parked_count` and `parked_age` are per DLQ; `expires_within`: time until SQS deletes an uncaptured message;
-    `growing_for`: time in which a DLQ grew; `silent_for`: time in which beat, or the workers of a queue, did nothing;
-    `stalled_for`: time in which a running run made no progress.
+    Attributes:
+        parked_count, parked_age: parked messages of one DLQ, and the age of the oldest.
+        expires_within: time until SQS deletes an uncaptured message; people are notified below this threshold.
+        growing_for: time for which a DLQ grew.
+        silent_for: time for which beat, or the workers of a queue, did nothing.
+        stalled_for: time for which a run in state running made no progress.
     """
 
     parked_count: int = 100

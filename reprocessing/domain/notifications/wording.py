@@ -14,7 +14,7 @@ from reprocessing.domain.notifications.event import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the admin: the row whose id is the fact `row`; without `row`, the list of all rows."""
+    """A page of the admin. `row` names the fact with the row's id; if it is empty, the page lists all rows."""
 
     model: str
     row: str = ""

@@ -1,4 +1,4 @@
-"""Find a letter's place: the ordering key (which names the lane), the sequence and the idempotency key."""
+"""Find a letter's place: its ordering key (which determines the lane), its sequence and its idempotency key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 class MissingKey(StrEnum):
-    """What happens to a letter without the ordering key that its DLQ names."""
+    """What happens to a letter that has no ordering key where the DLQ's selector looks for the key."""
 
     PARK = "park"
     LANE = "lane"  #: the letter gets its own lane
@@ -43,7 +43,7 @@ class MissingKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """The selectors of a DLQ's keys. The selectors of sequence and idempotency key cannot be `none`."""
+    """Where a DLQ's messages have their keys. The selectors of sequence and idempotency key cannot be `none`."""
 
     ordering: Selector
     sequence: Selector
@@ -65,7 +65,7 @@ class KeyPolicy:
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
     ) -> KeyPolicy:
-        """Return the policy of a DLQ's row. An empty text means the default for FIFO or standard queues."""
+        """Return the policy of a DLQ from its row. An empty text means the default for FIFO or standard queues."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
             Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
@@ -80,8 +80,8 @@ class LetterPlace:
 
     Attributes:
         key: the ordering key; None: the lane holds only this letter (`single`).
-        key_hash: 32 bytes; a single lane's hash differs from the hashes of all keys.
-        sequence: sorts bytewise within the lane; may be empty for a single letter.
+        key_hash: 32 bytes that identify the lane. The hash of a lane with a single letter is the hash of no key.
+        sequence: sorts bytewise within the lane; may be empty if the lane holds only this letter.
     """
 
     key: str | None
@@ -124,7 +124,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """Return the number (as a decimal) or the text that a sort key was made from. Other texts remain unchanged."""
+    """Return the number (as a decimal) or the text that a sort key was made from. Return other texts unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:

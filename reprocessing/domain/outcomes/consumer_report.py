@@ -26,7 +26,8 @@ class ConsumerReport:
     """One report.
 
     Attributes:
-        message_id: the queue's id of the message; None: `public_id`, the redrive id, names the letter.
+        message_id: the queue's id of the message; None if the report has only the redrive id.
+        public_id: the redrive id; None if the report has only the message id.
         attempt_no: the number of the attempt; None: not reported.
         at: when the message succeeded or failed; None: not reported.
     """
@@ -41,7 +42,7 @@ class ConsumerReport:
     at: datetime | None = None
 
     def digest(self, reporter: int | None) -> bytes:
-        """Return the SHA-256 of all fields and the reporter's id (None: a consumer in this database)."""
+        """Return the SHA-256 of all fields and the reporter's id; None: a consumer that writes into this database."""
         at = self.at.isoformat() if self.at else None
         named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
         said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
@@ -50,7 +51,7 @@ class ConsumerReport:
 
 @dataclass(frozen=True, slots=True)
 class InvalidReport:
-    """The report is not valid. `why` contains names of fields and no values."""
+    """The report is not valid. `why` contains names of fields, but no values."""
 
     why: str
 
@@ -82,7 +83,7 @@ def _read(texts: Mapping[str, str]) -> ConsumerReport | InvalidReport:
 
 
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
-    """Return what is wrong, or ""; `marked` and `timed`: the redrive id and the time were parsed."""
+    """Return what is wrong, or "". `marked` and `timed` say whether the redrive id and the time were parsed."""
     if texts.get("verdict") not in VERDICTS:
         return f"verdict is none of {', '.join(VERDICTS)}"
     if not texts.get("message_id") and not texts.get("redrive_id"):

@@ -13,13 +13,13 @@ from reprocessing.domain.lifecycle import LetterState, ParkedReason
 
 #: Most characters of a searched text.
 LONGEST: Final = 1_024
-#: How many of the newest letters that match the rest of a filter are searched for a text.
+#: A text is searched only in this many of the newest letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
-_NOBODY: Final = "-"  #: in an address: assigned to nobody
+_NOBODY: Final = "-"  #: stands for "assigned to nobody" in a URL
 
-#: Old names of filters, which saved addresses still use.
+#: Old names of conditions, which saved URLs still use.
 _FORMER: Final = {
     "dlq__id__exact": "dlq", "reason__exact": "reason", "state__exact": "state", "group__id__exact": "group",
     "rule__id__exact": "rule", "run__id__exact": "run",
@@ -28,16 +28,16 @@ _FORMER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """A filter of letters: a letter matches if all conditions hold; None or empty: no condition.
+    """A filter of letters. A letter matches if all conditions hold. None or empty means no condition.
 
     Attributes:
         dlq, group, source, target, rule, run: ids.
         states, reasons: the letter must have any of these.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
-        died_after, died_before, finished_after, finished_before: failed, or parked or discarded, at or after this time,
-            or before it.
-        assigned: a user's name; empty: nobody.
+        died_after, died_before: the message failed at or after this time, or before it.
+        finished_after, finished_before: the letter was parked or discarded at or after this time, or before it.
+        assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
     """
 
@@ -74,30 +74,33 @@ class MessageFilter:
         return [pair for name, (its, _) in _READERS.items() for pair in _said(name, getattr(self, its))]
 
     def stored(self) -> dict[str, Any]:
-        """Return the form for JSON; empty conditions are left out."""
+        """Return the filter as a JSON object, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {name: value for name, value in every.items() if value is not None and value != []}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the form for a review, which does not show the searched text."""
+        """Return the filter as a JSON object for the record of a person's action, without the searched text."""
         return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> MessageFilter:
-        """Return the filter of a form that `stored` returned."""
+        """Return the filter of a JSON object that `stored` returned."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
         return cls(**{**stored, **moments, **lists})
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether the filter has a condition besides the states."""
+        """Return whether the filter has a condition other than `states`."""
         return self != MessageFilter(states=self.states)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words.
 
-        `names`: display names of the ids, by field; `covered`: hide the searched text; `single`: one letter matches.
+        Args:
+            names: a display name for each id, by the name of the condition.
+            covered: hide the searched text.
+            single: write "letter" instead of "letters".
         """
         told = replace(self, text=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body holds a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
@@ -181,7 +184,7 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
 
 
 _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
-#: Names in addresses, each with its attribute and its parser.
+#: Names of conditions in URLs, each with the attribute of `MessageFilter` and the parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
     "dlq": ("dlq", _id), "state": ("states", _among([state.value for state in LetterState])),
     "reason": ("reasons", _among([reason.value for reason in ParkedReason])), "group": ("group", _id),

@@ -12,7 +12,8 @@ NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:/\\+-]{0,119}")
 STATUS: Final = re.compile(r"[0-9]{1,6}")
 ID_IN_IT: Final = re.compile(r"[0-9]{6}|(?=[a-f]*+[0-9])[0-9a-f]{12}")
 
-# What differs between letters, in this order: times contain digits, ids contain times.
+# Parts of a text that differ between letters: quotations, then ids, addresses, times and numbers, in this order,
+# because ids and times contain digits.
 _QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'|`[^`]*+`")
 _VARIABLE: Final = re.compile(
     r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![^\s@])[^\s@]++@\S++"
@@ -22,7 +23,7 @@ _VARIABLE: Final = re.compile(
 )
 _SPACE: Final = re.compile(r"\s+")
 _ID: Final = re.compile(r"[\d/\\@]|\w-\w")  # a word that may be an id
-_SHORTEST: Final = 3  # least characters of a value that is replaced
+_SHORTEST: Final = 3  # shorter values (in characters) are not replaced
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
 
@@ -33,7 +34,7 @@ def without_values(text: str) -> str:
 
 
 def first_line(text: str, values: Iterable[str]) -> str:
-    """Return the first line like `without_values`, also without `values` and possible ids; empty: nothing is left."""
+    """Return the first line as `without_values` does, also without `values` and possible ids; may be empty."""
     line = text.strip().partition("\n")[0][:LONGEST]
     quoted = {value for value in values if len(value) >= _SHORTEST and value in line}
     for value in sorted(quoted, key=len, reverse=True):
@@ -43,5 +44,5 @@ def first_line(text: str, values: Iterable[str]) -> str:
 
 
 def type_name(text: str) -> str:
-    """Return a text that is the name of a type and contains no id, or ""."""
+    """Return `text` if it is the name of a type and contains no id, else ""."""
     return text if NAME.fullmatch(text) and not ID_IN_IT.search(text) else ""

@@ -15,7 +15,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The letter cannot be sent now: check the letter's lane again `after` this time."""
+    """The letter cannot be sent now. Check its lane again when `after` has passed."""
 
     after: timedelta
     why: str
@@ -23,7 +23,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Do not send the letter: an equal letter was delivered. Close the letter as a duplicate of the equal letter."""
+    """Do not send the letter, but close it as a duplicate: an equal letter (`duplicate_of`) was delivered."""
 
     duplicate_of: int
 
@@ -48,7 +48,7 @@ Verdict = Go | Wait | Skip | Park | OpenBreaker
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The target accepted the message. `message_id`: the queue's id of the message; None: the target returns no id."""
+    """The target accepted the message. `message_id` is the queue's new id of the message; None if there is no id."""
 
     message_id: str | None = None
 
@@ -58,10 +58,10 @@ class Refused:
     """The target refused the message.
 
     Attributes:
-        code: the target's code of the refusal.
-        poison: another attempt would fail the same way.
-        reason: the reason for which a poison letter is parked; None: REFUSED.
-        after: do not try again before this time, by request of the target.
+        code: the error code that the target returned, such as an HTTP status.
+        poison: whether another attempt would fail the same way.
+        reason: why a poison letter is parked; None means REFUSED.
+        after: the target asked to wait this long before another attempt.
     """
 
     code: str
@@ -76,8 +76,8 @@ class NotSent:
     """Nothing was sent; the attempt does not count.
 
     Attributes:
-        unreachable: the target could not be reached.
-        after: do not try again before this time, by request of the target.
+        unreachable: whether the target could not be reached.
+        after: the target asked to wait this long before another attempt.
     """
 
     why: str

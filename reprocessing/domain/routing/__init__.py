@@ -1,1 +1,1 @@
-"""Evaluate rules: conditions on the fields of a letter, and the first rule that matches."""
+"""Evaluate rules: read a letter's fields, check the conditions, and find the first rule that matches."""

@@ -1,4 +1,4 @@
-"""Parse and evaluate the conditions of rules, which people write as `tenant in acme,globex`."""
+"""Parse and evaluate conditions of rules, which people write as texts such as `tenant in acme,globex`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.domain.routing.linear_regex import Pattern
 VALUES = 1_000
 VALUE_LENGTH = 1_024
 
-_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a text; JSON may escape each character of a value
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a condition; JSON may double those of a value
 _SHOWN = 80
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
@@ -51,7 +51,7 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a letter; `name` is an attribute's name or a JMESPath expression, `text` the field as written."""
+    """One field of a letter. `name` is an attribute's name or a JMESPath expression, `text` the field as written."""
 
     kind: FieldKind
     name: str = ""
@@ -69,14 +69,14 @@ class NotText:
     """The field exists and is not text: an object, an array or bytes. Only `exists` matches it."""
 
 
-#: The value of a field. Unreadable: neither the field nor a condition on the field can be evaluated.
+#: The value of a field. If it is Unreadable, conditions on the field cannot be evaluated.
 FieldValue = str | Missing | NotText | Unreadable
 _Matcher = Callable[[str], bool | Unreadable]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field, an operator and its values: one, up to `VALUES` for `in`, none for `exists`.
+    """A field, an operator and values: up to `VALUES` values for `in`, none for `exists`, one for other operators.
 
     `str` returns the text that `Condition.parse` reads; the database stores that text.
 
@@ -108,12 +108,12 @@ class Condition:
 
     @property
     def matched_texts(self) -> tuple[str, ...]:
-        """Return the only texts that the condition matches; empty for operators other than `equals` and `in`."""
+        """Return all texts that the condition matches; empty for operators other than `equals` and `in`."""
         return self.values if self.operator in (Operator.EQUALS, Operator.IN) else ()
 
     @property
     def reveals_values(self) -> bool:
-        """Return whether the condition's results reveal payload values. Names of types, tasks and fields are public."""
+        """Return whether the condition's results reveal parts of a payload. Names of types and tasks are no secrets."""
         match self.field:
             case Field(FieldKind.DLQ | FieldKind.SOURCE):
                 return False
@@ -127,7 +127,7 @@ class Condition:
                 return self.operator is not Operator.EXISTS
 
     def holds(self, found: FieldValue) -> bool | Unreadable:
-        """Return whether the condition matches the field's value, or why it cannot be evaluated. Never raises."""
+        """Return whether the condition matches the value of its field, or why that cannot be said. Never raises."""
         match found:
             case str():
                 return self._matches(found)
@@ -162,8 +162,8 @@ class _NotWritten(Exception):
 def _parted(text: str) -> tuple[Field, Operator, str]:
     """Split a text into field, operator and the rest.
 
-    A JMESPath expression may contain spaces and these words. It ends before the first operator that leaves a valid
-    expression: in JMESPath no word can follow a complete expression.
+    A JMESPath expression may contain spaces and the words of operators. It ends before the first operator for which the
+    text in front is a valid expression, because in JMESPath no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")
@@ -217,7 +217,7 @@ def _json(text: str) -> object:
 
 
 def _written(operator: Operator, values: tuple[str, ...]) -> str:
-    """Return the canonical text of values: plain where it parses back unchanged, else JSON."""
+    """Return the values as text: plain if `parse` reads the plain text back unchanged, else as JSON."""
     if operator is Operator.IN:
         plain = not values[0].startswith("[") and not any("," in value or '"' in value for value in values)
         bare = plain and all(value.strip(" ") == value != "" for value in values)

@@ -1,4 +1,4 @@
-"""Find the rule that decides about a letter: the first that matches, unless an earlier one cannot be evaluated."""
+"""Find the rule that decides about a letter: the first rule that matches or that cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Rule:
 
     Attributes:
         position: rules are evaluated by position, then by id.
-        delay: required by the action `delay`, and allowed for no other.
+        delay: required by the action `delay`, and allowed for no other action.
         target: a target's id; required by `divert`, optional for `replay`.
-        rate_class: a rate class's id; for `replay` and `delay`.
-        backoff: replaces the target's backoff; for `replay` and `delay`.
+        rate_class: a rate class's id; allowed for `replay` and `delay`.
+        backoff: replaces the target's backoff; allowed for `replay` and `delay`.
 
     Raises:
         InvalidRule: a value is missing, or does not belong to the action.
@@ -64,7 +64,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleMatched:
-    """The rule decides."""
+    """The rule matches the letter, and decides about it."""
 
     rule: Rule
 
@@ -91,7 +91,7 @@ def index_rules(rules: Sequence[Rule]) -> IndexedRules:
 
 
 class IndexedRules:
-    """Rules with indexes: of rules that compare one field, only the rules for the letter's value are evaluated."""
+    """Rules with indexes. Of all rules that compare a field, only those with the letter's value are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
@@ -112,7 +112,7 @@ class IndexedRules:
         """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
-            # If a rule before this index's first rule decides, the index's field (maybe the body) is not read.
+            # If an earlier rule decides, the field of this index is not read, since it may be in the body.
             if routed := self._first(asked, index.first, facts):
                 return routed
             for place in index.find(facts):
@@ -127,7 +127,7 @@ class IndexedRules:
 
 
 class _Index:
-    """The positions of rules by the value that each rule expects in one field."""
+    """The positions of rules that compare the same field, by the value that each rule expects."""
 
     def __init__(self, field: Field, places: Mapping[str, list[int]]) -> None:
         self._field, self._places = field, places
@@ -135,7 +135,7 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that may match; if the field is unreadable, all positions."""
+        """Return the positions of the rules that may match; all positions if the field is unreadable."""
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())
@@ -160,7 +160,7 @@ def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | N
 
 
 def _key(rule: Rule) -> Condition | None:
-    """Return the condition whose values index the rule: if possible, a condition that does not read the body."""
+    """Return the condition by whose values the rule is indexed, if possible one that does not read the body."""
     keys = [condition for condition in rule.conditions if condition.matched_texts]
     return min(keys, key=lambda key: key.field.kind in (FieldKind.BODY, FieldKind.TASK), default=None)
 

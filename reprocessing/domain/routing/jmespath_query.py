@@ -1,4 +1,4 @@
-"""Evaluate JMESPath expressions with bounded cost, whatever the expression and the document."""
+"""Evaluate JMESPath expressions at a limited cost, whatever the expression and the document are."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ STEPS = 10_000
 
 _BYTES_A_STEP = 64  # bytes of a searched, compared or joined text that cost one step
 _SHALLOW = frozenset({"keys", "length", "not_null", "to_array", "type", "values"})
-#: Functions that rules may call. The others are useless in a rule, or do not accept fractions, such as `sum`.
+#: Functions that rules may call. JMESPath's other functions are useless in a rule, or accept no fractions (`sum`).
 FUNCTIONS = frozenset({"contains", "ends_with", "join", "keys", "length", "not_null", "starts_with", "values"})
 _PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An expression failed. `why` never contains message data; `exhausted`: the expression used over `STEPS` steps."""
+    """An expression failed. `why` never contains message data. `exhausted`: it used more than `STEPS` steps."""
 
     why: str
     exhausted: bool = False
 
 
 def search(expression: str, document: JsonValue) -> object:
-    """Return the value that an expression finds in a document; None: no value. Errors return `Failed`. Never raises.
+    """Return the value that an expression finds in a document; None if it finds none. Never raises.
 
-    A missing value is null, and a function of null is null too.
+    Errors are returned as `Failed`. A missing value is null, and a function of null is null too.
     """
     try:
         return _Interpreter().visit(_compiled(expression).parsed, document)
@@ -50,7 +50,7 @@ def search(expression: str, document: JsonValue) -> object:
 
 
 def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
-    """Return why a text is not a usable expression, or None. `as_in` is the example in the message."""
+    """Return why a text is not a usable expression, or None. The returned reason shows `as_in` as an example."""
     if not expression or len(expression) > LENGTH:
         where = as_in.partition(":")[0]
         return f"a JMESPath expression of 1 to {LENGTH} characters follows {where}:. Write {as_in}, say."
@@ -64,7 +64,7 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 
 def problem_of_rule(expression: str) -> str | None:
-    """Return why a rule may not use a valid expression: a function is forbidden or has wrong arguments."""
+    """Return why a rule may not use a valid expression (a forbidden function, or wrong arguments), or None."""
     nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
     for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
@@ -96,7 +96,7 @@ _OPTIONS = Options(custom_functions=_Functions())
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
-    """One evaluation. The cost of an operation that depends on the letter is counted before the operation runs."""
+    """One evaluation. Costs that depend on the letter are counted before an operation runs."""
 
     def __init__(self) -> None:
         super().__init__(_OPTIONS)

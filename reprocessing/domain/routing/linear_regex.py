@@ -11,17 +11,17 @@ import re2
 from reprocessing.domain.message.json_view import Unreadable
 
 LENGTH = 512
-#: Every accepted pattern can search texts of at least this many bytes; simple patterns can search longer texts.
+#: Every accepted pattern can search texts of this many bytes. Simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
 #: Limit of pattern instructions times text bytes of one search. RE2 needs up to 10 ns for each instruction and byte.
 MOST_COST = 2_000_000
 
-_MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses what needs more
+_MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses larger patterns
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An accepted pattern. `longest`: bytes of the longest text that it may search."""
+    """An accepted pattern. The longest text that it may search has `longest` bytes."""
 
     text: str
     longest: int

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: The plan suggests a faster way if the longest lane takes this many times longer than the rate requires.
+#: The plan suggests a faster way if the longest lane takes this many times as long as the rate allows.
 _FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateClimb:
-    """How the allowed rate rises while nothing fails: each step doubles it (`domain.safety.rate_ramp`).
+    """How the allowed rate rises while nothing fails: each step doubles the rate (`domain.safety.rate_ramp`).
 
     Attributes:
         share: the share of the rate that is allowed at first; above 0 and at most 1.
@@ -26,21 +26,21 @@ class RateClimb:
     first: float = 1.0
 
     def after(self, steps: int) -> RateClimb:
-        """Return the climb that remains after `steps` steps."""
+        """Return how the rate rises further after `steps` steps."""
         return RateClimb(
             share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first
         )
 
 
-#: No climb: the whole rate from the first letter on.
+#: The whole rate is allowed from the first letter on.
 NO_CLIMB: Final = RateClimb()
 
 
 def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> float:
-    """Return the least seconds in which `letters` can be sent at a rate that climbs, if nothing fails.
+    """Return the least seconds in which `letters` can be sent at a rate that rises, if nothing fails.
 
-    With share s, first step after F seconds and further steps every T seconds, the rate is rate·s until F, then
-    rate·2s, rate·4s and so on, up to the whole rate after log2(1/s) steps, at most 1,100 for any float.
+    With `climb.share` s, the first step after F seconds and further steps every T seconds, the rate is rate·s until F,
+    then rate·2s, rate·4s and so on. The whole rate is reached after log2(1/s) steps, which are at most 1,100.
     """
     left, passed, share, lasts = float(letters), 0.0, climb.share, climb.first
     while share < 1 and left > rate * share * lasts:
@@ -51,11 +51,11 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
 
 
 def seconds_to_next_turn(seconds: float, every: float) -> float:
-    """Return the seconds until the first turn more than `seconds` later; turns begin every `every` seconds."""
+    """Return the first multiple of `every` that is greater than `seconds`; return `seconds` if `every` is 0."""
     if not every:
         return seconds
     turns = math.floor(seconds / every) + 1
-    # seconds / every may be rounded down to the number of a turn that begins no later than `seconds`.
+    # The division may be rounded, so that this multiple is not greater than `seconds`.
     return every * (turns if every * turns > seconds else turns + 1)
 
 
@@ -64,8 +64,8 @@ class Forecast:
     """The least time that a drain takes, if nothing fails.
 
     Attributes:
-        by_rate: seconds required by the target's rate, with the rate's climb and the waits between waves.
-        by_lane: seconds required by the longest lane, whose letters are sent one after another.
+        by_rate: seconds that the target's rate requires, with the rise of the rate and the waits between waves.
+        by_lane: seconds that the longest lane requires, whose letters are sent one after another.
     """
 
     by_rate: float
@@ -79,13 +79,13 @@ class Forecast:
         """Return the forecast of a drain.
 
         Args:
-            letters: how many letters.
+            letters: how many letters are sent.
             rate: letters a second; None: no limit.
-            longest_lane: letters of the longest lane.
-            round_trip: seconds from one letter of a lane to the next: the time of a request, or of an outcome.
+            longest_lane: how many letters the longest lane has.
+            round_trip: seconds from one letter of a lane to the next, which waits for the request, or for the outcome.
             climb: how the rate rises.
             waits: seconds in which nothing is sent because waves wait for outcomes.
-            first: replaces `round_trip` for the first letter of a lane.
+            first: seconds for the first letter of a lane; None: `round_trip`.
         """
         by_rate = seconds_to_send(letters, rate, climb) if rate and letters else 0.0
         trips = [round_trip if first is None else first] * bool(longest_lane)

@@ -10,12 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection: a letter is selected if all conditions hold; None or empty: no condition.
+    """A selection of letters. A letter is selected if all conditions hold. None or empty means no condition.
 
     Attributes:
-        limit: the most letters to select, the oldest lanes first.
+        limit: the most letters to select, from the oldest lanes first.
         source: the name or ARN of the source queue.
-        died_after: failed at this time or later.
+        died_after, died_before: the message failed at this time or later, or before it.
         key: the ordering key.
         message_ids: the ids that the messages had in the DLQ.
     """
@@ -28,7 +28,7 @@ class Selection:
     message_ids: tuple[str, ...] = ()
 
     def stored(self, dlq: str) -> dict[str, Any]:
-        """Return the form stored in a run of this DLQ; empty conditions are left out."""
+        """Return the selection as a JSON object, which a run of this DLQ stores, without empty conditions."""
         more = {
             "source": self.source,
             "died_after": self.died_after and self.died_after.isoformat(),
@@ -40,7 +40,7 @@ class Selection:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Selection:
-        """Return the selection of a form that `stored` returned."""
+        """Return the selection of a JSON object that `stored` returned."""
         after, before = stored.get("died_after"), stored.get("died_before")
         return cls(
             limit=stored.get("limit"),

@@ -1,7 +1,7 @@
 """Decide when a circuit breaker opens, and what a canary's result changes.
 
-A send is `True` if it failed, `False` if it succeeded, `None` if its outcome is not known. Sends are in the order of
-sending, without sends whose outcome says nothing about the target.
+`Sends` has one value for each message sent to the target, in the order of sending: `True` if the message failed,
+`False` if it succeeded, `None` if its outcome is not known. Outcomes that say nothing about the target are left out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import timedelta
 
 Sends = Sequence[bool | None]
 
-#: Number of newest sends that the failure ratio is computed from, unless the policy needs more.
+#: The failure ratio is computed from this many of the newest sends, unless the policy needs more.
 WINDOW = 100
-#: How long after its deadline a canary may be unsettled before another one is sent.
+#: If a canary's outcome is not known this long after its deadline, another canary is sent.
 PATIENCE = timedelta(hours=1)
 
 
@@ -24,9 +24,10 @@ class Policy:
 
     Attributes:
         threshold: number of failures in a row that open the breaker.
-        ratio: share of failures in the window that opens the breaker, if the window has `at_least` sends.
-        cooldown: seconds; doubled by each failed canary, up to `cooldown_cap`.
-        closes_after: number of successful canaries (test sends) that close the breaker.
+        ratio: share of failures among the newest sends (`window`) that opens the breaker.
+        at_least: the ratio counts only if there are this many sends.
+        cooldown: seconds for which nothing is sent; doubled by each failed canary, up to `cooldown_cap`.
+        canaries_to_close: number of successful canaries (test sends) that close the breaker.
     """
 
     threshold: int
@@ -38,13 +39,13 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """Return how many sends, up to the newest failure, are needed to decide."""
+        """Return how many sends, counted back from the newest failure, are needed to decide."""
         return max(WINDOW, self.threshold, self.at_least)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """Send nothing for `rest` seconds."""
+    """Open the circuit breaker: send nothing for `rest` seconds."""
 
     rest: float
     why: str
@@ -68,10 +69,10 @@ BreakerStep = OpenBreaker | CloseBreaker | NextCanary
 
 
 def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
-    """Return why a closed circuit breaker opens; None: it stays closed.
+    """Return why a closed circuit breaker opens; None if it stays closed.
 
-    Only sends up to the newest failure count, at most a window of them. An unsettled send ends a row of failures, and
-    counts as not failed in the ratio. `sends`: since the breaker last closed, in the order of sending.
+    `sends` are the sends since the breaker last closed. The last `window` sends up to the newest failure are counted. A
+    send whose outcome is not known ends a row of failures, and counts as not failed in the ratio.
     """
     newest = max((place for place, failed in enumerate(sends) if failed), default=None)
     if newest is None:
@@ -103,7 +104,7 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
 
 
 def next_cooldown(policy: Policy, rest: float) -> float:
-    """Return the seconds of the cooldown after one of `rest` seconds (0: the breaker was closed)."""
+    """Return the seconds of the next cooldown. `rest` are those of the last cooldown; 0: the breaker was closed."""
     return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 
 

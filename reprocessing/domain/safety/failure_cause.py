@@ -1,4 +1,4 @@
-"""Decide whether a message that has used up its attempts is at fault, or its target.
+"""Decide whether a message that has used up its attempts is at fault, or the target.
 
 The message is at fault if other messages to its target succeeded meanwhile. If no other message succeeded, the target
 may be down: the attempts do not count, and the circuit breaker decides when the next attempt is made.
@@ -15,12 +15,12 @@ PATIENCE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LastFailures:
-    """What is known about the failed attempts that used up a message's limit.
+    """What is known about the failed attempts of a message that has no attempts left.
 
     Attributes:
         seconds_ago: seconds since the newest attempt failed.
-        success_since_first: another message, sent to the same target after the first attempt, succeeded.
-        success_since_last: another message, sent to the same target after the newest attempt, succeeded.
+        success_since_first: whether another message, sent to the same target after the first attempt, succeeded.
+        success_since_last: whether another message, sent to the same target after the newest attempt, succeeded.
     """
 
     seconds_ago: float
@@ -47,7 +47,10 @@ FailureCause = MessageFails | TargetFails | NotKnownYet
 
 
 def failure_cause(failures: LastFailures | None) -> FailureCause:
-    """Return why a message has no attempts left. `failures` is None: no attempt of this service failed."""
+    """Return who is at fault if a message has no attempts left.
+
+    `failures` is None if no attempt of this service failed, because an earlier tool used up the attempts.
+    """
     if failures is None or failures.success_since_last:
         return MessageFails()
     if failures.seconds_ago < PATIENCE:

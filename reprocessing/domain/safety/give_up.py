@@ -1,4 +1,4 @@
-"""Decide when automatic redrive gives up a target that keeps failing, and pauses for a person."""
+"""Decide when automatic redrive stops trying a target that keeps failing, and pauses for a person."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FailingTarget:
-    """A target of an automatic run whose circuit breaker has not closed, and whose canaries fail.
+    """A target of an automatic run. Its circuit breaker has not closed, and its canaries fail.
 
     Attributes:
         name: the target's name.
-        seconds: for how long no message to the target has succeeded; a resumed run counts from its first try.
-        give_up_after: seconds after which the target is given up; None: never.
-        attempts: failed attempts in that time.
-        of_message: failed attempts of the unfinished message that failed most often; 0: there is no such message.
+        seconds: for how long no message to the target has succeeded. After a resume, the time counts from the first
+            attempt.
+        give_up_after: seconds after which the run stops trying the target; None: never.
+        attempts: failed attempts in the last `seconds`.
+        of_message: failed attempts of the unfinished message that failed most often; 0 if there is no such message.
         keys: number of ordering keys of the failed messages; a message without a key counts as one key.
         max_attempts: attempts that the DLQ allows for a message.
-        has_others: the run has other messages for the target than the message of `of_message`.
-        has_other_targets: the run has messages that may go to a target that is not failing.
-        last_failure: how the newest of these attempts failed.
+        has_others: whether the run has other messages for the target than the message of `of_message`.
+        has_other_targets: whether the run has messages for a target that is not failing.
+        last_failure: how the newest of the failed attempts failed.
     """
 
     name: str
@@ -55,8 +56,8 @@ class PauseRun:
     """Pause the run until a person resumes it.
 
     Attributes:
-        why: what happened, with the last failure, which may quote what the target answered.
-        told: what happened, without the last failure, for notifications.
+        why: what happened, with the last failure, whose text may quote the target's answer.
+        told: the same without the last failure, for notifications.
     """
 
     why: str

@@ -30,7 +30,7 @@ HealthResult = Healthy | Unhealthy | HealthUnknown
 
 
 def within_ceiling(what: str, found: float, ceiling: float, unit: str) -> HealthResult:
-    """Return whether a value is at most its ceiling. `what`: such as "its depth"; `unit`: such as "messages"."""
+    """Return `Healthy` if `found` is at most `ceiling`. `what` is such as "its depth", `unit` such as "messages"."""
     if found <= ceiling:
         return Healthy(f"{what} is {found:,.15g} {unit}")
     return Unhealthy(f"{what} is {found:,.15g} {unit}, above its ceiling of {ceiling:,.15g}")

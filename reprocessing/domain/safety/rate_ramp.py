@@ -1,4 +1,4 @@
-"""Decide which share of a target's rate is allowed: the share doubles while failures stay flat, else it is halved."""
+"""Decide which share of a target's rate is allowed: the share is doubled, or halved if failures increase."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprocessing.domain.safety.circuit_breaker import WINDOW, Sends
 
-#: Failures are flat if their share rose by no more than this since the last step.
+#: Failures do not increase if their share rose by at most this since the last step.
 FLAT_RISE = 0.05
 #: Seconds without a known outcome after which the ramp begins again.
 IDLE_SECONDS = 300.0
@@ -14,7 +14,7 @@ IDLE_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ramp:
-    """The state of a target's ramp.
+    """The state of a target's ramp-up.
 
     Attributes:
         start: the first share of the rate, above 0 and at most 1.
@@ -37,9 +37,9 @@ class RampStep:
 
 
 def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
-    """Return the next step: the share doubled if failures are flat, else halved; None: no outcome is known.
+    """Return the next step: the share is doubled, or halved if failures increase; None if no outcome is known.
 
-    A single failure changes nothing. Sends after the newest send with a known outcome are ignored.
+    After a single failure the share stays as it is. Sends after the newest send with a known outcome are ignored.
     """
     newest = max((place for place, failed in enumerate(sends) if failed is not None), default=None)
     if newest is None:

@@ -2,8 +2,8 @@
 
 A message that fails again is recognised by its `RedriveId` attribute, and uses up its attempts. But a consumer may copy
 a message that it cannot process to the DLQ, or publish it again, without that attribute. Then each copy is a new
-message. Equal bodies alone prove nothing (heartbeats are equal). So a loop needs several different bodies, each of
-which came back more than once.
+message. Equal bodies alone prove nothing, because heartbeats are equal too. So a loop is reported only if several
+different bodies each came back more than once.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ SAMPLE: Final = 50
 DIFFERENT: Final = 10
 #: How often each body was delivered before it came back.
 ROUNDS: Final = 2
-#: The share of the sample that has to consist of such bodies.
+#: The share of the examined messages whose bodies have to come back.
 SHARE: Final = 0.8
-#: Seconds in which these deliveries are counted.
+#: Deliveries of a body are counted in this many seconds.
 WITHIN: Final = 3_600.0
 
 
@@ -29,7 +29,7 @@ class NewestMessages:
 
     Attributes:
         seen: number of examined messages, up to `SAMPLE`.
-        again: number of examined messages whose body was delivered `ROUNDS` times within `WITHIN` seconds before.
+        again: number of examined messages whose body was delivered `ROUNDS` times in the `WITHIN` seconds before.
         different: number of different bodies among the messages of `again`.
     """
 
@@ -39,7 +39,7 @@ class NewestMessages:
 
 
 def redrive_loop(newest: NewestMessages) -> str | None:
-    """Return why a DLQ refills as fast as it drains; None: there is no redrive loop."""
+    """Return a sentence about the redrive loop of a DLQ; None if there is no redrive loop."""
     if newest.different < DIFFERENT or newest.again < SHARE * newest.seen:
         return None
     return (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-#: Seconds after its grant in which a token may be used.
+#: Seconds for which a token may be used after it was taken.
 TOKEN_LIFE = 0.25
-#: Most seconds to wait for many tokens, if at least one is available by then.
+#: Most seconds to wait for further tokens if at least one token is available.
 PATIENCE = 0.1
 _MICROSECONDS = 1_000_000
 
@@ -25,7 +25,7 @@ def capacity(rate: float, burst: float | None = None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The tokens of one target. `at`: microseconds of the clock that fills it; `rate`: tokens a second."""
+    """The tokens of one target at the time `at` (in microseconds). `rate` tokens are added each second."""
 
     tokens: float
     at: int
@@ -34,11 +34,11 @@ class Bucket:
 
     @classmethod
     def cold(cls, now: int, rate: float, capacity: float) -> Bucket:
-        """Return an empty bucket, for a target whose earlier sends are not known."""
+        """Return an empty bucket, since the earlier sends to the target are not known."""
         return cls(0.0, now, rate, capacity)
 
     def filled(self, now: int, rate: float, capacity: float) -> Bucket:
-        """Return the bucket at `now`. If rate or capacity changed, the lower one counts for the time until now."""
+        """Return the bucket at `now`. If the rate or the capacity changed, its lower value counts until now."""
         refill = max(0, now - self.at) * min(self.rate, rate) / _MICROSECONDS
         return Bucket(min(self.tokens + refill, self.capacity, capacity), now, rate, capacity)
 
@@ -48,7 +48,7 @@ class Bucket:
         return replace(self, tokens=self.tokens - count), count
 
     def wait(self, wanted: int) -> float:
-        """Return the seconds until one token is available, or more of the wanted ones if they come soon."""
+        """Return the seconds until one token is available, or several of the `wanted` tokens (see `PATIENCE`)."""
         one = (1.0 - self.tokens) / self.rate
         many = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate
         return max(0.0, one, min(many, PATIENCE))

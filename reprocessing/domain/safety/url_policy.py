@@ -1,7 +1,7 @@
 """Decide which URLs the service may request as targets and health checks, and which addresses hosts may resolve to.
 
 The service requests URLs from inside the network, so it must not reach internal hosts by accident. A URL's host must be
-listed in REDRIVE_OUTBOUND_HOSTS, in one spelling; the host's address must be public or listed there.
+listed in REDRIVE_OUTBOUND_HOSTS; the host's address must be public or listed there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class UrlDenied:
-    """A refused URL or entry. `why`: a clause without full stop; `cure`: a sentence with the line to set, or empty."""
+    """A URL or an entry is refused. `why` has no full stop. `cure` is a sentence with the line to set, or empty."""
 
     why: str
     cure: str = ""
@@ -54,7 +54,7 @@ class UrlDenied:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The parts of a URL. `host`: lower case, ASCII, no last dot, or an address; `path`: with the query."""
+    """The parts of a URL. `host` is an address or a name in lower-case ASCII without last dot; `path` has the query."""
 
     scheme: str
     host: str | Address
@@ -77,7 +77,7 @@ class Endpoint:
 class AllowList:
     """Allowed hosts (`names`), and networks whose addresses are allowed although they are not public.
 
-    Port None stands for the scheme's default port of a name, and for any port of a network.
+    If the port of a name is None, the scheme's default port is allowed; if that of a network is None, any port.
     """
 
     names: frozenset[tuple[str, int | None]] = frozenset()
@@ -114,7 +114,7 @@ class AllowList:
 
 
 def allow_list(entries: Sequence[str]) -> AllowList | UrlDenied:
-    """Return the allow list of these entries. An error names a refused entry by position and does not quote the entry.
+    """Return the allow list of these entries. If an entry is refused, the reason names its position, not its text.
 
     Entries: status.example.com, status.example.com:8443, 10.1.2.3:8080, [fd00::1]:8080, 10.1.0.0/16.
     """
@@ -133,7 +133,7 @@ def allow_list(entries: Sequence[str]) -> AllowList | UrlDenied:
 
 
 def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
-    """Return the parts of a URL whose host is listed, and which every parser reads the same way."""
+    """Return the parts of a URL. Its host must be listed, and every parser must read the URL in the same way."""
     if len(url) > _LONGEST_URL:
         return UrlDenied(f"it is longer than {_LONGEST_URL:,} characters")
     parts = _URL.fullmatch(url)
@@ -159,7 +159,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the address in its usual spelling; None: the text is not an address in this spelling."""
+    """Return the IP address; None if the text is not an address in the usual spelling."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -171,7 +171,7 @@ def _entry(host: str, port: int | None) -> str:
 
 
 def _written(network: Network) -> str:
-    """Return a network's entry for the list; a network of one address is that address, in brackets for IPv6."""
+    """Return the entry for a network. A network of one address is written as this address, in brackets for IPv6."""
     if network.num_addresses > 1:
         return str(network)
     return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6
@@ -185,7 +185,7 @@ def _network(entry: str) -> tuple[Network, None] | UrlDenied:
 
 
 def _host(authority: str) -> tuple[str | Address, int | None] | UrlDenied:
-    """Return host and port; addresses only in their usual spelling."""
+    """Return host and port. Addresses are accepted only in their usual spelling."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         return UrlDenied("its host cannot be read; write a name or an address, and after a colon perhaps a port")

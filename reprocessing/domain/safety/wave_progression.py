@@ -8,15 +8,15 @@ from typing import Final
 
 #: Letters of each wave; None: the rest.
 SIZES: Final[tuple[int | None, ...]] = (1, 10, 100, None)
-#: Waves of one letter that may fail in a row: one may be poison, three are no accident.
+#: If this many waves of one letter fail in a row, the run pauses. A single failure may be the message's fault.
 MOST_FAILED_TRIES: Final = 3
-#: The last wave is judged by its newest `LAST` letters whose outcome is known, and by at least `AT_LEAST`.
+#: The last wave is judged by its newest `LAST` letters with a known outcome, if there are at least `AT_LEAST`.
 LAST: Final = 100
 AT_LEAST: Final = 20
 
 
 def waves_before_last(letters: int) -> int:
-    """Return how many waves must succeed before the last of so many letters is sent."""
+    """Return how many waves of a run with `letters` letters must succeed before the last letter is sent."""
     gone = accumulate(size for size in SIZES if size is not None)
     return sum(1 for n in gone if n < letters)
 
@@ -26,13 +26,13 @@ class WaveCounts:
     """Counts of a wave's letters.
 
     Attributes:
-        size: letters the wave may send; None: all letters; then the other counts are about the newest `LAST` letters.
-        touched: letters sent.
+        size: letters that the wave may send. None means all letters, and that only the newest `LAST` are counted.
+        touched: letters that were sent.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
         silent: sent letters whose outcome says nothing about the target.
-        tries: waves of one letter that failed in a row before this wave.
-        poison: failed letters that their target refused for their content.
+        tries: how many waves of one letter failed in a row before this wave.
+        poison: failed letters that the target refused because of their content.
     """
 
     size: int | None
@@ -51,7 +51,7 @@ class WaitForOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class NextWave:
-    """The wave succeeded; `size`: letters of the next wave; None: the rest."""
+    """The wave succeeded. The next wave has `size` letters; None: all others."""
 
     size: int | None
 
@@ -63,7 +63,7 @@ class RepeatWave:
 
 @dataclass(frozen=True, slots=True)
 class PauseRun:
-    """The run pauses."""
+    """Pause the run until a person resumes it."""
 
     why: str
 
@@ -77,21 +77,20 @@ class OpenBreakers:
 
 @dataclass(frozen=True, slots=True)
 class RestartWaves:
-    """Begin again at once with a wave of one letter: only poison failed, which says nothing about the target."""
+    """Begin again with a wave of one letter: only letters with refused content (poison) failed, not the target."""
 
 
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
 
 
 def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> WaveVerdict:
-    """Return what the open wave of a run means for the run.
+    """Return what a run does after the outcomes of its current wave that are known.
 
     Args:
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
-        heals: the run is automatic: it opens breakers (`OpenBreakers`) instead of pausing or sending another letter at
-            once.
-            A wave that failed by poison alone does not count, unless 3 waves of one letter did so in a row.
+        heals: whether the run is automatic. Instead of pausing, or sending another letter at once, it opens breakers.
+            It ignores a wave that failed only by poison, unless three waves of one letter in a row did.
     """
     verdict = _judge(count, success)
     if not heals:
@@ -131,7 +130,7 @@ def _failed(count: WaveCounts, success: float) -> WaveVerdict:
             f"{count.failed} of the {count.touched} messages sent in its wave of {count.size} failed; "
             f"{_share(success)} of a wave must succeed"
         )
-    # After a pause the count starts again.
+    # A run that paused and was resumed pauses again after `MOST_FAILED_TRIES` further failed waves.
     if (count.tries + 1) % MOST_FAILED_TRIES:
         return RepeatWave()
     return PauseRun(f"{MOST_FAILED_TRIES} waves of one message failed in a row")

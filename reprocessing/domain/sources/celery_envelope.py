@@ -1,7 +1,7 @@
-"""Read kombu's envelope of an SQS message, and the envelope's payload, with size limits.
+"""Read the envelope that kombu (Celery's transport) puts around a task, and its payload, with size limits.
 
-kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes JSON, plain or in base64; the payload is text or base64,
-possibly compressed.
+kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes the envelope as JSON, plain or in base64. The payload in
+it is text or base64, possibly compressed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """The body is not a Celery task message. `harm`: what the body does to a worker; empty: the worker rejects it."""
+    """The body is not a Celery task message. `harm` is what it does to a worker; empty if the worker rejects it."""
 
     why: str
     harm: str = ""
@@ -40,7 +40,7 @@ class NotATask:
 
 @dataclass(frozen=True, slots=True)
 class NotShown:
-    """The payload is not shown. `damaged`: nobody can read the payload."""
+    """The payload is not shown. If `damaged`, nobody can read it."""
 
     why: str
     damaged: bool = False
@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One kombu message: the JSON text, whether the text was in base64, and the parsed JSON."""
+    """One kombu message: the JSON text, whether it was `encoded` in base64, and the parsed JSON."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -56,13 +56,13 @@ class Envelope:
 
     @property
     def headers(self) -> Mapping[str, JsonValue]:
-        """Return the headers; those of Celery's protocol 2 describe the task."""
+        """Return the headers. In Celery's message protocol 2, they describe the task."""
         found = self.document.get("headers")
         return found if isinstance(found, dict) else {}
 
     @property
     def properties(self) -> Mapping[str, JsonValue]:
-        """Return the properties for brokers."""
+        """Return the properties, which are for the broker, such as the delivery tag."""
         found = self.document.get("properties")
         return found if isinstance(found, dict) else {}
 
@@ -85,9 +85,9 @@ class Envelope:
 
 
 def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
-    """Return the envelope of a body; Unreadable: other parsers may find one. Never raises.
+    """Return the envelope of a body; Unreadable if other parsers may find an envelope. Never raises.
 
-    `document`: the result of `json_view.read`, if it is known.
+    `document` is the result of `json_view.read`, if it is known.
     """
     decoded = _decoded(body)
     raw = body if decoded is None else decoded
@@ -134,7 +134,7 @@ def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShow
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:
-    """Return a payload in the envelope's encoding and compression; `unpack_payload` has accepted the compression."""
+    """Return a payload in the envelope's encoding and compression, which must be one that `unpack_payload` accepts."""
     raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
@@ -171,7 +171,7 @@ def _too_large(limit: int) -> NotShown:
 
 
 def _decoded(body: bytes) -> bytes | None:
-    """Return the text of a base64 body; None: it is not base64, and kombu reads the body itself."""
+    """Return the text in a base64 body; None if the body is not base64, so that kombu reads it as it is."""
     candidate = body.strip()
     if candidate[:1] == b"{":
         return None
@@ -184,7 +184,7 @@ def _decoded(body: bytes) -> bytes | None:
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return why the message ends a worker of kombu 5.7.0 that receives it, or ""."""
+    """Return why the message would end a worker with kombu 5.7.0 that receives it, or ""."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")

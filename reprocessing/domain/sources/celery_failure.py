@@ -1,7 +1,7 @@
 """Guess why a Celery task's message is in the DLQ.
 
-Celery acknowledges failed, expired and undecodable messages by default. The causes here are other ways to reach
-maxReceiveCount (docs.celeryq.dev: acks_late, visibility timeout).
+By default, Celery acknowledges failed, expired and undecodable messages, so these do not reach a DLQ. The causes here
+are other reasons why a message is received maxReceiveCount times (docs.celeryq.dev: acks_late, visibility timeout).
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ _UNLOCK = "celery.chord_unlock"
 def probable_causes(
     found: TaskReading, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
 ) -> list[str]:
-    """Return sentences with probable causes, the most probable first; may be empty if the consumer `reported` one.
+    """Return sentences with probable causes, the most probable first.
 
-    `system`: SQS's attributes; `visibility`: the source queue's visibility timeout, None: not known.
+    Args:
+        found: the task message.
+        system: SQS's own attributes of the message.
+        visibility: the source queue's visibility timeout; None if it is not known.
+        reported: whether the consumer reported the cause; then the result may be empty.
     """
     match found:
         case NotATask(why):

@@ -1,4 +1,4 @@
-"""Change a task message as its target requires, and keep every other byte."""
+"""Change a task message as the target requires, and keep all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from reprocessing.domain.sources.celery_task import ONE, TaskMessage
 class TaskChanges:
     """The changes that a target requires.
 
-    `queue`: the name that the workers use for their queue, None: unchanged. `new_id`: the task's new id, None:
-    unchanged; a part of a group always keeps the id.
+    Attributes:
+        queue: the name that the workers use for their queue; None: unchanged.
+        new_id: the task's new id; None: unchanged. A task that is part of a group always keeps its id.
     """
 
     queue: str | None = None
@@ -43,14 +44,14 @@ class Unchangeable:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new value of a JSON member, or the member's removal."""
+    """A new value of a JSON member; if `goes`, the member is removed."""
 
     path: tuple[str, ...]
     value: str | int | None = None
     goes: bool = False
 
 
-#: Members to change: JSON values, nested objects, or None for removal.
+#: The members of a JSON object to change, each with a JSON value, a nested object, or None to remove the member.
 _Wanted: TypeAlias = "dict[str, bytes | _Wanted | None]"
 _LEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -60,16 +61,17 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 ) -> bytes | Refused:
     """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
-    Never sent are expired messages, and those that end workers or that workers would discard. Messages that only need
-    a person's decision are sent once they were released.
+    Expired messages, messages that would end a worker, and messages that workers would discard are never sent. Messages
+    that only need a person's decision are sent after a person has released them.
 
     Args:
         body: the letter's body.
-        wanted: the target's changes; this function determines the queue's name.
+        wanted: the changes that the target requires. If the message goes to another queue than before, this function
+            sets `queue` itself.
         now: the time of sending.
-        died_in: the name of the SQS source queue; empty: not known.
+        died_in: the name of the SQS source queue; empty if it is not known.
         goes_to: the name of the SQS queue that the message is sent to.
-        released: a person released the letter.
+        released: whether a person released the letter.
     """
     found = celery_task.read(body)
     over = celery_task.why_not_send(found, now=now, strips_expires=wanted.strips_expires)
@@ -89,7 +91,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return a new id of a letter's task: the same for all attempts until an outcome is known."""
+    """Return a new id for a letter's task. It stays the same for all attempts until an outcome is known."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
@@ -130,7 +132,7 @@ def _adapted(body: bytes, message: TaskMessage, wanted: TaskChanges) -> bytes | 
 
 def _outside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
     if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
-        # kombu uses this name to delete, reject, hide and retry: an unknown queue ends the worker.
+        # With this name, kombu deletes, rejects, hides and retries the message. An unknown name ends the worker.
         yield _Change(("properties", "delivery_info", "exchange"), "")
         yield _Change(("properties", "delivery_info", "routing_key"), wanted.queue)
     properties = message.envelope.properties

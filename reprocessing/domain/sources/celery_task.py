@@ -22,7 +22,7 @@ __all__ = ["LIMIT", "NotATask", "TaskMessage", "TaskReading", "Unreadable", "cel
 
 #: Celery's built-in tasks that start other tasks or wait for other tasks.
 _MANY = frozenset({"celery.chord", "celery.chord_unlock", "celery.group"})
-#: The time zone for times without a zone: in this zone (UTC+14) a local time comes earliest.
+#: Times without a zone are read in UTC+14, where a local time comes earliest, so that no expired task is sent.
 _EARLIEST = timezone(timedelta(hours=14))
 ONE, TWO = 1, 2  # Celery's protocols
 _PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
@@ -30,12 +30,12 @@ _PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """One task message. The message's texts are not trusted.
+    """One task message. Its texts come from outside and are not trusted.
 
     Attributes:
         protocol: Celery's message protocol, 1 or 2.
         fields: the headers, or the payload of protocol 1; empty if the payload is not shown.
-        limit: most bytes of payload that are read.
+        limit: most bytes of the payload that are read.
     """
 
     envelope: Envelope
@@ -114,7 +114,7 @@ class TaskMessage:
 
     @property
     def called_with(self) -> str:
-        """Return the arguments for people: as JSON, or as the producer described them."""
+        """Return the arguments in words for people: as JSON, or as the producer described them in the headers."""
         if self.opaque:
             return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
         return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)
@@ -135,10 +135,10 @@ class TaskMessage:
 
     @property
     def harm(self) -> str:
-        """Return the harm to a worker that receives the message, beyond a failed task; empty: none.
+        """Return the harm that the message does to a worker, other than a failed task; empty if it does none.
 
-        Celery 5.7.0 acknowledges messages that it cannot decode, which loses them. A message without the parts that
-        its protocol requires ends the consumer.
+        Celery 5.7.0 acknowledges a message that it cannot decode, so the message is lost. A message that lacks parts
+        that its protocol requires ends the worker.
         """
         shape = self._payload
         if isinstance(shape, NotShown) and shape.damaged:
@@ -174,9 +174,9 @@ TaskReading = TaskMessage | NotATask | Unreadable
 
 
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
-    """Return the task message in a body, or why there is none. Never raises or unpickles; unpacks up to `limit` bytes.
+    """Return the task message in a body, or why there is none. Never raises or unpickles.
 
-    `document`: the result of `json_view.read`, if it is known.
+    `document` is the result of `json_view.read`, if it is known. At most `limit` bytes are unpacked.
     """
     envelope = celery_envelope.open_envelope(body, document)
     if not isinstance(envelope, Envelope):
@@ -193,7 +193,7 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
 
 
 def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = False) -> Park | None:
-    """Return why a body should not be sent to Celery workers at `now`; None: the body may be sent."""
+    """Return why a message should not be sent to Celery workers at `now`; None if it may be sent."""
     reason, why = ParkedReason.UNREADABLE_TASK, ""
     match found:
         case NotATask(what, harm):
@@ -217,7 +217,7 @@ def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = Fa
 
 
 def celery_time(text: str) -> datetime | None:
-    """Return the time that Celery wrote, in UTC; None: it is invalid. A time without a zone is read in `_EARLIEST`."""
+    """Return the time of Celery's text, in UTC; None if it is invalid. Without a zone, `_EARLIEST` is assumed."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)
@@ -226,13 +226,13 @@ def celery_time(text: str) -> datetime | None:
 
 
 def _over(message: TaskMessage, now: datetime) -> str:
-    """Return a text that says the task has, or may have, expired; empty: it has not."""
+    """Return a text that says that the task has expired, or may have expired; empty if it has not."""
     if message.expires:
         until = celery_time(message.expires)
         if until is None:
             return "its expiry is no time that can be read"
         return f"it expired at {until:%Y-%m-%d %H:%M:%S} UTC" if until <= now else ""
-    # The expiry of protocol 1 is in the payload; outside there is only a sign that it has one.
+    # In protocol 1 the expiry is in the payload. Outside of the payload, a property only shows that there is an expiry.
     hidden = message.protocol == ONE and message.opaque and message.envelope.properties.get("expiration") is not None
     return "it expires, and at which moment stands in its payload, which is not shown" if hidden else ""
 

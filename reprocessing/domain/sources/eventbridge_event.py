@@ -1,4 +1,4 @@
-"""Read an EventBridge event from the body of its target's dead letter, to put the event on the bus again."""
+"""Read an EventBridge event from a message in the DLQ of the event's target, to put the event on the bus again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event to put; `detail`: a JSON object, unchanged; `attempt`: the attempt's id, returned with the outcome."""
+    """One event to put. `detail` is the unchanged JSON object. The outcome is returned under `attempt`, its id."""
 
     attempt: int
     source: str
@@ -28,15 +28,15 @@ class Event:
 
     @property
     def size(self) -> int:
-        """Return the bytes (docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html)."""
+        """Return the size in bytes (docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html)."""
         texts = (self.source, self.detail_type, *self.resources)
         return sum(len(text.encode()) for text in texts) + len(self.detail) + (_BYTES_OF_A_TIME if self.time else 0)
 
 
 def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event | Unreadable:
-    """Return the event of a body (docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html).
+    """Return the event in a body (docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html).
 
-    Account, region and id are assigned by the bus.
+    The event's account, region and id are left out, because the bus assigns new ones.
     """
     found = member_bytes(body)
     if isinstance(found, Unreadable):

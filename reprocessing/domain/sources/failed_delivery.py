@@ -1,7 +1,7 @@
 """Recognise messages that did not fail in a source queue, and recover the input that the consumer was given.
 
 Such messages have attributes and bodies that AWS documents. A message that fits two kinds, or differs in a detail, is
-not recognised: then a person has to name the target.
+not recognised. A person then has to name the target.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUEUE: Final = re.compile(
 _STATUS: Final = re.compile(r"[0-9]{3}")
 _WORD: Final = re.compile(r"[A-Za-z]{1,64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:]{0,99}")
-#: Attributes that AWS adds to failed messages; the consumer did not receive these attributes.
+#: Attributes that AWS adds when delivery has failed, so that the consumer did not receive them.
 FAILURE_ATTRIBUTES: Final = frozenset({
     "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
     "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
@@ -54,11 +54,11 @@ class FailedDelivery:
     """Why and where delivery failed.
 
     Attributes:
-        failed: the ARN of the function, subscription or target; empty: not known.
+        failed: the ARN of the function, subscription or target; empty if it is not known.
         code: the error code.
         message: at most 200 characters. It may quote the letter, so it must not be logged.
         through: the ARN of the topic, rule or schedule; empty: none.
-        truncated: AWS says that the body is incomplete.
+        truncated: whether AWS says that the body is incomplete.
     """
 
     kind: FailedDeliveryKind
@@ -70,7 +70,7 @@ class FailedDelivery:
 
 
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
-    """Return a letter's failed delivery; None: it came from a source queue, or no single kind fits. Never raises."""
+    """Return why delivery failed; None if the letter came from a source queue, or is not recognised. Never raises."""
     if system.get("DeadLetterQueueSourceArn"):
         return None
     texts = {
@@ -89,9 +89,9 @@ def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) ->
 
 
 def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unreadable:
-    """Return the consumer's input byte for byte, or why the input is not known.
+    """Return the input that the consumer was given, byte for byte, or why the input is not known.
 
-    `kind`: the target's kind: "lambda" gets an SNS notification as SNS's event, others get the notification itself.
+    If `kind`, the target's kind, is "lambda", an SNS notification is returned as the event that SNS gives a function.
     """
     if shape.truncated:
         return Unreadable("AWS cut it short when it died")
@@ -113,7 +113,7 @@ def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unr
 
 
 def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None:
-    """Attributes RequestID, ErrorCode (a number: the HTTP status) and ErrorMessage; the body is the event.
+    """Recognise the attributes RequestID, ErrorCode (an HTTP status) and ErrorMessage. The body is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-dlq
     """
@@ -123,7 +123,7 @@ def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None
 
 
 def _from_a_destination(body: bytes) -> FailedDelivery | None:
-    """An invocation record, version 1.0, of a failure; its requestPayload is the event.
+    """Recognise an invocation record, version 1.0, of a failure. Its requestPayload is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-async-destinations
     """
@@ -145,10 +145,10 @@ def _from_a_destination(body: bytes) -> FailedDelivery | None:
 
 
 def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
-    """The body is the notification; the attributes ErrorCode and ErrorMessage are optional.
+    """Recognise an SNS notification as body. The attributes ErrorCode and ErrorMessage are optional.
 
-    https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the form. With raw delivery
-    nothing identifies a letter of SNS, so such letters are not recognised.
+    https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the format. With raw message
+    delivery, nothing shows that a message came from SNS, so such messages are not recognised.
     """
     if b'"Notification"' not in body:
         return None
@@ -160,7 +160,7 @@ def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
 
 
 def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
-    """The body is the event before the target's input transformation; attributes name the rule, the target and why.
+    """Recognise the attributes that name the rule, the target and the error. The body is the untransformed event.
 
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html
     """
@@ -172,7 +172,7 @@ def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
 
 
 def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
-    """The body is the request of the API that TARGET_ARN names; for SQS's SendMessage, the request's queue failed.
+    """Recognise the attributes of a schedule. The body is the request of the API call that TARGET_ARN names.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html
     """
@@ -205,7 +205,7 @@ def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
 
 
 def _type_of_error(payload: bytes | None) -> str:
-    """Return the type of a function's error; its message may quote the event."""
+    """Return the type of a function's error. The error's message is left out, because it may quote the event."""
     answer = member_bytes(payload or b"")
     name = None if isinstance(answer, Unreadable) else json_string_text(answer.get("errorType"))
     return name if name and _NAME.fullmatch(name) else ""

@@ -23,7 +23,7 @@ CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 _TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
 _ID: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
 _NEEDED: Final = ("Type", "MessageId", "TopicArn", "Message", "Timestamp")
-#: The members of a function's event, in SNS's order; functions get "Url" for "URL".
+#: The members of the event that a function gets, in SNS's order. Names that end in "URL" end in "Url" there.
 _OF_A_RECORD: Final = (
     "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion",
     "Signature", "SigningCertURL", "UnsubscribeURL", "MessageAttributes",
@@ -33,7 +33,12 @@ _WHERE_ABSENT: Final = {"Subject": b"null", "MessageAttributes": b"{}"}
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification; `subscription`: by its UnsubscribeURL, may be empty; `fields`: names and bytes of values."""
+    """One notification.
+
+    Attributes:
+        subscription: the subscription's ARN, from the UnsubscribeURL; may be empty.
+        fields: the bytes of each value, by name.
+    """
 
     topic: str
     subscription: str
@@ -43,7 +48,10 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """One message to publish; `attempt`: the attempt's id; `group_id` and `deduplication_id`: for FIFO topics."""
+    """One message to publish. The outcome is returned under `attempt`, the attempt's id.
+
+    `group_id` and `deduplication_id` are only for FIFO topics.
+    """
 
     attempt: int
     message: bytes = field(repr=False)
@@ -54,7 +62,7 @@ class Publication:
 
 
 def read(body: bytes) -> Notification | Unreadable:
-    """Return the notification of a body. JSON with a member that SNS does not use is no notification."""
+    """Return the notification in a body. JSON that has a member which SNS does not use is no notification."""
     found = member_bytes(body)
     if isinstance(found, Unreadable):
         return found
@@ -100,7 +108,7 @@ def function_event(notification: Notification) -> bytes | Unreadable:
 def publication(
     notification: Notification, *, attempt: int, group_id: str | None = None, deduplication_id: str | None = None
 ) -> Publication | Unreadable:
-    """Return what was published: message, subject and attributes of every type."""
+    """Return the message that was published, with its subject and its attributes of every type."""
     message = json_string_text(notification.fields["Message"])
     attributes = _attributes(notification.fields.get("MessageAttributes"))
     if message is None or isinstance(attributes, Unreadable):
@@ -113,7 +121,7 @@ def publication(
 
 
 def _subscription(topic: str, url: str | None) -> str:
-    """Return the subscription in an UnsubscribeURL; empty: the subscription is not one of the topic."""
+    """Return the subscription's ARN from an UnsubscribeURL; empty if it is no subscription of the topic."""
     try:
         named = parse_qs(urlsplit(url or "").query, max_num_fields=10).get("SubscriptionArn", [])
     except ValueError:

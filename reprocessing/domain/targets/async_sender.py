@@ -1,4 +1,4 @@
-"""Define the interface of senders to targets that answer each letter separately, and the senders' calls."""
+"""Define how letters are sent to HTTP endpoints and Lambda functions, which answer each letter separately."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class HttpCall:
     """One letter for an HTTP endpoint.
 
     Attributes:
-        attempt: the attempt's id, by which the outcome is returned; the same in all call classes.
-        headers: with content type and signature (`webhook_headers`).
-        timeout: seconds for everything from the connection to the end of the answer.
+        attempt: the attempt's id, under which the outcome is returned.
+        headers: all headers to send, with content type and signature (see `webhook_headers`).
+        timeout: seconds from the connection to the end of the answer.
         answers: the meanings of the endpoint's status codes.
     """
 
@@ -33,7 +33,10 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True)
 class LambdaCall:
-    """One letter for a Lambda function; `role`: the role that may invoke it, empty: the service's own."""
+    """One letter for a Lambda function. The outcome is returned under `attempt`, the attempt's id.
+
+    `role` is the ARN of the role that may invoke the function; empty means the service's own role.
+    """
 
     attempt: int
     function: str
@@ -44,20 +47,21 @@ class LambdaCall:
 
 
 class AsyncSender(Protocol[Call_contra]):
-    """Sends many calls at once and returns the outcome of each, once. Used from one thread.
+    """Sends many calls at once, and returns the outcome of each call once. Only one thread may use it.
 
-    An outcome is NotSent if no byte of the call can have left, Unknown if it may have and there was no answer.
+    An outcome is NotSent if certainly nothing of the call was sent. It is Unknown if something may have been sent, and
+    no answer came.
     """
 
     def start(self, calls: Sequence[Call_contra], *, may_start: Callable[[], bool]) -> None:
-        """Queue these calls and return at once. If `may_start` returns False before a request, it ends as NotSent."""
+        """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent."""
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """Return the attempts that have ended, with outcomes; wait up to `within` seconds for the first one."""
+        """Return the ended attempts with their outcomes. Wait up to `within` seconds until an attempt has ended."""
 
     @property
     def open(self) -> int:
         """Return how many started calls have not ended."""
 
     def close(self) -> None:
-        """Drop all open calls. Calls that were being sent may have arrived."""
+        """Drop all open calls. Some of these calls may already have arrived at their targets."""

@@ -1,4 +1,4 @@
-"""Translate an endpoint's status codes: delivered, retried, postponed or poison."""
+"""Decide what an endpoint's status code means for a letter: success, retry, wait, or poison (park the letter)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Meaning(StrEnum):
-    """What an answer means."""
+    """What an endpoint's answer means for the letter."""
 
     SUCCESS = "success"
     RETRY = "retry"  #: a failed attempt; the next is due after its backoff
@@ -36,8 +36,8 @@ class Meaning(StrEnum):
     POISON = "poison"  #: another attempt would fail the same way
 
 
-#: Defaults. Poison are the codes about the message itself (RFC 9110, 15.5; RFC 6585): its syntax, size or type, or a
-#: resource that is gone. Others, such as a wrong URL or a missing permission, are about the target.
+#: Default meanings. A code is poison if it is about the message (RFC 9110, 15.5; RFC 6585): the syntax, size or type,
+#: or a resource that is gone. Other codes are about the target, such as a wrong URL or a missing permission.
 DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
     "2xx": Meaning.SUCCESS,
     "3xx": Meaning.RETRY,
@@ -52,7 +52,7 @@ DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
 class StatusMeanings:
     """Meanings of codes ("409") and classes ("4xx") that replace the defaults.
 
-    A code overrides a class, and both override the defaults. 4xx does not change 429: name 429 to replace `wait`.
+    A code overrides a class, and both override the defaults. But "4xx" does not change 429, whose default is `wait`.
     """
 
     said: tuple[tuple[str, Meaning], ...] = ()
@@ -61,7 +61,7 @@ class StatusMeanings:
         return " ".join(f"{what}={meaning}" for what, meaning in self.said)
 
     def meaning(self, status: int) -> Meaning:
-        """Return what a final status means; unknown ones are failures."""
+        """Return what a final status means. A code without a meaning is a failed attempt (`RETRY`)."""
         said, code, family = dict(self.said), str(status), f"{status // 100}xx"
         if code in said:
             return said[code]
@@ -71,7 +71,7 @@ class StatusMeanings:
         return said.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
-        """Return the outcome of an answer; it contains only the answer's status. `after`: the value of Retry-After."""
+        """Return the outcome of an answer with this status. `after` is the value of the Retry-After header."""
         match self.meaning(status):
             case Meaning.SUCCESS:
                 return Taken()
@@ -88,7 +88,7 @@ def parse_answers(text: str) -> StatusMeanings:
     """Return the meanings in a text such as "409=success 4xx=retry".
 
     Raises:
-        InvalidAnswers: it cannot be parsed, or gives a code two meanings.
+        InvalidAnswers: the text cannot be parsed, or gives a code two meanings.
     """
     if len(text) > LONGEST_TEXT:
         raise InvalidAnswers(f"The text is longer than {LONGEST_TEXT} characters. Name classes: 4xx=retry.")
@@ -101,7 +101,7 @@ def parse_answers(text: str) -> StatusMeanings:
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:
-    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST_DELAY`; None: not valid."""
+    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST_DELAY`; None if it is not valid."""
     text = text.strip()
     if _SECONDS.fullmatch(text):
         return timedelta(seconds=min(int(text), LONGEST_DELAY.total_seconds()))

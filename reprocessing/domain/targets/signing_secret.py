@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import Final
 
-#: Bytes (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+#: Shortest secret (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 LEAST_BYTES: Final = 24
 #: Prefix of a secret in base64.
 PREFIX: Final = "whsec_"
@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def secret_bytes(secret: str) -> bytes | None:
-    """Return the signing key: base64 decoded after whsec_, else the text's bytes; None: invalid base64."""
+    """Return the signing key: the base64 after "whsec_", or else the bytes of the text. None: the base64 is invalid."""
     if not secret.startswith(PREFIX):
         return secret.encode()
     try:
@@ -26,7 +26,7 @@ def secret_bytes(secret: str) -> bytes | None:
 
 
 def secret_problem(name: str, secret: str) -> str | None:
-    """Return what is wrong with a secret, without showing it; None: it can be used."""
+    """Return what is wrong with a secret, without showing the secret; None if it can be used."""
     if not _NAME.fullmatch(name) or name.startswith(PREFIX):
         return "the name of a secret takes 1 to 64 letters, digits, hyphens and underscores; NAME=whsec_… is one secret"
     found = secret_bytes(secret)

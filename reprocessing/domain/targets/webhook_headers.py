@@ -11,7 +11,7 @@ from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.message.redrive_attributes import MarkNames, read_mark
 
-#: Characters of one value; usual servers accept 8 KiB of all headers together.
+#: Most characters of one header's value. Servers usually accept 8 KiB of all headers together.
 LONGEST: Final = 1_024
 
 _CONTENT_TYPE: Final = "Content-Type"
@@ -29,7 +29,7 @@ _USED = frozenset((
     "content-type", "redrive-attempt", "user-agent", "webhook-id", "webhook-timestamp", "webhook-signature"
 ))  # fmt: skip
 
-#: Headers of marks with the default names; others keep their attribute's name.
+#: Headers of marks (attributes that the service adds) with default names. Other marks keep their attribute's name.
 _USUAL: Final = {
     "RedriveId": "Redrive-Id",
     "IdempotencyKey": "Idempotency-Key",
@@ -41,7 +41,7 @@ _USUAL: Final = {
 def headers(
     added: Attributes, names: MarkNames, *, attributes: Attributes, body: bytes, content_type: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """Return a letter's headers, without the client's own and the signature.
+    """Return a letter's headers, without the signature and the headers that the HTTP client writes.
 
     `added`: the letter's marks. A key that no header can hold is sent as a digest; other such marks are omitted.
     `content_type`: the target's, for letters whose `attributes` contain none.
@@ -57,13 +57,13 @@ def headers(
 
 
 def is_header(name: str, value: str) -> bool:
-    """Return whether name and value form one valid header: a token, a line of Latin-1, not written by the client."""
+    """Return whether name and value form a valid header that the HTTP client does not write itself."""
     good = _NAME.fullmatch(name) and len(value) <= LONGEST and _VALUE.fullmatch(value)
     return bool(good) and name.lower() not in _OWN
 
 
 def is_media_type(text: str) -> bool:
-    """Return whether it can be the value of Content-Type."""
+    """Return whether `text` can be the value of the header Content-Type."""
     return bool(_MEDIA_TYPE.fullmatch(text)) and is_header(_CONTENT_TYPE, text)
 
 
@@ -78,7 +78,7 @@ def _content_type(attributes: Attributes, usual: str, body: bytes) -> str:
 
 
 def _header(name: str) -> str:
-    """Return the header of a mark's attribute; reserved names get a prefix."""
+    """Return the header's name for a mark. A name that is reserved gets the prefix "Redrive-"."""
     if name in _USUAL:
         return _USUAL[name]
     return f"Redrive-{name}" if name.lower() in _OWN | _USED else name

@@ -12,9 +12,9 @@ from datetime import datetime
 
 
 def headers(key: bytes, *, message_id: str, now: datetime, body: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the three headers that sign a body.
+    """Return the three headers that sign a body. Receivers refuse the request if `now` is too old.
 
-    `message_id`: the same for all attempts of a letter, without a full stop. Receivers refuse an old `now`.
+    `message_id` is the same for all attempts of a letter, and contains no full stop.
     """
     moment = str(int(now.timestamp()))
     signed = hmac.digest(key, b".".join((message_id.encode(), moment.encode(), body)), hashlib.sha256)

@@ -1,7 +1,7 @@
-"""The AWS clients of this process: each is created once, used by many threads, and not shared with forked children.
+"""Create and keep the AWS clients of this process. Threads share a client, forked child processes do not.
 
-Creating a session and a client takes some 70 ms, so both are kept. Clients never retry a request: the caller knows what
-the request carried, and decides whether it may be repeated.
+To create a session and a client takes about 70 ms, so both are kept. Clients never retry a request: the caller decides
+whether a request may be repeated, because only the caller knows what was in the request.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 CONNECT_SECONDS: Final = 3.0
-READ_SECONDS: Final = 10.0  #: longest time to an answer, on top of the wait of a long poll
-ALARM_SECONDS: Final = 5.0  #: the same for CloudWatch; shorter, since letters wait meanwhile
+READ_SECONDS: Final = 10.0  #: longest time to an answer, in addition to the wait of a long poll
+ALARM_SECONDS: Final = 5.0  #: longest time to an answer of CloudWatch, for which sending waits
 _POOL: Final = 50
 
 
@@ -37,7 +37,7 @@ class AwsClient(Protocol):
 
 
 class _Clients:
-    """The clients of one process, and its sessions, one for each role."""
+    """The clients of one process, and the sessions of the process, one for each role."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -93,7 +93,7 @@ _clients = _Clients()
 
 
 def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
-    """Return the SQS client of a region. Answers may take `wait` seconds longer than usual, for long polls.
+    """Return the SQS client of a region.
 
     `role`: the ARN of the role to assume, which is renewed before it expires; empty: the process's own role.
 
@@ -110,7 +110,7 @@ def cloudwatch(region: str, role: str = "") -> AwsClient:
 
 
 def lambda_client(region: str, role: str, *, seconds: float, connections: int) -> AwsClient:
-    """Return the client of a region's Lambda, with so many connections, and `seconds` for each answer."""
+    """Return the client of a region's Lambda, with at most `connections`, and `seconds` for each answer."""
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
 
@@ -130,12 +130,12 @@ def s3_client(region: str, role: str = "") -> AwsClient:
 
 
 def configured_region() -> str | None:
-    """Return the region that the environment or the AWS configuration names, if any. Raises what `client` does."""
+    """Return the region in the environment or the AWS configuration, or None. Raises what `client` does."""
     return _clients.region()
 
 
 def forget_clients() -> None:
-    """Drop all clients, so that the next call creates new ones: after a fork, or after credentials were rotated."""
+    """Drop all clients, so that new clients are created. Needed after a fork, and after credentials were rotated."""
     global _clients  # noqa: PLW0603  one per process is what it is for
     _clients = _Clients()
 

@@ -1,4 +1,4 @@
-"""Make frequent SQS requests without botocore's events and retries, which take 40 % of their processor time.
+"""Make frequent SQS requests without botocore's events and retries, which take 40 % of a request's processor time.
 
 botocore still serializes the request, resolves the endpoint, signs with the client's credentials, and keeps the
 connections, proxies and certificates. It also parses every answer that is not a plain success.
@@ -14,13 +14,13 @@ import orjson
 from botocore.awsrequest import AWSRequest, AWSResponse
 from botocore.endpoint import convert_to_response_dict
 
-#: Actions with many requests for each thousand messages.
+#: The frequent actions: receiving, sending and deleting messages.
 ACTIONS: Final = ("ReceiveMessage", "SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch")
 _OK: Final = 200
 
 
 def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, through attributes that its stubs lack
-    """Let this SQS client make the requests of `ACTIONS` itself. A handler of `before-call` may answer a call."""
+    """Let this SQS client make the requests of `ACTIONS` itself. Handlers of botocore's `before-call` still work."""
 
     def answer(
         *, model: Any, params: dict[str, Any], request_signer: Any, context: dict[str, Any], **_: object  # noqa: ANN401 - as above

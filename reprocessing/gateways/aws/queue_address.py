@@ -1,4 +1,4 @@
-"""Address of a queue: its URL, the region for which calls are signed, and the role that is assumed."""
+"""Define the address of a queue: the URL, the region for which calls are signed, and the role that is assumed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class QueueAddress:
 
     @property
     def account(self) -> str:
-        """The account number; empty if the URL has none."""
+        """The id of the AWS account; empty if the URL has none."""
         return urlsplit(self.url).path.rstrip("/").rpartition("/")[0].rpartition("/")[2]
 
     @property
@@ -77,7 +77,7 @@ class QueueAddress:
 
     @property
     def arn(self) -> str:
-        """The ARN, computed from the URL; `describe` asks SQS for it."""
+        """The queue's ARN, computed from the URL. `queue_attributes.describe` asks SQS for the ARN."""
         partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(self.region.rsplit("-", 2)[0], "aws")
         return f"arn:{partition}:sqs:{self.region}:{self.account}:{self.name}"
 

@@ -1,4 +1,4 @@
-"""Make several requests at a time, in threads that end with the call."""
+"""Make several requests at a time, in threads that end before the function returns."""
 
 from __future__ import annotations
 

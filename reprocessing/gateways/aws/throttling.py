@@ -35,7 +35,7 @@ _count = _Count()
 
 
 def without_sqs_prefix(code: str) -> str:
-    """Return an error code, without the prefix of some SQS codes."""
+    """Return an error code, without the prefix (AWS.SimpleQueueService.) of some SQS codes."""
     return code.rpartition("AWS.SimpleQueueService.")[2]
 
 
@@ -50,7 +50,7 @@ def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of 
 
 
 def take_throttle_counts() -> Counter[str]:
-    """Return the number of throttled requests by service since the last call in this process."""
+    """Return how many requests of each service AWS throttled since this function was last called in this process."""
     return _count.take()
 
 

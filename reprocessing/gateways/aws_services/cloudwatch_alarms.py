@@ -1,6 +1,6 @@
 """Ask CloudWatch about the health of targets: states of alarms, and the age of a queue's oldest message.
 
-Nothing here raises an error: if CloudWatch cannot be asked, the result is HealthUnknown.
+No function here raises an error: if CloudWatch cannot be asked, the result is HealthUnknown.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Said = TypeVar("Said")
 
 _MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
 _MOST_METRICS: Final = 500  #: metrics in one GetMetricData
-_PERIOD: Final = 60  #: seconds between two values of SQS in CloudWatch
-_RECENT: Final = timedelta(minutes=10)  #: values arrive minutes late; an unused queue has none
+_PERIOD: Final = 60  #: seconds between two values of an SQS metric in CloudWatch
+_RECENT: Final = timedelta(minutes=10)  #: how long ago the newest value may be, since values arrive minutes late
 _LONGEST_REASON: Final = 300
 
 #: CloudWatch has no age for a queue that was not used for six hours, or that does not exist.

@@ -14,10 +14,10 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 
 _PERIOD: Final = 300  #: seconds
 _SPAN: Final = timedelta(hours=1)
-_LATE: Final = timedelta(minutes=5)  #: values younger than this may be incomplete
+_LATE: Final = timedelta(minutes=5)  #: values newer than this may be incomplete
 _MOST: Final = 500  #: metrics in one GetMetricData. AWS: GetMetricData
-#: By field of `QueueMetrics`: the name of the SQS metric, and the statistic for each period. AWS: Available CloudWatch
-#: metrics for SQS.
+#: For each field of `QueueMetrics`, the name of the SQS metric and the statistic for each period (AWS: Available
+#: CloudWatch metrics for SQS).
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "age": ("ApproximateAgeOfOldestMessage", "Maximum"),
     "in_flight": ("ApproximateNumberOfMessagesNotVisible", "Maximum"),

@@ -13,7 +13,7 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-#: Values in one PutMetricData. AWS allows 1,000 values and 1 MB. AWS: CloudWatch service quotas.
+#: Values in one PutMetricData. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
 _MOST_VALUES: Final = 500
 _MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
 
@@ -29,7 +29,7 @@ class MetricValue:
 
 
 def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
-    """Put values with the time `now`. Return how many of `values`, from the first on, were put before a call failed.
+    """Put values with the time `now`. If a call fails, stop. Return how many values were put.
 
     Raises:
         CloudWatchUnreachable: no value was put.
@@ -49,7 +49,7 @@ def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, n
 
 
 def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()) -> dict[str, Mapping[str, Any]]:
-    """Return the existing metric alarms among these names, as CloudWatch describes them, by name.
+    """Return the metric alarms that exist, by name, as CloudWatch describes them.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues in `of` are not in AWS.

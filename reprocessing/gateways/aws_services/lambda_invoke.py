@@ -1,4 +1,4 @@
-"""Send letters to Lambda functions. Up to 200 invocations wait for answers at a time, each in its own thread."""
+"""Send letters to Lambda functions: up to 200 invocations at a time, each in a thread that waits for the answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from reprocessing.gateways.aws.throttling import THROTTLED
 LIMIT: Final = 200  #: invocations open at a time
 SLACK: Final = 1.0  #: seconds that an answer may take beyond the invocation's timeout, for the network
 _SERVICE: Final = "Lambda"
-#: Seconds to wait after throttling without a Retry-After header, and the longest Retry-After that is obeyed.
+#: Seconds to wait after throttling, if there is no Retry-After header; and the longest Retry-After that is accepted.
 _USUAL_WAIT: Final = 5
 _LONGEST_WAIT: Final = 900
 _MOST_OF_AN_ERROR: Final = 65_536  #: bytes of an answer in which the error's name is looked for
@@ -63,7 +63,7 @@ _DID_NOT_BEGIN: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """An invocation that waits for a thread."""
+    """An invocation that is queued until a thread is free."""
 
     call: LambdaCall
     may_start: Callable[[], bool]
@@ -73,13 +73,17 @@ class _Turn:
 class Invocations:
     """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse). An `AsyncSender`.
 
-    Taken: the function returned. Refused: the function ran and failed; the outcome has the name of the error and the
-    request id. The function's error message is dropped, since it may quote the message; the function's log has it, with
-    the request id. NotSent: the function did not run, since it was throttled (the outcome has the time to wait), does
-    not exist, is not allowed, or could not start. Unknown: Lambda did not answer.
+    The outcomes are:
+
+    - Taken: the function returned.
+    - Refused: the function ran and failed. The outcome has the error's name and the request id, but not the error's
+      text, which may quote the message. The function's log has the text.
+    - NotSent: the function did not run, because it is throttled (the outcome has the time to wait), does not exist, may
+      not be invoked, or could not start.
+    - Unknown: Lambda did not answer.
 
     Attributes:
-        limit: open invocations at a time, each with a thread and a connection; further invocations wait.
+        limit: most invocations at a time, each with a thread and a connection; further invocations wait.
         slack: seconds that an answer may take beyond an invocation's timeout.
     """
 
@@ -102,7 +106,7 @@ class Invocations:
             self._turns.put(_Turn(call, may_start))
         self._open += len(calls)
         while len(self._threads) < min(self.limit, self._open):
-            # A thread that waits for a function must not keep a process from ending.
+            # A daemon thread, because a thread that waits for a function must not keep the process from ending.
             thread = threading.Thread(target=self._work, name="invocation", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -153,7 +157,7 @@ class Invocations:
 
 
 def _drained(answer: Mapping[str, Any]) -> bytes:
-    """Return the first bytes of the answer. All of the answer is read, so that the connection can be used again."""
+    """Return the first bytes of the answer. The rest is read too, so that the connection can be used again."""
     said = b""
     try:
         while piece := answer["Payload"].read(_PIECE):

@@ -1,4 +1,4 @@
-"""Check whether the message bodies that letters point to are still in S3. No body is read."""
+"""Check whether the S3 objects to which letters point still exist, without reading the objects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _NOT_FOUND: Final = 404
 def are_gone(pointers: Collection[PointerToS3], region: str, role: str = "") -> set[PointerToS3]:
     """Return the pointers whose object or bucket does not exist.
 
-    Only status 404 counts. Without the right to list the bucket, S3 answers 403 for a missing object too
-    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). If S3 fails, the object is assumed to exist.
+    An object counts as missing only if S3 answers 404. To a role that may not list the bucket, S3 answers 403 instead
+    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). After other answers, the object is assumed to
+    exist.
     """
 
     def is_gone(pointer: PointerToS3) -> bool:

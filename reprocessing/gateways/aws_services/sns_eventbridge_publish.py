@@ -1,4 +1,4 @@
-"""Publish letters again to an SNS topic or an EventBridge bus. All its subscribers or rules get the letter again."""
+"""Publish letters again to an SNS topic or an EventBridge bus, for all subscribers of the topic, or all rules."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reprocessing.gateways.aws.request_threads import THREADS
 from reprocessing.gateways.sqs.batch_requests import BatchSender, Outcomes, send_chains
 from reprocessing.gateways.sqs.batches import PackedMessage, batch_chains, pack, to_aws_attributes
 
-#: Bytes of one request: https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html, and
+#: Most bytes of one request: https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html, and
 #: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html. A larger letter is
-#: sent alone, and the service decides.
+#: sent alone, and SNS or EventBridge decides whether to accept it.
 LARGEST: Final = 262_144
 _FIFO: Final = ".fifo"
 
@@ -38,7 +38,7 @@ class _Put:
 
     @property
     def group(self) -> str | None:
-        """Always None: a bus has no message groups."""
+        """Return None, because a bus has no message groups."""
         return None
 
     def entry(self, bus: str) -> dict[str, Any]:
@@ -57,13 +57,13 @@ class _Put:
 def publish(
     topic: str, publications: Iterable[Publication], *, may_start: Callable[[], bool], role: str = ""
 ) -> Outcomes:
-    """Publish letters to the topic with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
+    """Publish letters to the topic with this ARN, ten in a request. Return the outcomes as `sending.send` does.
 
-    On a FIFO topic, letters of one group are sent in the given order. If a letter was not taken, later letters of its
-    group are not sent. Attributes of every type are sent; SNS refuses types that it does not support.
+    On a FIFO topic, letters of one group are sent in the given order. If a letter was not accepted, later letters of
+    its group are not sent. Attributes of every type are sent, and SNS refuses types that it does not support.
 
     Raises:
-        QueueUnreachable: `topic` is not an ARN. No failure of SNS or of the network is raised.
+        QueueUnreachable: `topic` is not an ARN. Failures of SNS or of the network are returned as outcomes.
     """
     fifo = topic.endswith(_FIFO)
     region = region_of(topic)
@@ -95,10 +95,10 @@ def publish(
 def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "") -> Outcomes:
     """Put events on the bus with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
 
-    Sources that begin with "aws." are reserved for AWS: such an event is refused as poison (parked at once).
+    Sources that begin with "aws." are reserved for AWS, so such an event is refused, and parked without a retry.
 
     Raises:
-        QueueUnreachable: `bus` is not an ARN. No failure of EventBridge or of the network is raised.
+        QueueUnreachable: `bus` is not an ARN. Failures of EventBridge or of the network are returned as outcomes.
     """
     region = region_of(bus)
     ready = [_Put(event, event.detail.decode(), event.size) for event in events]
@@ -134,7 +134,7 @@ def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
 
 
 def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
-    """Return the outcome of each entry; EventBridge answers in the order of the request."""
+    """Return the outcome of each entry. EventBridge's answer has the entries in the order of the request."""
     entries: Sequence[Mapping[str, Any]] = answer.get("Entries", [])
     if len(entries) != many:
         return [Unknown("the answer of EventBridge does not name it")] * many

@@ -65,7 +65,7 @@ def _rule_targets(bus: str, role: str) -> list[str]:
 def count_other_receivers(topic_or_bus: str, role: str = "") -> int:
     """Return how many receivers would get a letter that is published again.
 
-    This is an upper bound: subscription filters and rule patterns may exclude some receivers.
+    The number is an upper bound, because subscription filters and rule patterns may exclude some receivers.
 
     Raises:
         QueueUnreachable: SNS or EventBridge refused or did not answer.

@@ -1,4 +1,4 @@
-"""HTTP requests to targets, and HTTP health checks. Neither URLs nor servers are trusted."""
+"""Send HTTP requests to targets, and make HTTP health checks. Neither URLs nor servers are trusted."""
 
 from reprocessing.gateways.http.network import Network
 from reprocessing.gateways.http.post import Posts

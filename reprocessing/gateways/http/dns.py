@@ -1,4 +1,4 @@
-"""Resolve host names in threads, since the system's resolver has no timeout."""
+"""Resolve host names in threads, because the system's resolver has no timeout."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _PAUSE: Final = 1.0  #: seconds until a host without an address is resolved agai
 
 @dataclass(slots=True)
 class HostAddresses:
-    """Addresses of hosts, as last resolved. Each host is resolved by one thread at a time.
+    """The addresses to which hosts were last resolved. At most one thread at a time resolves a host.
 
     Attributes:
         resolve: the resolver; see `network.Network`.
-        found: called from the resolving thread when it has ended.
+        found: called by a thread when it has resolved a host.
     """
 
     resolve: Callable[[str, int], Sequence[str]]
@@ -28,7 +28,10 @@ class HostAddresses:
     _asked: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def of(self, host: str, port: int) -> Sequence[str] | None:
-        """Return the host's addresses; empty: it has none, or resolving takes too long; None: it is being resolved."""
+        """Return the host's addresses; None while the host is being resolved.
+
+        The result is empty if the host has no address, or if resolving took longer than `PATIENCE`.
+        """
         now, key = time.monotonic(), (host, port)
         texts, until = self._known.get(key, ((), 0.0))
         if now < until:

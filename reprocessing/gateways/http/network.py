@@ -1,4 +1,4 @@
-"""Name resolution and trusted certificates, and the addresses to which connections are allowed."""
+"""Define how host names are resolved, which certificates are trusted, and which addresses are allowed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _resolve(host: str, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Name resolution and trusted certificates; tests replace both.
+    """How host names are resolved, and which certificates are trusted. Tests replace both.
 
     Attributes:
         resolve: returns the addresses of a host and port, as texts; raises OSError if there are none.

@@ -1,7 +1,8 @@
 """Check the health of a URL by one GET request. Neither the URL nor the server is trusted.
 
-This module opens the socket itself, and uses only the parser of http.client. HTTP libraries resolve a host again when
-they connect, after its addresses were checked, and their timeouts start again with every byte.
+This module opens the socket itself, and uses only the parser of http.client. HTTP libraries are not used, because they
+resolve a host again when they connect, after the host's addresses were checked, and because their timeouts start again
+with every byte.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ def check(
 ) -> HealthResult:
     """Request the URL once, and return whether its status is healthy. The answer's content is never returned.
 
-    The host is resolved once, all its addresses are checked, and one of these addresses is connected to. No redirects
-    are followed; no proxies, cookies or credentials are used.
+    The host is resolved once, all its addresses are checked, and a connection is made to one of these addresses.
+    Redirects are not followed. Proxies, cookies and credentials are not used.
 
     Args:
         url: an http or https URL; see `domain.safety.url_policy`.
         allowed: the hosts and networks to which requests are allowed.
-        expected: the healthy status; None: 200 to 299. A redirect is never healthy.
+        expected: the HTTP status that is healthy; None: 200 to 299. A redirect is never healthy.
         timeout: seconds for the whole check.
         net: the resolver and the trusted certificates.
 
@@ -69,7 +70,7 @@ def check(
 
 
 def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) -> Sequence[Address] | HealthUnknown:
-    """Return the addresses of the host, if connections to all of them are allowed."""
+    """Return the addresses of the host; HealthUnknown if there are none, or if one of them is not allowed."""
     if not isinstance(asked.host, str):
         texts: Sequence[str] = [str(asked.host)]
     elif not (texts := _in_time(net, asked.host, asked.port, until)):
@@ -95,7 +96,7 @@ def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
 
 
 def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.socket:
-    """Return a connection to the first address that accepts one; each address gets an equal share of the time left."""
+    """Return a connection to the first address that accepts it. The addresses share the remaining time equally."""
     failed: OSError = _TooLate()
     for number, address in enumerate(addresses):
         made = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
@@ -122,7 +123,7 @@ def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float)
             f"GET {asked.path} HTTP/1.1\r\nHost: {asked.authority}\r\nUser-Agent: {_AGENT}\r\n"
             "Accept: */*\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii")
         )
-        with HTTPResponse(_Counted(wire, until), method="GET") as answer:  # type: ignore[arg-type]  # it asks for makefile alone
+        with HTTPResponse(_Counted(wire, until), method="GET") as answer:  # type: ignore[arg-type]  # HTTPResponse uses only makefile()
             answer.begin()
             while answer.read(_PIECE):  # read() without a size allocates what Content-Length says
                 pass
@@ -170,7 +171,7 @@ def _left(until: float) -> float:
 
 
 class _Counted(io.RawIOBase):
-    """Reads from a socket; the size limit and the timeout are for all reads together."""
+    """Reads from a socket, with a size limit and a timeout for all reads together."""
 
     def __init__(self, wire: socket.socket, until: float) -> None:
         self._wire = wire

@@ -1,4 +1,4 @@
-"""Check the URLs of targets, and the addresses to which their hosts resolve; keep the results."""
+"""Check the URLs of targets, and the addresses to which the hosts of the URLs resolve. Keep the results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ResolvedTarget:
 
     Attributes:
         current: addresses for new connections.
-        good: the current and the former addresses; connections to former ones may still be open.
+        good: the current and the former addresses, since connections to former addresses may still be open.
     """
 
     texts: Sequence[str]
@@ -31,7 +31,7 @@ class ResolvedTarget:
 
 @dataclass(slots=True)
 class ResolvedTargets:
-    """Allowed targets: by https, those that `allowed` permits; by plain http, only addresses in its networks."""
+    """The targets that were checked. `allowed` lists the hosts for https, and the networks for plain http."""
 
     allowed: AllowList
     names: HostAddresses
@@ -39,7 +39,7 @@ class ResolvedTargets:
     _places: dict[tuple[str, str, int], ResolvedTarget] = field(default_factory=dict)
 
     def read(self, url: str) -> Endpoint | NotSent:
-        """Return the parsed URL; NotSent if it is not allowed, which does not count as a failure of the target."""
+        """Return the parsed URL; NotSent if it is not allowed, which does not count as a failed attempt."""
         if url not in self._read:
             if len(self._read) >= _MOST:
                 self._read.clear()
@@ -48,7 +48,7 @@ class ResolvedTargets:
         return _not_sent(asked, unreachable=False) if isinstance(asked, UrlDenied) else asked
 
     def find(self, asked: Endpoint) -> ResolvedTarget | NotSent | None:
-        """Return the addresses of the host now; None while the host is being resolved."""
+        """Return the current addresses of the host; None while the host is being resolved."""
         if isinstance(asked.host, str):
             texts = self.names.of(asked.host, asked.port)
             if not texts:

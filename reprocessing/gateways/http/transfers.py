@@ -1,7 +1,7 @@
 """Run many libcurl transfers in one thread: wait for their sockets, and return the transfers that have ended.
 
-libcurl's own select() does not support more than 1,024 sockets in a process. A selector of our own does, and does not
-visit all transfers for each event.
+libcurl's select() does not support more than 1,024 sockets in a process. Python's selectors do, and they do not visit
+all transfers for each event.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Final
 import pycurl
 
 _LONGEST: Final = 3_600.0  #: longest wait in seconds
-_MOST_ENDS: Final = 10_000  #: most ends of connections that are kept
+_MOST_ENDS: Final = 10_000  #: most local addresses of connections that are remembered
 _ENDED: Final = select.POLLIN | select.POLLHUP | select.POLLERR
 
-End = tuple[str, int]  #: our end of a connection: address and port
+End = tuple[str, int]  #: the local address and port of a connection
 
 
 class Transfers:
@@ -45,7 +45,7 @@ class Transfers:
             end.close()
 
     def add(self, handle: pycurl.Curl) -> None:
-        """Begin a transfer with the next call of `turn`."""
+        """Add a transfer, which begins with the next call of `turn`."""
         self._multi.add_handle(handle)
 
     def drop(self, handle: pycurl.Curl) -> None:
@@ -68,7 +68,7 @@ class Transfers:
         return self._ended()
 
     def wake(self) -> None:
-        """End the wait of `turn`."""
+        """Let `turn` stop waiting for events."""
         with contextlib.suppress(OSError):  # closed, or enough calls are pending
             self._rope.send(b"!")
 
@@ -89,7 +89,7 @@ class Transfers:
         return bool(looking.poll(0))
 
     def close(self) -> None:
-        """Close all connections. Drop all transfers before."""
+        """Close all connections. The caller must have dropped all transfers."""
         self._multi.close()
         self._selector.close()
         self._bell.close()
@@ -110,7 +110,7 @@ class Transfers:
                 pass
 
     def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """Watch a socket as libcurl asks. Its number may be reused: then the former, closed socket is removed."""
+        """Watch a socket for the events that libcurl wants. If its number is reused, forget the former socket."""
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
@@ -125,7 +125,7 @@ class Transfers:
             self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
-        """Note when libcurl wants to be called even without events."""
+        """Store the time at which libcurl wants to be called, even without events."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
 

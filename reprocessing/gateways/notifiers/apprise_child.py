@@ -1,7 +1,7 @@
-"""The child process that runs Apprise: reads one request on standard input, writes one answer to standard output.
+"""Run Apprise in a child process: read one request from standard input, write one answer to standard output.
 
-Its environment holds neither the database's password nor AWS's keys. Apprise's log holds URLs and answers, so only an
-HTTP status or an error number is read from it.
+The process's environment has neither the database's password nor AWS's keys. Apprise's log has URLs and answers, so
+only an HTTP status or an error number is read from the log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-_STARTING: Final = 10  #: further seconds, after which the process ends itself if its parent is gone
+_STARTING: Final = 10  #: seconds after the timeout at which the process ends itself, if its parent is gone
 _STATUS: Final = re.compile(r"(?:\berror=|Exception: \()([1-5][0-9]{2})\b")
 _ERRNO: Final = re.compile(r"\[Errno (-?[0-9]{1,3})\]")
 _TOO_LATE: Final = re.compile(r"(?i)timed out|did not finish within")
@@ -57,7 +57,7 @@ def _check(asked: dict[str, Any]) -> str:
 
 
 def _send(asked: dict[str, Any]) -> str:
-    """Send the text; return why it was not sent, empty if it was."""
+    """Send the text. Return why it was not sent; empty if it was sent."""
     import apprise  # noqa: PLC0415  # as above
 
     service = _service(asked)
@@ -80,12 +80,12 @@ def _send(asked: dict[str, Any]) -> str:
 
 
 def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # as above
-    """Return whether a log entry is about a failure; other entries may hold the text."""
+    """Return whether a log entry is about a failure. Other entries may contain the text, and are not read."""
     return entry.level in {"WARNING", "ERROR"} or entry.message.startswith(("Socket Exception", "SMTP"))
 
 
 def _why(messages: Iterable[str]) -> str:
-    """Return the reason, from a number in the log. The log entries themselves may hold secrets, and are dropped."""
+    """Return why sending failed, from a number in the log entries. The entries may hold secrets, and are dropped."""
     said = "\n".join(messages)
     if found := _STATUS.search(said):
         return f"it answered {found[1]}"

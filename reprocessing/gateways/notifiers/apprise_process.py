@@ -1,7 +1,7 @@
 """Send a text with Apprise, in a child process that is killed after a timeout.
 
-Apprise loads two hundred modules, logs what it sends, and has a different time limit for each service. In a process of
-its own it costs a worker no memory, writes no logs, and blocks no task (docs/adr/0034).
+Apprise loads two hundred modules, logs what it sends, and has a different time limit for each service. In a separate
+process it uses no memory of a worker, writes no logs, and blocks no task (docs/adr/0034).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from reprocessing.domain.notifications.destination import AppriseService
 from reprocessing.domain.notifications.text import Text
 
 _PROGRAM: Final = Path(__file__).with_name("apprise_child.py")
-#: Further seconds, in which Python and Apprise start.
+#: Seconds that are added to the time limit, in which Python and Apprise start.
 _STARTING: Final = 10.0
-#: Environment variables that the process gets: proxies, certificates, PATH and locale. No secret of the service.
+#: Environment variables that the process gets (proxies, certificates, PATH, locale). None is a secret of the service.
 _PASSED_ON: Final = (
     "PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -42,12 +42,12 @@ def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
 
 
 def problem(service: AppriseService, *, seconds: float) -> str:
-    """Return what Apprise finds wrong with the URL, without sending; empty if it can read it."""
+    """Return what is wrong with the destination's URL, without sending; empty if Apprise can read the URL."""
     return _ask({"url": service.url, "check": True}, seconds)
 
 
 def _ask(request: dict[str, Any], seconds: float) -> str:
-    """Run the child process; return why it failed, empty if it succeeded."""
+    """Run the child process. Return why it failed; empty if it succeeded."""
     asked = json.dumps(request | {"seconds": seconds})
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     try:
@@ -55,7 +55,7 @@ def _ask(request: dict[str, Any], seconds: float) -> str:
             [sys.executable, "-I", str(_PROGRAM)], input=asked, env=kept, cwd="/", text=True, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, timeout=seconds + _STARTING, check=False,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:  # by now it is killed
+    except subprocess.TimeoutExpired:  # run() has killed the process
         return f"it had not answered within {seconds:g} s"
     except OSError as error:
         return f"the process of Apprise did not start: {error.strerror or type(error).__name__}"

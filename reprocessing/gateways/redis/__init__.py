@@ -1,1 +1,1 @@
-"""Gateways of Redis: send rates, and the watermark by which a restored backup is detected."""
+"""Use Redis for send rates, and for the tick counts by which a restored backup of PostgreSQL is detected."""

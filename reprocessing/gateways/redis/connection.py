@@ -1,4 +1,4 @@
-"""The connection to Redis."""
+"""Connect to Redis."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-TIMEOUT: Final = 1.0  #: seconds to connect, and seconds to an answer
+TIMEOUT: Final = 1.0  #: seconds to connect, and seconds until an answer
 
 
 def connect(url: str) -> redis.Redis:
-    """Return a client that connects with its first command. It never retries, since a retry could take tokens twice."""
+    """Return a client that connects with the first command. It never retries: a retry could take tokens twice."""
     return redis.Redis.from_url(
         url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=Retry(NoBackoff(), 0)
     )

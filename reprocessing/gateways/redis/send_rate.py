@@ -1,4 +1,4 @@
-"""Limit the rate of sends to each target, over all workers, with token buckets in Redis."""
+"""Limit the rate at which all workers together send to a target, with token buckets in Redis."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis.connection import TIMEOUT, connect
 
-_FORGOTTEN_AFTER = 60  # seconds that Redis keeps a full, unused bucket; a new bucket begins empty
+_FORGOTTEN_AFTER = 60  # seconds for which Redis keeps an unused full bucket; a new bucket begins empty
 
-# Buckets are refilled by the Redis server's clock. They are valid for one run id, which changes with a restart or a
-# failover: data that survives those is older than the last grants.
+# Buckets are refilled by the clock of the Redis server. A bucket is valid for one run id of the server, which changes
+# with a restart or a failover, because the data after a restart or a failover may be older than the last command.
 _SCRIPT = """
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 if not run then return redis.error_reply('this server does not tell its run id') end
@@ -39,11 +39,11 @@ return {count, math.floor(tokens), left}
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Granted tokens. They must be spent before `until`; otherwise all workers together could exceed the rate.
+    """Tokens to send letters with, until the time `until`. If used later, all workers together could exceed the rate.
 
     Attributes:
-        count: number of tokens: from 0 to the number wanted.
-        retry_after: seconds after which to ask for the missing tokens; 0: none are missing.
+        count: number of tokens, from 0 to the number wanted.
+        retry_after: seconds after which to ask for the missing tokens; 0 if none are missing.
         granted_at: monotonic time at which the request for the tokens began.
     """
 
@@ -53,7 +53,7 @@ class Granted:
 
     @property
     def until(self) -> float:
-        """The monotonic time at which the tokens expire."""
+        """Return the monotonic time at which the tokens expire."""
         return self.granted_at + TOKEN_LIFE
 
 
@@ -66,20 +66,21 @@ class Rates:
 
     @classmethod
     def at(cls, url: str) -> Rates:
-        """Return the rates in the Redis at this URL; it connects with the first command."""
+        """Return the rates in the Redis at this URL. The connection is made with the first command."""
         return cls(connect(url))
 
     def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
         """Take up to `wanted` tokens of a target, or of a rate class.
 
-        In any second, all workers together spend at most `rate` + `burst` tokens, if each spends its tokens before they
-        expire. After a restart, failover or flush of Redis, every bucket begins empty. A changed rate adds no tokens.
+        In any second, all workers together use at most `rate` + `burst` tokens, if each worker uses its tokens before
+        they expire. After a restart, failover or flush of Redis, every bucket begins empty. A changed rate adds no
+        tokens.
 
         Args:
             key: a target's id, or a rate class's name.
             wanted: number of tokens, 1 or more.
             rate: letters a second, above 0; 0.2 is one letter in five seconds.
-            burst: letters at once, on top of the rate; None: the letters of one second.
+            burst: letters that may be sent at once, in addition to the rate; None: as many as in one second.
 
         Raises:
             RateLimitUnavailable: Redis did not answer, or not within a second. Nothing may be sent.
@@ -89,9 +90,9 @@ class Rates:
         return Granted(count, bucket.wait(wanted - count) if count < wanted else 0.0, began)
 
     def claim_wait(self, key: int | str, who: str, seconds: float) -> bool:
-        """Return whether the turn `who` may wait so many seconds for tokens of a target: one turn at a time may.
+        """Return whether the task `who` may wait `seconds` for tokens of a target. One task at a time may wait.
 
-        This is not a lock: without Redis, no turn waits; if Redis lost the key, two turns may wait.
+        This is not a lock: without Redis, no task waits. If Redis has lost the key, two tasks may wait.
         """
         name, life = f"redrive:waits:{key}", math.ceil((seconds + TIMEOUT) * 1_000)
         try:
@@ -102,7 +103,9 @@ class Rates:
             return False
 
     def eviction_policy(self) -> str | None:
-        """Return the policy by which Redis evicts keys when its memory is full; empty: noeviction; None: not known.
+        """Return the policy by which Redis evicts keys when its memory is full; None if it is not known.
+
+        The result is empty if Redis evicts no keys (noeviction).
 
         Raises:
             RateLimitUnavailable: Redis did not answer, or not within a second.
@@ -119,7 +122,7 @@ class Rates:
         return "" if policy == "noeviction" else policy or None
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
-        """Return the number of available tokens, and take none; arguments and errors as of `take`."""
+        """Return the number of available tokens, without taking any. Arguments and errors are those of `take`."""
         began = time.monotonic()
         _, count, bucket = self._ask(key, 0, rate, burst)
         return Granted(count, bucket.wait(1), began)

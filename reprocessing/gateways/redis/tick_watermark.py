@@ -1,6 +1,6 @@
 """Keep the highest tick count of each database in Redis. A database with fewer ticks was restored from a backup.
 
-Redis can prove a restore, but never its absence: after a flush, or without Redis, there is no proof.
+Redis can prove that a database was restored. It cannot prove the opposite, because Redis may have lost the tick count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reprocessing.gateways.redis.connection import connect
 
 logger = logging.getLogger(__name__)
 
-# Returns the former value, and raises it; nothing lowers it.
+# Returns the stored tick count, and stores the new count if it is higher.
 _RAISE = """
 local was = redis.call('GET', KEYS[1])
 if not was or tonumber(was) < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
@@ -30,11 +30,11 @@ class TickWatermark:
 
     @classmethod
     def at(cls, url: str) -> TickWatermark:
-        """Return the tick counts in the Redis at this URL; it connects with the first command."""
+        """Return the tick counts in the Redis at this URL. The connection is made with the first command."""
         return cls(connect(url))
 
     def raised(self, database: str, ticks: int) -> int | None:
-        """Raise a database's tick count; return the former one. None: there was none, or Redis does not answer."""
+        """Raise a database's tick count. Return the former count; None if there was none, or Redis does not answer."""
         try:
             was = self._raise(keys=[_name(database)], args=[ticks])
         except redis.RedisError as error:
@@ -43,7 +43,7 @@ class TickWatermark:
         return None if was is None else int(was)
 
     def known(self, database: str) -> int | None:
-        """Return a database's tick count; None: there is none, or Redis does not answer."""
+        """Return a database's tick count; None if there is none, or Redis does not answer."""
         try:
             was = self._client.get(_name(database))
         except redis.RedisError:

@@ -1,4 +1,4 @@
-"""SQS: queues, receiving, sending, redrive tasks. Results and errors are types of the domain."""
+"""Use SQS: queues, receiving, sending, message move tasks. Results and errors are types of the domain."""
 
 from reprocessing.gateways.aws.queue_address import QueueAddress, is_of_sqs
 from reprocessing.gateways.sqs.batch_requests import Outcomes

@@ -1,4 +1,4 @@
-"""Send batch requests. A batch that fails for one invalid letter is sent again in halves; FIFO groups keep order."""
+"""Send batch requests. A batch that fails because of one invalid letter is sent again in halves. FIFO order is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.gateways.aws.request_threads import run_in_parallel
 from reprocessing.gateways.sqs.batches import Packed
 
 Outcomes = dict[int, Outcome]
-#: Makes one request, and returns the outcome of each letter in it, in order. May raise boto3's errors.
+#: Sends letters in one request, and returns their outcomes in the same order. May raise boto3's errors.
 SendBatch = Callable[[list[Packed]], Sequence[Outcome]]
 
 
@@ -21,8 +21,9 @@ class BatchSender(Generic[Packed]):
     """How batches are sent to one target.
 
     Attributes:
-        service: the name of the service, for reasons that people read.
-        fifo: whether letters have groups. If a letter was not taken, later letters of its group are not sent.
+        ask: sends one batch.
+        service: the name of the AWS service, for texts that people read.
+        fifo: whether letters have groups. If a letter was not accepted, later letters of its group are not sent.
     """
 
     ask: SendBatch[Packed]
@@ -33,10 +34,10 @@ class BatchSender(Generic[Packed]):
 def send_chains(
     chains: Sequence[Sequence[list[Packed]]], way: BatchSender[Packed], *, may_start: Callable[[], bool], threads: int
 ) -> Outcomes:
-    """Send chains of batches in parallel, and return the outcomes by attempt id.
+    """Send chains of batches, and return the outcomes by attempt id. Only different chains are sent in parallel.
 
     Args:
-        chains: chains from `batches.batch_chains`.
+        chains: the result of `batches.batch_chains`.
         way: how batches are sent.
         may_start: called before every request, by several threads; False: the letters are NotSent.
         threads: the most requests at a time.

@@ -1,4 +1,4 @@
-"""Pack letters into batch requests, within the limits of number and bytes, and in the order of FIFO groups."""
+"""Pack letters into batch requests, within the limits of letters and bytes, and in the order of FIFO groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ENTRIES: Final = 10
 
 
 class Item(Protocol):
-    """A letter that is ready to be packed."""
+    """A letter that can be packed into a batch."""
 
     @property
     def attempt(self) -> int:
@@ -60,7 +60,7 @@ class PackedMessage:
         return self.departure.group_id
 
     def entry(self, number: int, *, fifo: bool) -> SendMessageBatchRequestEntryTypeDef:
-        """Return entry `number` of a request. Standard queues refuse deduplication ids, so they get none."""
+        """Return the letter as entry `number` of a request. Deduplication ids are only for FIFO queues."""
         departure = self.departure
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
         if departure.attributes:
@@ -80,7 +80,7 @@ Batch = list[PackedMessage]
 
 
 def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
-    """Return the letter, ready to be sent, or why no queue of this kind can take it."""
+    """Return the letter, ready to be sent, or why no queue of this kind (FIFO or standard) can accept it."""
     try:
         text = departure.body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -90,7 +90,7 @@ def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
         said = f"With its attributes it has {size} bytes; SQS takes {LARGEST} at most."
         return Refused("MessageTooLong", said, poison=True)
     if fifo and not departure.group_id:
-        # Not poison: the letter is valid, and the target's settings must say where its group comes from.
+        # Not poison: the letter is valid, but the target's settings do not say which group it has.
         return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
     return PackedMessage(departure, text, size)
 
@@ -106,10 +106,11 @@ def size_of(body: bytes, attributes: Attributes) -> int:
 def batch_chains(
     items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
 ) -> list[list[list[Packed]]]:
-    """Return chains of batches of up to ten letters and `space` bytes. Only chains may be sent in parallel.
+    """Return the letters in batches of up to ten letters and `space` bytes, and the batches in chains.
 
-    Letters of one FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter
-    larger than the queue's known limit (`largest`) is sent alone, since the limit may have been raised.
+    The batches of one chain must be sent one after another; different chains may be sent in parallel. Letters of one
+    FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter larger than the
+    queue's known limit (`largest`) is sent alone, because the limit may have been raised.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
@@ -117,7 +118,7 @@ def batch_chains(
         weight = sum(_weight(item, largest, space) for item in unit)
         if len(unit) > _MOST_ENTRIES or weight > space:
             made.append(_cut(unit, largest, space))
-            room = 0  # no other letters are added to the last batch of a chain
+            room = 0  # no letters of other groups are added to the last batch of a chain
         elif len(unit) <= room and weight <= left:
             made[-1][-1].extend(unit)
             room, left = room - len(unit), left - weight

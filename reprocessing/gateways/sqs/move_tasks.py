@@ -1,4 +1,4 @@
-"""Start, list and cancel AWS's native redrives (message move tasks) out of a dead-letter queue."""
+"""Start, list and cancel message move tasks, which are AWS's native redrives of a DLQ."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Move:
         destination_arn: the destination; None: each message returns to its source queue.
         to_move: number of messages to move; None: AWS does not say.
         started_at: start time by AWS's clock.
-        handle: the task handle that cancels the task; empty if the task is not running.
-        failure: why the task failed; empty: it did not.
+        handle: the task handle, which is needed to cancel the task; empty if the task is not running.
+        failure: why the task failed; empty if it did not fail.
     """
 
     status: str
@@ -45,7 +45,7 @@ class Move:
 
     @property
     def is_active(self) -> bool:
-        """Whether the task may still move messages."""
+        """Return whether the task may still move messages."""
         return self.status in _ACTIVE
 
 
@@ -57,7 +57,7 @@ class Begun:
 
 
 def move_tasks(arn: str, role: str = "") -> list[Move]:
-    """Return the ten newest move tasks out of the queue with this ARN, newest first. `role` is assumed to ask.
+    """Return the ten newest move tasks out of the queue with this ARN, newest first. `role` is assumed for the call.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -69,7 +69,7 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 
 
 def active_moves(arn: str, role: str = "") -> list[Move]:
-    """Return the tasks of `move_tasks` that may still move messages. Raises the same errors."""
+    """Return the tasks of `move_tasks` that may still move messages. Raises the errors of `move_tasks`."""
     return [task for task in move_tasks(arn, role) if task.is_active]
 
 
@@ -92,7 +92,7 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
 
 
 def cancel_move(arn: str, handle: str, role: str = "") -> int | Refused | NotSent | Unknown:
-    """Cancel a move task; return how many messages it has moved. They are not moved back."""
+    """Cancel a move task. Return how many messages it has moved; these are not moved back."""
     try:
         answer = client(arn_of_queue(arn).region, role=role).cancel_message_move_task(TaskHandle=handle)
         return int(answer.get("ApproximateNumberOfMessagesMoved", 0))

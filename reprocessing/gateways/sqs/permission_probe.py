@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Call = Callable[["SQSClient", str], object]
 
-#: Requests by the permission that they need. AWS: a batch needs the permission of its single action.
+#: Invalid requests, by the permission that they need. AWS checks a batch by the permission of its single action.
 PROBES: Final[Mapping[str, Call]] = {
     "sqs:ReceiveMessage": lambda sqs, url: sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=0),
     "sqs:DeleteMessage": lambda sqs, url: sqs.delete_message_batch(QueueUrl=url, Entries=[]),
@@ -33,7 +33,7 @@ SENDING: Final = ("sqs:SendMessage",)
 
 
 def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
-    """Return those of `rights` that SQS denies on a queue. For other errors, a permission is not reported as denied.
+    """Return the permissions among `rights` that SQS denies on a queue. Other errors do not count as denied.
 
     Raises:
         QueueUnreachable: SQS did not answer.
@@ -51,7 +51,7 @@ def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
 
 
 def clock(address: QueueAddress) -> datetime | None:
-    """Return the time of SQS's clock, from the Date header of an answer; None if it has none.
+    """Return the time of SQS's clock, from the Date header of an answer; None if the answer has no such header.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.

@@ -22,11 +22,11 @@ _GONE = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
 
 @dataclass(frozen=True, slots=True)
 class RedrivePolicy:
-    """A queue's redrive policy: its dead-letter queue, and when messages are moved there.
+    """A queue's redrive policy.
 
     Attributes:
-        target_arn: the ARN of the dead-letter queue.
-        max_receives: a message received more often than this is moved there.
+        target_arn: the ARN of the queue's DLQ.
+        max_receives: SQS moves a message to the DLQ if it is received more often than this.
     """
 
     target_arn: str
@@ -35,18 +35,18 @@ class RedrivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class RedriveAllowPolicy:
-    """A queue's redrive allow policy: which queues may use it as their dead-letter queue.
+    """A DLQ's redrive allow policy, which says which queues may use the queue as their DLQ.
 
     Attributes:
         permission: allowAll, denyAll or byQueue.
-        source_arns: with byQueue: the ARNs of the allowed queues.
+        source_arns: the ARNs of the allowed queues, if `permission` is byQueue.
     """
 
     permission: str
     source_arns: tuple[str, ...] = ()
 
     def allows(self, arn: str) -> bool:
-        """Return whether the queue with this ARN may use it as its dead-letter queue."""
+        """Return whether the queue with this ARN is allowed to use the DLQ."""
         return self.permission == "allowAll" or (self.permission == "byQueue" and arn in self.source_arns)
 
 
@@ -56,15 +56,15 @@ class QueueFacts:
 
     Attributes:
         visibility: default visibility timeout.
-        retention: how long a message is kept; in a standard DLQ, counted from its first SentTimestamp.
+        retention: how long a message is kept. In a standard DLQ, this is counted from the message's first send.
         delay: how long a new message is hidden.
         redrive: the redrive policy; None: the queue has no dead-letter queue.
         redrive_allow: which queues may use this queue as their dead-letter queue.
         largest: most bytes of a message, with its attributes.
         kms_key: the KMS key that encrypts the messages, if set.
-        content_based_deduplication: FIFO: whether the body's hash replaces a missing deduplication id.
-        deduplication_scope: FIFO: queue or messageGroup.
-        throughput_limit: FIFO: perQueue or perMessageGroupId.
+        content_based_deduplication: for FIFO queues, whether the body's hash replaces a missing deduplication id.
+        deduplication_scope: for FIFO queues, queue or messageGroup.
+        throughput_limit: for FIFO queues, perQueue or perMessageGroupId.
     """
 
     arn: str
@@ -91,7 +91,7 @@ class Depth:
 
     @property
     def total(self) -> int:
-        """The number of visible, in-flight and delayed messages."""
+        """Return the number of visible, in-flight and delayed messages."""
         return self.visible + self.in_flight + self.delayed
 
 
@@ -145,7 +145,7 @@ def depth(address: QueueAddress) -> Depth:
 
 
 def sources_of(address: QueueAddress) -> list[str]:
-    """Return the URLs of all queues whose redrive policy names this one.
+    """Return the URLs of all source queues, which are the queues whose redrive policy names this DLQ.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -158,7 +158,7 @@ def sources_of(address: QueueAddress) -> list[str]:
 
 
 def locate(arn: str, role: str = "") -> QueueAddress:
-    """Return the address of the queue with this ARN, such as a message's DeadLetterQueueSourceArn, used under `role`.
+    """Return the address of the queue with this ARN, with `role` as the role for calls to the queue.
 
     Raises:
         QueueUnreachable: `arn` is not a queue's ARN, or SQS refused or did not answer.

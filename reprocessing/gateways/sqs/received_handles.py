@@ -1,4 +1,4 @@
-"""Delete received copies, extend their visibility timeout, or make them visible again: ten a request."""
+"""Delete received copies of messages, extend their visibility timeout, or make them visible, ten in a request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Deleted:
 
     Attributes:
         gone: copies whose deletion SQS confirmed.
-        failed: the error for each other copy, which may still exist. Deleting again is harmless.
+        failed: the error for each copy that may still exist. To delete a copy again does no harm.
     """
 
     gone: set[str]
@@ -40,7 +40,7 @@ class Extended:
 
     Attributes:
         held: copies whose new visibility timeout SQS confirmed.
-        failed: the error for each other copy, which may have kept its old timeout.
+        failed: the error for each copy that may have kept its old timeout.
     """
 
     held: set[str]
@@ -48,7 +48,7 @@ class Extended:
 
 
 def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Deleted:
-    """Delete copies; `handles` are by message id. Errors of SQS are returned, not raised."""
+    """Delete copies. `handles` has receipt handles by message id. Errors of SQS are returned, not raised."""
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
         return client(address.region, role=address.role).delete_message_batch(
@@ -60,9 +60,9 @@ def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = 
 
 
 def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, threads: int = THREADS) -> Extended:
-    """Hide copies for `seconds` from now on: 0 to 43,200, and at most until 12 hours after they were received.
+    """Hide copies for `seconds` (0 to 43,200) from now, at most until 12 hours after they were received.
 
-    `handles` are by message id. Errors of SQS are returned, not raised.
+    `handles` has receipt handles by message id. Errors of SQS are returned, not raised.
     """
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, t
 
 
 def release(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Extended:
-    """Make copies visible at once, so that others can receive them."""
+    """Make copies visible, so that others can receive them now."""
     return extend(address, handles, 0, threads=threads)
 
 

@@ -1,4 +1,4 @@
-"""Receive messages, with their exact bytes."""
+"""Receive messages from SQS, with the exact bytes of bodies and attributes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 def receive(
     address: QueueAddress, *, wait: int, visibility: int, maximum: int = 10, attempt_id: str | None = None
 ) -> list[ReceivedMessage]:
-    """Return up to `maximum` messages (1 to 10), with all attributes and system attributes.
+    """Return up to `maximum` messages, with all message attributes and system attributes.
 
     Args:
         address: the queue.
         wait: seconds of the long poll, 0 to 20.
         visibility: visibility timeout in seconds, 0 to 43,200.
-        maximum: most messages to receive.
-        attempt_id: FIFO only: after a lost answer, the same id returns the same messages, for five minutes.
+        maximum: most messages to receive, 1 to 10.
+        attempt_id: the ReceiveRequestAttemptId, for FIFO queues. If an answer is lost, a call with the same id returns
+            the same messages for five minutes.
 
     Raises:
-        QueueUnreachable: SQS refused or did not answer. Messages may be hidden all the same: until `visibility`
-            has passed, an empty receive does not prove that the queue is empty.
+        QueueUnreachable: SQS refused or did not answer. SQS may nevertheless have hidden messages, so until
+            `visibility` has passed, an empty receive does not prove that the queue is empty.
     """
     rest: dict[str, Any] = {}
     if attempt_id is not None and address.fifo:

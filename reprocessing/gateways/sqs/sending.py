@@ -24,22 +24,22 @@ def send(
     largest: int = LARGEST,
     threads: int = THREADS,
 ) -> Outcomes:
-    """Send letters, ten a request, several requests at a time. Return the outcomes by attempt id.
+    """Send letters, ten in a request, several requests at a time. Return the outcomes by attempt id.
 
-    Requests are not retried. Only a batch that SQS refuses for an invalid letter is sent again, in halves, until that
-    letter is alone. Letters of one FIFO group are sent in the given order. If a letter was not taken, later letters of
-    its group are not sent, except those in the same request, for which SQS answers one by one.
+    Requests are not retried. Only a batch that SQS refuses because of an invalid letter is sent again, in halves, until
+    that letter is alone. Letters of one FIFO group are sent in the given order. If a letter was not accepted, requests
+    with later letters of its group are not sent.
 
     Args:
         address: the queue.
         departures: the letters, each with a different attempt.
-        may_start: called before every request, by several threads; False: the letters are NotSent.
+        may_start: called before every request, by several threads. If it returns False, the letters are NotSent.
         largest: the queue's known limit of a message, in bytes.
         threads: the most requests at a time.
 
     Returns:
-        Taken, with SQS's message id. Refused: SQS did not take the letter; `poison`: because the letter is invalid.
-        NotSent: nothing was sent. Unknown: SQS may have taken the letter. Errors of SQS or the network are not raised.
+        Taken: SQS accepted the letter. Refused: SQS refused it; `poison` if the letter is invalid. NotSent: nothing was
+        sent. Unknown: SQS may have accepted the letter. Errors of SQS or the network are not raised.
     """
     outcomes: Outcomes = {}
     ready: list[PackedMessage] = []

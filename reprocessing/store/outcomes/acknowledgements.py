@@ -1,4 +1,4 @@
-"""Apply consumer reports, and missing reports, to attempts and letters."""
+"""Change attempts and letters by what consumers reported, or when a consumer did not report in time."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ WITH closed AS (
 SELECT * FROM copies
 """  # noqa: S608  # as above
 
-# Letters whose outcome evidence, reports or a deadline will decide.
+# Letters whose outcome is still open: evidence, a report or a deadline will decide it.
 _AWAITED = """
 SELECT EXISTS (SELECT FROM redrive_target t
                 WHERE (t.watched_by_id IS NOT NULL OR t.proof = 'acknowledged')
@@ -140,16 +140,16 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class ReportedAttempt:
-    """A reported attempt, and the data that decide what follows if it failed."""
+    """A reported attempt, and what decides whether its letter is sent again if the attempt failed."""
 
     attempt_id: int
     lane_id: int
     dlq_id: int
-    attempts: int  #: since a person released the letter
+    attempts: int  #: counted attempts since a person released the letter
     run_id: int | None
     breaker_id: int | None
     spent: bool  #: after a failure the letter has no attempt left and can be parked without further checks
-    backoff_base: float | None  #: backoff of the letter's rule or rate class, if any; likewise the next two
+    backoff_base: float | None  #: the backoff of the letter's rule or rate class; None: they have none
     backoff_cap: float | None
     backoff_jitter: str | None
 
@@ -162,13 +162,14 @@ def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
     """Apply all reports about these attempts; return copies that may be deleted. A repeated call changes nothing.
 
-    Call it with the lanes locked. `dues`: seconds until a failed letter may be tried again; `spent`: no attempt left.
+    Call it with the lanes locked. `dues`: seconds until a failed letter may be tried again. `spent`: whether a failed
+    letter has no attempt left.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
 def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return attempts whose consumer missed the deadline to report, if no other evidence can decide; by lane."""
+    """Return attempts about which no report came in time, if nothing else can show the outcome; in order of lanes."""
     return rows.fetch(OpenAttempt, _OVERDUE, {"limit": limit})
 
 
@@ -178,7 +179,10 @@ def close_silent(attempts: Sequence[int]) -> list[Deletable]:
 
 
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return letters' last attempts that ended unknown, past their deadline, if no DLQ is watched; by lane."""
+    """Return last attempts of letters that ended unknown, if no watched DLQ can show the outcome; in order of lanes.
+
+    Their deadline is over, so their messages can no longer come back.
+    """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
 

@@ -1,4 +1,4 @@
-"""Read the delivery status of letters: counts by DLQ, or one letter with its consumers' reports."""
+"""Read whether letters were delivered (their delivery status): counts by DLQ, or one letter with its reports."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SELECT l.state, l.presumed, t.proof = 'acknowledged' AS acknowledges, coalesce(w
  WHERE l.id = %(letter)b
 """  # noqa: S608  # the inserted text is a constant
 
-# The same rules as `domain.outcomes.delivery_status`, for many letters. Delivered letters are joined with attempts only
-# if a report names them.
+# The rules of `domain.outcomes.delivery_status` in SQL, for many letters. Attempts of a delivered letter are read only
+# if a report names the letter.
 _COUNTED = f"""
 WITH said AS MATERIALIZED (
     SELECT a.id, a.letter_id, a.target_id, r.reporter_id
@@ -122,7 +122,7 @@ class ConsumerReason:
 
 
 def status_of(letter: Letter) -> DeliveryStatus:
-    """Return whether the letter was delivered, the evidence, and since when."""
+    """Return whether the letter was delivered, by which evidence, and since when that is known."""
     return status_of_letter(rows.fetch(DeliveryFacts, _FACTS, {"letter": letter.pk})[0])
 
 

@@ -1,4 +1,7 @@
-"""Evidence for presuming a letter delivered: looks at its target, and a clean capture of the target's DLQ."""
+"""Find letters that may be presumed delivered, because their target was seen empty and their DLQ has no copy of them.
+
+A look is one request for the counts of a target queue. A clean capture received every message that was in the DLQ.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,17 @@ from reprocessing.store import rows
 # begins after that finds it. GAP is the window, or the time in which a message in flight becomes visible and is
 # counted, if that is longer. For an unknown last attempt, time counts from the loss of its worker.
 GAP: Final[LiteralString] = "make_interval(secs => greatest(t.window, t.visibility + %(count_lag)b::float8))"
-# Seconds between two looks at an empty target. A count is of some moment within the last `count_lag` seconds, so the
-# second look is of later moments than the first (docs/adr/0029).
+# Seconds between two looks at an empty target. SQS's counts are up to `count_lag` seconds old, so the second look
+# surely shows a later time than the first (docs/adr/0029).
 PAUSE: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
-#: Seconds between two looks of beat at one target.
+#: Beat asks for the counts of one target at most once in so many seconds.
 LOOKS_EVERY: Final = 2.0
-# The least seconds from a send to its outcome: the target is seen empty, or a window passes.
+# The shortest time, in seconds, from a send to its outcome: the target is seen empty twice, or a window passes.
 LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LOOKS_EVERY}) + %(count_lag)b::float8"
 # A look shows some moment between request (`seen_at`) and answer (`TOLD`). `seen_at` is used if the look must be late
 # enough, `TOLD` if a later event must follow the look.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# If no time has to pass between the two looks, one look counts as both.
+# If no time has to pass between the two looks, one look is enough.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS MATERIALIZED (
@@ -88,8 +91,8 @@ SELECT DISTINCT t.id AS target_id, t.url, t.region, t.role_arn, t.watched_by_id 
                 WHERE a.target_id = t.id AND a.closed_at IS NULL AND num_nonnulls(a.taken_at, a.deadline) > 0)
 """
 
-# A look is stored for as long as a letter may need it. A look that found messages is recorded only if the look before
-# found none: it ends the time in which the target was empty.
+# A look is stored for as long as a letter may need it. A look that found messages is stored only if the previous look
+# found no messages: then it shows when the target stopped being empty.
 _SIGHT = """
 WITH old AS (
     DELETE FROM redrive_target_check WHERE id = ANY (ARRAY (
@@ -123,7 +126,7 @@ class OpenAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WatchedTarget:
-    """A target with letters whose outcome is open, and the DLQ behind it."""
+    """A target with letters whose outcome is open, and the watched DLQ into which its messages fail."""
 
     target_id: int
     url: str
@@ -134,7 +137,7 @@ class WatchedTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """The result of a look at a target. `empty`: no message visible or delayed; `quiet`: none in flight, either."""
+    """What a look at a target found. `empty`: no message is visible or delayed; `quiet`: none is in flight, either."""
 
     target_id: int
     empty: bool
@@ -142,12 +145,18 @@ class TargetLook:
 
 
 def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return attempts that may be closed as absent, by lane. `count_lag`: seconds by which SQS's counts may lag."""
+    """Return attempts whose letters may be presumed delivered, in order of lanes.
+
+    `count_lag`: seconds by which SQS's counts may lag.
+    """
     return rows.fetch(OpenAttempt, _RIPE, {"count_lag": count_lag, "limit": limit})
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return unknown last attempts that did not return and may be closed, by lane; see `presumable_attempts`."""
+    """Return last attempts with unknown outcome whose letters did not come back and may be closed, in order of lanes.
+
+    `count_lag`: seconds by which SQS's counts may lag.
+    """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
 

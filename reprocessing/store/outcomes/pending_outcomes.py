@@ -14,13 +14,13 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
 
-#: A target that has not been empty for this long may have no running consumer.
+#: If a target has not been empty for this time, its consumer may be stopped.
 _LONG: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingOutcome:
-    """A target of a DLQ, and the evidence that its sent letters still lack."""
+    """A target of a DLQ, and what is still needed before its sent letters are presumed delivered."""
 
     which: str  #: the letter that the other fields are about, "oldest" or "newest"
     dlq_id: int
@@ -39,23 +39,23 @@ class PendingOutcome:
     watched_mode: str | None
     watched_next_at: datetime | None  #: when beat polls the watched DLQ next
     drained_through: datetime | None
-    unsettled: int  #: letters that were sent and are not settled, from all DLQs, or of one run
-    taken_at: datetime | None  #: when the target took the letter `which`
+    unsettled: int  #: how many letters were sent to the target and have no outcome yet: of all DLQs, or of one run
+    taken_at: datetime | None  #: when the target accepted the letter `which`
     until: datetime | None  #: until when the letter may return
-    gap: float  #: the least seconds between two looks at a target without visible messages
-    count_lag: float  #: seconds by which SQS's counts may lag: the least time between two looks at an empty target
+    gap: float  #: shortest time (s) between two looks at a target without visible messages
+    count_lag: float  #: seconds by which SQS's counts may lag: shortest time between two looks at an empty target
     counted_from: datetime | None  #: from when on the target's counts include the letter
     seen_at: datetime | None  #: when the target was first seen without visible messages after `counted_from`
     again_from: datetime | None  #: when the next look is needed: a failed letter would be visible, or in the DLQ
     again_at: datetime | None  #: when the target was first seen without visible messages after `again_from`
-    quiet_from: datetime | None  #: since when every look found the target empty; None: the latest did not
-    #: a clean capture of the watched DLQ that begins at this time or later, and drains the DLQ, is the proof
+    quiet_from: datetime | None  #: since when every look found the target empty; None: the latest look found messages
+    #: a clean capture of the watched DLQ that begins at this time or later, and empties the DLQ, is the proof
     needed_from: datetime | None
     now: datetime
 
 
 _COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
-# An unsettled letter of each target, and which conditions of `evidence.presumable_attempts` are not met yet.
+# One letter without outcome of each target, and which conditions of `evidence.presumable_attempts` it still fails.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
@@ -111,7 +111,7 @@ def of_targets(dlq: int | None = None, *, count_lag: float) -> list[PendingOutco
 
 
 def of_run(run: int, dlq: int, *, count_lag: float) -> list[PendingOutcome]:
-    """Return the targets with unsettled letters of this run of this DLQ, with the newest letter of each."""
+    """Return the targets of this run with letters that have no outcome yet, with the newest such letter of each."""
     return rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
 
 
@@ -145,7 +145,7 @@ def _needed(one: PendingOutcome) -> datetime:
 
 
 def describe(one: PendingOutcome) -> str:
-    """Return, as a sentence, what must happen before the target's letter is settled; empty: no letter is unsettled."""
+    """Return, as text for people, what must happen before the letter has an outcome; empty: no letter waits."""
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
     if one.proof == "acknowledged" and one.now < one.until:
@@ -179,7 +179,7 @@ def _unseen(one: PendingOutcome) -> str:
 
 
 def _lacking(one: PendingOutcome) -> str:
-    """Return the first missing piece of evidence; empty if none is missing."""
+    """Return, as text for people, what the evidence lacks first; empty: it is complete."""
     if one.needed_from is not None:
         if one.drained_through is not None and one.drained_through >= one.needed_from:
             return ""
@@ -192,7 +192,7 @@ def _lacking(one: PendingOutcome) -> str:
 
 
 def _not_empty(one: PendingOutcome) -> str:
-    """Return why the target does not count as empty."""
+    """Return, as text for people, why the target does not count as empty."""
     name, since = resource_name(one.target), one.taken_at
     if one.seen_at is None or one.again_from is None:
         when = f"{since:%Y-%m-%d %H:%M:%S} UTC" + (": its consumer may be stopped" if is_long(one) else "")

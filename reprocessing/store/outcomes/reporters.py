@@ -1,4 +1,4 @@
-"""Add, change and revoke reporters (each change with an audit log entry), and find a reporter by its token."""
+"""Add, change and revoke reporters (consumers that report outcomes), and find a reporter by its token."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_token(token: str) -> Reporter | None:
 
 
 def resolve_targets(names: Collection[str]) -> list[Target]:
-    """Return the targets with these ARNs, URLs or unique names; InvalidReporter for unknown or ambiguous names."""
+    """Return the targets with these ARNs, URLs or names; raise InvalidReporter if a name is unknown or ambiguous."""
     known = list(Target.objects.order_by("arn"))
     return [_target(name, known) for name in dict.fromkeys(names)]
 
@@ -53,7 +53,10 @@ def _target(name: str, known: Collection[Target]) -> Target:
 
 
 def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> SavedReporter:
-    """Add the reporter, or change its targets (if `some`) and token (if `anew`). Errors as in `check_reporter`."""
+    """Add the reporter, or change it. `some`: its new targets, if any; `anew`: create a new token.
+
+    Write an audit log entry. Errors as in `check_reporter`.
+    """
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
         check_reporter(row, name, some, anew=anew)
@@ -81,7 +84,7 @@ def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *,
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Revoke this reporter, so that no more of its reports are accepted or matched; return whether it was active."""
+    """Revoke this reporter, so that its reports are no longer accepted or used; return whether it was active."""
     with transaction.atomic():
         row = find_reporter(name, locked=True)
         if row.revoked_at is not None:
@@ -94,7 +97,7 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find_reporter(name: str, *, locked: bool = False) -> Reporter:
-    """Return the reporter of this name; if it is unknown, raise InvalidReporter, which lists the known names."""
+    """Return the reporter with this name; if there is none, raise InvalidReporter, which lists the known names."""
     every = Reporter.objects.select_for_update() if locked else Reporter.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(Reporter.objects.order_by("name").values_list("name", flat=True))

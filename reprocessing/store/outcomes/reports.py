@@ -9,28 +9,28 @@ from typing import Final, LiteralString
 from reprocessing.domain.outcomes.consumer_report import ConsumerReport
 from reprocessing.store import rows
 
-#: Seconds for which a report is matched again: its attempt may not have been settled when the report arrived.
+#: For so many seconds, a report's attempt is searched again: it may not have been recorded when the report arrived.
 RECENT_SECONDS: Final = 60.0
-#: How many recent reports are matched again, the newest first.
+#: For so many recent reports, the newest first, the attempt is searched again.
 _MOST: Final = 5_000
 
 _TARGETS: Final[LiteralString] = """
 SELECT x.target_id FROM redrive_reporter_target x JOIN redrive_reporter p ON p.id = x.reporter_id
  WHERE p.revoked_at IS NULL AND p.id = """
 
-# A report without an attempt number is about the letter's only attempt, if that was sent before the report.
+# A report without an attempt number is about the letter's only attempt, if the attempt was sent before the report.
 _ONLY: Final[LiteralString] = """
 NOT EXISTS (SELECT FROM redrive_attempt b
              WHERE b.letter_id = l.id AND b.id <> a.id AND b.outcome IS DISTINCT FROM 'not_sent')
 """
 
-#: For a report r with the redrive id of a letter l: the report is about the attempt a.
+#: True of a report r with the redrive id of a letter l, and an attempt a of l, if the report is about the attempt.
 NUMBERED: Final[LiteralString] = f"""
 r.attempt_no = a.no OR (r.attempt_no IS NULL AND r.received_at >= a.opened_at AND {_ONLY})
 """
 
-#: For an attempt a of a letter l: the reports by reporters of its target. A known message id decides, since a consumer
-#: may forward a message with its redrive id.
+#: For an attempt a of a letter l: the reports about a by reporters of its target. If the report has a known message id,
+#: the redrive id is not used, since a consumer may forward a message with the redrive id.
 SAID: Final[LiteralString] = f"""
 SELECT r.* FROM (
     SELECT r.* FROM redrive_report r WHERE r.message_id = a.sent_message_id
@@ -41,8 +41,8 @@ SELECT r.* FROM (
 ) r WHERE r.reporter_id IS NULL OR a.target_id IN ({_TARGETS} r.reporter_id)
 """  # noqa: S608  # the inserted text is a constant
 
-# Matches by the message id that the target gave, then by the redrive id. A report about no attempt is only stored: it
-# is about a message's first failure.
+# Finds the attempt by the message id that the target gave, then by the redrive id. A report about no attempt is only
+# stored: it is about the failure that brought the message to the DLQ.
 _FIND = f"""
 WITH said AS (
     SELECT * FROM unnest(%(ns)b::int[], %(message_id)b::text[], %(public_id)b::uuid[], %(attempt_no)b::int[])
@@ -124,7 +124,7 @@ SELECT a.id
 
 @dataclass(frozen=True, slots=True)
 class ReportMatch:
-    """The subject of the n-th report. `attempt_id` None: no attempt; `ours`: the reporter may report on it."""
+    """What the n-th report is about. `attempt_id` None: no attempt. `ours`: the reporter may report on this message."""
 
     n: int
     attempt_id: int | None
@@ -132,13 +132,13 @@ class ReportMatch:
 
 
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
-    """Return the subject of each of these reports, by its position; reports about unknown messages are left out."""
+    """Return what each of these reports is about, by its position; reports about unknown messages are left out."""
     values = {**rows.arrays(ConsumerReport, said), "ns": list(range(len(said))), "reporter": reporter}
     return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}
 
 
 def write_reports(said: Sequence[ConsumerReport], reporter: int | None) -> set[bytes]:
-    """Write reports; return the digests of the new reports."""
+    """Write reports; return the digests of the reports that were not stored before."""
     digests = [report.digest(reporter) for report in said]
     return set(
         rows.column(bytes, _KEEP, {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": digests})
@@ -146,5 +146,5 @@ def write_reports(said: Sequence[ConsumerReport], reporter: int | None) -> set[b
 
 
 def unmatched_attempts() -> list[int]:
-    """Return attempts about which a report came before it could be matched."""
+    """Return attempts about which a report arrived before the attempt's message id was recorded."""
     return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

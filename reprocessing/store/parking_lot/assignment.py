@@ -41,7 +41,7 @@ class Assignment:
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
-    """Return the assignments of these letters after `since`, except those made by this bulk action."""
+    """Return the assignments of these letters after `since`, except assignments by the bulk action `operation`."""
     return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 

@@ -1,7 +1,7 @@
 """Bulk actions: one action on all letters that a filter matches, a batch at a time.
 
-A worker's lease is the time `leased_until`: each batch sets a new time if the old time is unchanged. So only one of two
-workers continues, and another worker takes over after a worker died.
+The time `leased_until` is the worker's lease. Each batch sets a new time, only if the old time is unchanged. So only
+one of two workers continues. If a worker dies, another worker takes over when the lease has ended.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 
-#: Letters of one transaction.
+#: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
-#: Skipped letters whose reasons are stored.
+#: For so many skipped letters, the reason is stored.
 MAX_SKIP_REASONS: Final = 20
-#: Seconds after which another worker takes over.
+#: Seconds of a lease; then another worker takes over.
 LEASE_SECONDS: Final = 20.0
-#: Late letters are counted up to this number.
+#: Letters that finished too late for the bulk action are counted up to this number.
 MAX_LATE_COUNT: Final = 1_000
 
 
@@ -155,7 +155,7 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def lease_due(*, limit: int) -> list[int]:
-    """Lease running bulk actions that no worker has, for the worker that gets their tasks; return their ids."""
+    """Lease running bulk actions that no worker has leased; return their ids, for which the caller sends tasks."""
     return rows.column(int, _DUE, {"lease": LEASE_SECONDS, "limit": limit})
 
 
@@ -179,7 +179,7 @@ def next_letters(held: LeasedAction) -> list[int]:
 
 
 def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
-    """Record the progress; a batch that is not full is the last. `kept`: number of refusals stored already."""
+    """Record the progress, and the end after a batch that is not full. `kept`: number of reasons stored already."""
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
         "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.max_letter_id,

@@ -21,7 +21,12 @@ _GROUP = 500
 
 @dataclass(frozen=True, slots=True)
 class LockedLetter:
-    """A locked letter. `refusal`: why it cannot be moved, or empty. `reason`, `target_id`: values before the move."""
+    """A locked letter that a person wants to release, discard or restore.
+
+    Attributes:
+        refusal: why that is not possible; empty: it is.
+        reason, target_id: values before the change.
+    """
 
     letter_id: int
     lane_id: int | None
@@ -40,7 +45,7 @@ SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
  ORDER BY l.id
 """
 
-# Finds the lane of a letter's key; a letter without a key has a separate lane.
+# Finds the lane of a letter's ordering key; each letter without a key has a separate lane.
 LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
 
 # Letters without a place get separate lanes.
@@ -90,7 +95,7 @@ SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# Waits for a run that is being ended at this moment.
+# Waits for the transaction of a run that is ending at this moment.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
  WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (
@@ -105,8 +110,8 @@ SELECT DISTINCT l.dlq_id FROM redrive_letter l
    AND NOT EXISTS (SELECT FROM redrive_run r WHERE r.dlq_id = l.dlq_id AND r.state = 'running')
 """
 
-# A letter of an ended run goes to the DLQ's newest running run. With a target given by a person, rules are not asked
-# until it is released without one. A time given by a person replaces a rule's delay, which ends with the rule.
+# A letter of an ended run goes to the DLQ's newest running run. If a person gave a target, rules do not decide about
+# the letter until it is released without a target. A time given by a person replaces the delay of a rule.
 _RELEASE = f"""
 UPDATE redrive_letter l
    SET state = 'waiting', reason = '', detail = '', blocked_reason = '', due_at = %(due)b::timestamptz,
@@ -148,7 +153,7 @@ WITH moved AS (
 SELECT DISTINCT lane_id FROM moved WHERE lane_id IS NOT NULL
 """
 
-# A lane without a parked letter is held by a rule, or its parked message was seen again.
+# A held lane without a parked letter is held by a rule, or its parked letter is no longer parked.
 _HELD = """
 SELECT n.id AS lane_id FROM redrive_lane n JOIN redrive_dlq d ON d.id = n.dlq_id
  WHERE n.dlq_id = %(dlq)b AND n.phase = 'held'
@@ -200,9 +205,10 @@ def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWith
 def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[LockedLetter]:
-    """Lock lanes, then letters; return whether each can be moved.
+    """Lock lanes, then letters; return for each letter whether a person's decision can be applied.
 
-    `need_lane`: the letters return to their lanes. `state`: their present state. `target`: new target; None: unchanged.
+    `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
+    the new target; None: unchanged.
     """
     values = {"letters": list(letters), "need_lane": need_lane, "state": state.value, "target": target}
     if need_lane:
@@ -215,9 +221,9 @@ def lock_letters(
 def release_letters(
     letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None
 ) -> set[int]:
-    """Queue parked letters again, from `due` on, for `target` if given; return the ids of their lanes.
+    """Queue parked letters again, due at `due`, for `target` if given; return the ids of their lanes.
 
-    Rules are not asked about a letter with a given target.
+    Rules do not decide about a letter with a given target.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
     touched = set(rows.column(int, _RELEASE, values))
@@ -226,20 +232,20 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the DLQs of these letters that have no run for them; existing runs are locked until the commit."""
+    """Return the DLQs of these letters that have no run which could take them; runs are locked until the commit."""
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
 
 def discard_letters(letters: Sequence[int]) -> set[int]:
-    """Discard parked letters and their idempotency keys; return the ids of their lanes."""
+    """Discard parked letters, and mark their idempotency keys as discarded; return the ids of their lanes."""
     return set(rows.column(int, _DISCARD, {"letters": list(letters)}))
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Advance held lanes of a DLQ if its policy no longer holds them, or if they have no parked letter any more.
+    """Let held lanes of a DLQ continue if the DLQ no longer holds lanes, or if they have no parked letter any more.
 
-    Uses separate transactions. The caller must not hold a lock on the DLQ's row: other transactions lock lanes first.
+    Commit by itself. The caller must not have locked the DLQ's row: other transactions lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):
@@ -260,7 +266,7 @@ def record_decisions(  # noqa: PLR0913  # each by its name
     reason: str,
     operation: int | None = None,
 ) -> None:
-    """Write an audit log entry for each letter: who moved it, why, from which state, in which bulk action."""
+    """Write an audit log entry for each letter: who decided, why, the letter's former state, and the bulk action."""
     values = {
         "letters": [letter.letter_id for letter in asked], "reasons": [letter.reason for letter in asked],
         "targets": [letter.target_id for letter in asked], "act": act.value, "was": was.value, "by": by,

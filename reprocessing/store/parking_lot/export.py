@@ -1,4 +1,4 @@
-"""Export the letters that a filter matches as of a moment, in chunks of bounded size."""
+"""Export the letters that a filter matches when the export begins, in chunks of bounded size."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
 
-#: Letters and bytes in memory at a time; a larger letter comes alone.
+#: Highest number of letters, and of their bytes, in one chunk; a larger letter is a chunk by itself.
 PIECE, WEIGHT = 1_000, 16 * 1024 * 1024
 _LARGEST: Final = 1_048_576  # bytes of a message of SQS
 
 
 @dataclass(frozen=True, slots=True)
 class ExportBound:
-    """The bound of an export: letters that are newer, or finished later, are not exported."""
+    """Where an export ends: letters that are newer, or finished later, are not exported."""
 
     max_letter_id: int
     asked_at: datetime
@@ -27,7 +27,7 @@ class ExportBound:
 
 @dataclass(frozen=True, slots=True)
 class ExportedLetter:
-    """An exported letter, with the bytes that would be sent on request. `original_body`: as captured, if `edited`."""
+    """An exported letter, on request with the bytes that would be sent. `original_body`: as captured, if `edited`."""
 
     id: int
     redrive_id: UUID
@@ -88,7 +88,7 @@ def current_bound() -> ExportBound:
 def export_letters(
     sieve: MessageFilter, until: ExportBound, *, bodies: bool, originals: bool = False
 ) -> Iterator[ExportedLetter]:
-    """Yield the letters of a filter, by id. Letters that are moved meanwhile may be missing.
+    """Yield the letters that a filter matches, by id. A letter whose state changes meanwhile may be missing.
 
     `bodies`: include the bytes that would be sent. `originals`: include the captured bytes of edited letters.
     """

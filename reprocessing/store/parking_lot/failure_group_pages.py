@@ -1,4 +1,4 @@
-"""Pages of failure groups, with counts of their letters and of the letters that wait behind them."""
+"""Pages of failure groups, with the number of their letters, and of later letters in the lanes of these letters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
-#: Letters behind a group are counted up to this number, behind the newest `_ASKED` letters of the group.
+#: Letters that wait behind the newest `_ASKED` letters of a group are counted up to this number.
 MAX_BEHIND: Final = 1_000
 _ASKED: Final = 200
 _REST: Final = ("parked", "captured")
@@ -80,7 +80,7 @@ class PageStart:
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """Letters of a group by state. `behind`: letters in their lanes behind them; see `MAX_BEHIND`."""
+    """The number of letters of a group by state. `behind`: later letters in their lanes; see `MAX_BEHIND`."""
 
     parked: int = 0
     captured: int = 0
@@ -98,7 +98,10 @@ class _Behind:
 def group_page(
     *, limit: int, dlq: int | None = None, status: str | None = None, after: PageStart | None = None
 ) -> list[GroupRow]:
-    """Return failure groups of a DLQ, or of all, with this status, or any: open ones first, the newest first."""
+    """Return failure groups, open groups first, then the newest first.
+
+    `dlq`, `status`: only groups of this DLQ, with this status; None: of all DLQs, with any status.
+    """
     values = {
         "group": None, "dlq": dlq, "status": status, "limit": limit, "after": after.id if after else None,
         "open": after.open if after else None, "last_at": after.last_at if after else None,
@@ -113,7 +116,7 @@ def find_group(group: int) -> GroupRow | None:
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
-    """Count the letters of these groups by state, and up to `MAX_BEHIND` + 1 letters behind each."""
+    """Count the letters of these groups by state, and up to `MAX_BEHIND` + 1 later letters in their lanes."""
     counted = counters.counts_in_groups(list(groups))
     values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -124,7 +127,7 @@ def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
 
 
 def letters_behind(group: int) -> list[int]:
-    """Return the ids of up to `MAX_BEHIND` + 1 letters behind those of a group."""
+    """Return the ids of up to `MAX_BEHIND` + 1 later letters in the lanes of a group's letters."""
     return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED})
 
 

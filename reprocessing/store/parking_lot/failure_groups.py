@@ -16,7 +16,8 @@ from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: The latest failure report on a letter l: a report names its message, its redrive id, or an attempt's message.
+#: SQL: the latest failure report about a letter l. The report names the letter's message id, its redrive id, or the
+#: message id of an attempt.
 _REPORT: Final[LiteralString] = """
 SELECT r.type, r.fingerprint
   FROM (SELECT * FROM redrive_report WHERE message_id = l.message_id
@@ -81,7 +82,7 @@ UPDATE redrive_letter l SET group_id = g.id, grouped_at = redrive_now()
  WHERE l.id = s.id
 """
 
-# The rows are locked since _PUT. A letter that failed again after its group was resolved reopens it too.
+# _PUT has locked the groups. A group is also reopened by a letter that failed again after the group was resolved.
 _REOPEN = """
 WITH recurred AS (
     UPDATE redrive_failure_group g SET status = 'open', settled_at = redrive_now(), status_by = %(by)b::text
@@ -108,7 +109,7 @@ WITH mine AS (
 UPDATE redrive_failure_group g SET released_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
-# Letters that these failure reports name, and letters of these attempts.
+# Letters that these failure reports are about, and letters of these attempts.
 _DOUBT = """
 WITH said AS (
     SELECT message_id, public_id FROM redrive_report
@@ -153,7 +154,7 @@ SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
 
 @dataclass(frozen=True, slots=True)
 class UngroupedLetter:
-    """A letter without a group, and the facts about its failure. `body` None: too large, or deleted."""
+    """A letter without a failure group, and what is known about its failure. `body` None: too large, or deleted."""
 
     id: int
     dlq_id: int
@@ -186,12 +187,12 @@ class LargestGroup:
 
 
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
-    """Return the first letters, by id, without a group, or parked or reported since they were grouped."""
+    """Return the first letters, by id, that have no group, or that were parked or reported after they got a group."""
     return rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
 
 
 def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:
-    """Put letters into the groups of their causes, in the caller's transaction; return how many.
+    """Put each letter into the failure group of its cause, in the caller's transaction; return how many letters.
 
     Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
     captured or parked after that.
@@ -215,12 +216,12 @@ def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, Failu
 
 
 def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection[int] = ()) -> None:
-    """Have letters of these failure reports (by digest) and attempts grouped again."""
+    """Mark the letters of these failure reports (by digest) and attempts, so that they are put into groups again."""
     rows.execute(_DOUBT, {"digests": list(digests), "attempts": list(attempts)})
 
 
 def record_release(letters: Collection[int]) -> None:
-    """Record a release on the groups of these locked letters."""
+    """Record on the groups of these locked letters that letters were released now."""
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 

@@ -23,7 +23,7 @@ class EditableLetter:
         revision: number of the revision that would be sent; 0: the captured bytes.
         largest: most bytes that the target accepts, including attributes.
         ordering_key: the key; None: the letter has no key, or no place in a lane yet.
-        placed: whether the letter has a place in a lane, which no edit changes.
+        placed: whether the letter has a place in a lane; an edit does not change the place.
         led: whether the letter's source queue is known.
     """
 
@@ -72,8 +72,8 @@ SELECT l.id AS letter_id, l.dlq_id, l.message_id, l.state, l.finished_at, coales
  WHERE l.id = %(letter)b
 """
 
-# A FIFO target must see a new message, so `epoch` is raised: it is part of the deduplication id. Rules are asked again,
-# unless a person set the target.
+# A FIFO target must not drop the edited message as a repetition, so `epoch` is raised: it is part of the deduplication
+# id. Rules decide again, unless a person set the target.
 _REVISE = f"""
 WITH made AS (
     INSERT INTO redrive_revision (letter_id, no, body, attributes, body_hash, previous_body_hash, size,
@@ -119,7 +119,7 @@ def lock_letter(letter: int) -> None:
 def add_revision(  # noqa: PLR0913  # each by its name
     letter: int, *, body: bytes, attributes: bytes, size: int, key: str | None, by: str, reason: str
 ) -> NewRevision:
-    """Add a revision to a locked, parked letter: rules and targets get it from now on.
+    """Add a revision to a locked, parked letter. From now on, rules read the revision, and it is what is sent.
 
     `size`: bytes of body and packed attributes as SQS counts them. `key`: new idempotency key; None: unchanged.
     """

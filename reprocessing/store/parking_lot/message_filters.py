@@ -1,4 +1,4 @@
-"""SQL of a message filter: one WHERE clause for list, count, preview, bulk action and export.
+"""Turn a message filter into SQL: one WHERE clause for list, count, preview, bulk action and export.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.
@@ -21,7 +21,7 @@ from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, Mes
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 
-#: Letters are counted up to this number.
+#: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
 #: Milliseconds of one statement: a person waits for it.
 _PATIENCE: Final = 5_000
@@ -34,7 +34,7 @@ _STATES: Final[dict[str, LiteralString]] = {
 _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
-    # The DLQ selects the index of its parking lot; else the newest letters of all DLQs would be searched.
+    # For one DLQ, the index of its parked letters is used; without it, the newest letters of all DLQs are searched.
     "group": """l.group_id = %(group)b::bigint
         AND l.dlq_id = (SELECT x.dlq_id FROM redrive_failure_group x WHERE x.id = %(group)b::bigint)""",
     "source": "l.source_id = %(source)b::bigint",
@@ -47,7 +47,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "assigned": "l.assigned_to = %(assigned)b::text",
     "rule": "l.rule_id = %(rule)b::bigint",
     "run": "l.run_id = %(run)b::bigint",
-    # One index for each part, except for keys of lanes.
+    # Each part of the condition uses an index, except the part about ordering keys.
     "named": """l.id IN (
         SELECT x.id FROM redrive_letter x
          WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
@@ -93,7 +93,10 @@ class ListedLetter:
 
 @dataclass(frozen=True, slots=True)
 class CountByReason:
-    """How many letters of a DLQ are parked for one reason, or are in another state. `strays`: without a place."""
+    """How many letters of a DLQ are parked for one reason, or are in another state.
+
+    `strays`: how many of these letters have no place in a lane.
+    """
 
     dlq: str
     state: str
@@ -156,14 +159,14 @@ def sql_parameters(sieve: MessageFilter) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """A page of a list, and the number of letters in all, up to `MAX_COUNT` + 1."""
+    """One page of letters, and the number of letters on all pages, counted up to `MAX_COUNT` + 1."""
 
     letters: list[ListedLetter]
     n: int
 
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return the letters of a filter that come after `below`, the last finished first."""
+    """Return the letters that a filter matches, the last finished first. `below`: last letter of the previous page."""
     with _patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -175,13 +178,13 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
 
 def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
-    """Return the last finished letters of a filter."""
+    """Return the last finished letters that a filter matches."""
     with _patiently():
         return _newest(sieve, None, limit)
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Count the letters of a filter by state and reason, up to `MAX_COUNT` + 1 in all."""
+    """Count the letters that a filter matches by state and reason, up to `MAX_COUNT` + 1 in all."""
     with _patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), sql_parameters(sieve) | {"limit": MAX_COUNT + 1}
@@ -189,7 +192,7 @@ def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
 
 
 def count_letters(sieve: MessageFilter) -> int:
-    """Count the letters of a filter, up to `MAX_COUNT` + 1."""
+    """Count the letters that a filter matches, up to `MAX_COUNT` + 1."""
     with _patiently():
         return _count(sieve)
 
@@ -200,7 +203,7 @@ def counted(n: int) -> str:
 
 
 def is_exhaustive(sieve: MessageFilter) -> bool:
-    """Return whether all letters that could contain the text were searched."""
+    """Return whether all letters that could contain the filter's text are searched, not only the newest."""
     if sieve.text is None:
         return True
     asked = sql_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
@@ -223,7 +226,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return an equivalent filter that can use an index (reasons have no index); None: it matches nothing."""
+    """Return an equivalent filter without reasons, which have no index; None: the filter matches nothing."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
@@ -259,7 +262,7 @@ def _count(sieve: MessageFilter) -> int:
 
 @contextmanager
 def _patiently() -> Iterator[None]:
-    """Set a statement timeout, and turn it into an error that says what to do."""
+    """Set a statement timeout. If it is exceeded, raise an error that says what to do."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})

@@ -1,4 +1,4 @@
-"""Find letters whose body may be in S3."""
+"""Find letters whose body may only be a pointer to an object in S3 (SQS extended client)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprocessing.store import rows
 
-# A pointer has some hundred bytes; large bodies are not searched.
+# A pointer has a few hundred bytes, so large bodies are not searched.
 _POINTING = """
 SELECT l.message_id, coalesce(v.body, p.body) AS body, coalesce(v.attributes, p.attributes) AS attributes
   FROM (SELECT id, message_id, revision_id FROM redrive_letter

@@ -1,4 +1,4 @@
-"""Commit the intent to send before a message is sent. Letters that the statement does not return are not sent."""
+"""Record, before letters are sent, that they are about to be sent (the intent). Only the returned letters are sent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
-# The CTEs in order: `mine`: lanes still leased, with enough time left. `wanted`: letters that still head these lanes,
-# with no rule changed since. `asked`, `admitted`: letters that breakers, unsettled attempts and waves allow. A wave's
-# size counts letters never sent in the run; a half-open breaker allows one letter, which takes its slot. `claimed`:
-# keys won; a finished letter's key is won only after a person's release. `LAPSED` sees a claim as it was when the
-# statement began. An edited body replaces the captured body.
+# The CTEs in order:
+# `mine`: lanes that the caller still leases, with enough time left.
+# `wanted`: letters that are still the first of these lanes, with no rule changed since.
+# `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size counts
+# letters never sent in the run before. A half-open breaker allows one letter, the canary.
+# `claimed`: idempotency keys that these letters have reserved. A key of a finished letter is reserved only after a
+# person's release. `LAPSED` reads a claim as it was when the statement began.
+# An edited body replaces the captured body.
 # Several conditions are written so that the planner uses the right index, even with old statistics: the run is checked
 # after the lanes are found, lanes are found by id, attempts by letter, and `holds_lane` is looked up for each lane.
 _INTENT = f"""
@@ -145,7 +148,7 @@ class IntendedSend:
     fence: int
     target_id: int
     dlq_id: int
-    attempts: int  #: attempts counted against the DLQ's limit; `tries`: all attempts since a person released the letter
+    attempts: int  #: attempts that count against `max_attempts`; `tries`: all since a person released the letter
     tries: int
     standing: bool | None  #: the run is automatic: beat adds letters to it
     not_sent: int
@@ -162,7 +165,7 @@ class IntendedSend:
     run_id: int | None
     breaker_id: int
     wave_id: int | None
-    wave_size: int | None  #: of the run's open wave; None: no limit
+    wave_size: int | None  #: size of the run's open wave; None: no limit
     lease_left: float  #: seconds until the lane's lease ends
     unsure: bool  #: an earlier attempt ended unknown, so a copy may still be in its target
     backoff_base: float | None
@@ -181,12 +184,14 @@ def intend(  # noqa: PLR0913  # each by its name
     most: int = 2**31 - 1,
     book: int = 2**63 - 1,
 ) -> list[IntendedSend]:
-    """Commit the intent to send these heads of these lanes; return those that may be sent.
+    """Commit that these first letters of these lanes are about to be sent; return the letters that may be sent.
 
-    Left out are heads whose lane, claim, run or place changed, that are held back, or whose rules changed. `margin`:
-    seconds of lease that must be left. `hold`: seconds for which a claim is held. `canary`: seconds after which the
-    slot of a canary without an outcome is free; None: four times `hold`. `most`: limit of unsettled letters at a target
-    whose letters can return. `book`: the rulebook's version that was evaluated; if it has risen, nothing is sent.
+    A letter is not returned if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids it.
+
+    `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
+    `canary`: after so many seconds without an outcome, another canary may be sent; None: four times `hold`. `most`:
+    highest number of letters without outcome at a target whose letters can return. `book`: the rulebook version that
+    decided about the letters; if there is a newer version, nothing is sent.
     """
     values = {
         "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,

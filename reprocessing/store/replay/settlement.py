@@ -10,7 +10,7 @@ from reprocessing.domain.lifecycle import FINISHED_STATES, AttemptOutcome, Lette
 from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, COPY_WINDOW, OUTLASTS
 
-#: Reason shown for a lane that waits because its head was put off.
+#: The reason that people see while a lane waits because `put_off_letters` has put off its head.
 WAITS_FOR_COPY: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
 
 
@@ -20,7 +20,7 @@ class Settlement:
 
     attempt_id: int
     letter_id: int
-    #: None leaves the attempt open: the target took it, and the outcome is not known yet
+    #: None: the attempt stays open, because the target accepted the letter and the outcome is not known yet
     outcome: AttemptOutcome | None
     state: LetterState
     claim: str  #: the new state of the letter's claim: held, free, delivered
@@ -150,26 +150,26 @@ SELECT * FROM copies
 
 
 def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
-    """Record outcomes of attempts not settled yet, on leased lanes; return the copies that may be deleted."""
+    """Record outcomes of open attempts on lanes that the caller leases; return the copies that may be deleted."""
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
 def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
-    """Record message ids of attempts whose lanes the caller no longer leases, so that their returns are recognised."""
+    """Record message ids of attempts whose lanes the caller no longer leases, to recognise these messages later."""
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
-    """Return the attempts whose message, by the message id that the target gave, has already come back.
+    """Return the attempts whose message id belongs to a message that has already come back.
 
-    The target deduplicated such a resend, so no other message will return. Call it with the lanes locked.
+    The target dropped such a resend as a repetition, so no other message will return. Call it with the lanes locked.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
 
 @dataclass(frozen=True, slots=True)
 class LetterClosing:
-    """A letter to be parked, discarded or closed as a duplicate, without another send."""
+    """A letter that is to be parked, discarded or closed as a duplicate, and is not sent again."""
 
     letter_id: int
     state: LetterState
@@ -179,10 +179,10 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Put off waiting letters that may still have a returning copy, if the lane waits for it; return the letters' ids.
+    """Put off waiting letters of which a sent copy may still come back, if the lane waits for that; return their ids.
 
-    Such letters keep lane and key, and may be closed only after that time. Call it with the lanes locked. `owned`: the
-    caller leases the lanes; otherwise letters of leased lanes are left alone.
+    Such letters keep lane and idempotency key, and may be closed only when no copy can come back any more. Call it with
+    the lanes locked. `owned`: the caller leases the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 
@@ -195,5 +195,5 @@ def close_letters(
 
 
 def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts as absent, and presume the letters delivered. Call it with the lanes locked."""
+    """Close attempts whose messages did not come back, and presume the letters delivered. Call it with locked lanes."""
     return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Final, LiteralString
 
-#: For a target t: seconds for which a copy of an attempt that ended unknown may be in t. Default: SQS's deduplication
-#: interval, or the longest answer or receive, if that is longer (docs/adr/0031). `Target.copy_window` has the same
-#: rule.
+#: For a target t: seconds for which an attempt with unknown outcome may leave a copy in t. If t has no window: SQS's
+#: deduplication interval, visibility timeout or timeout, whichever is longest (docs/adr/0031). `Target.copy_window` is
+#: the same rule in Python.
 COPY_WINDOW: Final[LiteralString] = """
 (CASE WHEN t.window > 0 OR t.proof <> 'accepted' THEN t.window
       ELSE greatest(300, t.visibility, t.timeout) END)
 """
 
-#: For an attempt a to a target t that ended unknown: until when its copy may be in the target, or return.
+#: For an attempt a with unknown outcome at a target t: until when a copy of the letter may be in t, or come back.
 COPY_ENDS: Final[LiteralString] = f"coalesce(a.deadline, a.closed_at + make_interval(secs => {COPY_WINDOW}))"
 
-#: For a letter l: until when a copy of an unknown attempt may be in a target, or return; null: no such copy.
+#: For a letter l: until when a copy of an attempt with unknown outcome may be in a target, or come back; null: no copy.
 COPY_UNTIL: Final[LiteralString] = f"""
 (SELECT max({COPY_ENDS}) FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
   WHERE a.letter_id = l.id AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now())
 """  # noqa: S608  # the inserted texts are constants
 
-# Follows a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. `until`: when no
-# copy of the letter can be in its target any more. Until then the key stays claimed, even for a discarded letter:
-# another letter with the key would be sent beside the copy. Claims and copies are found by primary key: NOT IN keeps
+# Add it after a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. Up to
+# the time `until`, a copy of the letter may be in its target. Up to then the key stays claimed, even for a discarded
+# letter: else another letter with the key would be sent, too. Claims and copies are found by primary key: NOT IN keeps
 # the planner from the index of all held copies. `copies`: copies that may be deleted.
 CLAIMS_AND_COPIES: Final[LiteralString] = """
 claims AS (
@@ -43,8 +43,8 @@ claims AS (
 )
 """
 
-# Follows a CTE `judged` with letter_id, until. Frees the claims on the former target or key of letters whose target or
-# key a person has changed.
+# Add it after a CTE `judged` with letter_id, until. If a person changed a letter's target or key, it frees the letter's
+# claims for the former target or key.
 FREE_FORMER_CLAIMS: Final[LiteralString] = """
 left_behind AS (
     UPDATE redrive_claim c SET state = CASE WHEN x.until IS NULL THEN 'free' ELSE 'held' END, until = x.until
@@ -54,13 +54,13 @@ left_behind AS (
 )
 """
 
-#: For a target t: the next letter of a lane waits until no copy of an unknown last attempt can return.
+#: True of a target t if a lane's next letter waits until a last attempt with unknown outcome can no longer come back.
 OUTLASTS: Final[LiteralString] = "(t.proof <> 'accepted' AND t.advance = 'settled')"
 
-# Follows a CTE `closed` with id, letter_id, spent, was_open. Adds until when a copy of another unknown attempt may
-# return (the key stays held), whether the letter `ends`, and whether it `reopens`: it was parked while its last attempt
-# held the lane, and another copy may return. OFFSET-free LATERAL: without statistics the planner would read all
-# attempts.
+# Add it after a CTE `closed` with id, letter_id, spent, was_open. It adds three columns. `until`: until when a copy of
+# another attempt with unknown outcome may come back; the key stays claimed until then. `ends`: no attempt is left, and
+# no such copy holds the lane. `reopens`: the letter was parked while its last attempt held the lane, and such a copy
+# may come back. LATERAL: without it, a planner that has no statistics would read all attempts.
 JUDGED: Final[LiteralString] = f"""
 judged AS (
     SELECT c.*, u.until, c.spent AND NOT coalesce(u.outlasts, false) AS ends,
@@ -82,24 +82,24 @@ passed AS (
 )
 """
 
-# Follows a CTE `closed` with letter_id, was_open; the lanes are locked. A reported attempt was sent, even if its worker
-# died before it recorded that: an earlier letter that is captured now is stale.
+# Add it after a CTE `closed` with letter_id, was_open; the lanes must be locked. A reported attempt was sent, even if
+# its worker died before it recorded that. So an earlier letter of the lane that is captured now is stale.
 PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
 
-#: `PASSED` for a CTE `newest` of letters whose attempts are not in the database.
+#: The same as `PASSED`, after a CTE `newest` of letters whose attempts are not in the database.
 PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 
-#: For a letter l and its `judged` row c: a person decides about the letter, or has decided.
+#: True of a letter l and its `judged` row c if a person must decide about the letter, or has decided.
 STAYS: Final[LiteralString] = "(l.state = 'discarded' OR (l.state = 'parked' AND NOT c.reopens))"
 
-#: For an attempt a: its consumer reported a failure, while it was open or after it had been closed as something else.
+#: True of an attempt a if its consumer reported a failure, while a was open or after a was closed with another outcome.
 REPORTED_FAILED: Final[LiteralString] = """
 coalesce(a.outcome = 'failed' OR (a.counts_as_failure AND a.outcome IN ('accepted', 'absent', 'acknowledged',
        'silent')), false)
 """
 
-#: For a claim c: its letter does not head its lane under this key, has no open attempt, and no unknown copy of it can
-#: return. Another letter may claim the key. A head keeps its key, since it is sent again.
+#: True of a claim c if another letter may claim its key: the claim's letter is not the first of its lane with this key,
+#: has no open attempt, and no copy of an attempt with unknown outcome can come back.
 LAPSED: Final[LiteralString] = f"""
 (coalesce(c.state = 'held', false) AND c.until <= redrive_now() AND c.letter_id IS DISTINCT FROM (
     SELECT CASE WHEN e.target_id = c.target_id

@@ -8,8 +8,8 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
-# Counts only lanes that may be leased. A lane of a dead owner counts until it was hinted at. Leased lanes and hinted
-# lanes have an index each; there are many more due lanes.
+# Counts lanes with a task hint, and lanes that are leased; both have an index. A lane whose owner died counts until it
+# gets a hint.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
@@ -22,8 +22,8 @@ SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
  WHERE coalesce(run_id IN ({ANSWERED_RUNS}), false)
 """  # noqa: S608  # the inserted text is constant
 
-# Expired hints while no lane is leased mean that there are no workers: the next round has half as many hints, valid for
-# twice as long. If hints are only pending, the state of the workers is not known yet.
+# If hints expired while no lane was leased, there are no workers: the next round has half as many hints, valid for
+# twice as long. While hints are valid and not taken, it is not known yet whether there are workers.
 _WIDEN = """
 INSERT INTO redrive_task_hints AS d (id, width, lifetime) VALUES (1, %(most)b::int, %(least_life)b::float8)
 ON CONFLICT (id) DO UPDATE
@@ -67,10 +67,11 @@ class HintRound:
 
 
 def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
-    """Return the next round of hints: fewer, valid for longer, while none are taken; width 0 if enough are pending.
+    """Return for how many lanes to send hints now, and how long the hints are valid; width 0 if enough are pending.
 
-    Lanes of dead owners are always hinted at, since hints to a dead worker count as pending, too. `most`: lanes of a
-    full round. `least_life`: seconds that a hint is valid while workers take hints; `most_life`: the limit.
+    While no worker takes hints, there are fewer hints, valid for longer. Lanes of dead owners always get a hint.
+    `most`: lanes of a full round. `least_life`: seconds that a hint is valid while workers take hints; `most_life`:
+    the limit.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}

@@ -13,11 +13,11 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 from reprocessing.store.safety.send_limits import UNWELL
 
-#: Limit of letters, or lanes, per statement.
+#: Highest number of letters, or lanes, in one statement.
 GROUP = 500
-#: Bytes of letters that are loaded at a time; attributes may be as large as bodies.
+#: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
-#: The version of a person's decision about a letter. No rulebook version is higher, so no rule decides again.
+#: A letter about which a person decided gets this rulebook version. No version is higher, so no rule decides again.
 BY_HAND: Final = 9_000_000_000_000_000_000
 
 
@@ -31,16 +31,16 @@ class RoutableLetter:
     message_id: str
     state: str
     source: str  #: ARN of its source queue; empty if unknown
-    home: int | None  #: the target of the letter's source queue: the default if no rule matches
+    home: int | None  #: the target of the letter's source queue, used if no rule matches
     target_id: int | None  #: the letter's current target; `claims`: the letter has an idempotency key
     claims: bool
     route: str
     rule_id: int | None
     rulebook_version: int
     blocked_reason: str  #: why the letter will be parked in any case; empty: it will not
-    released: bool  #: a person released the letter; `size`: bytes of the body
+    released: bool  #: whether a person released the letter; `size`: bytes of the body
     size: int
-    body: bytes  #: empty if not requested, or larger than rules read
+    body: bytes  #: empty if the bodies were not requested, or if the body is larger than rules read
     attributes: bytes
     system: dict[str, Any]
 
@@ -60,7 +60,7 @@ class RoutingDecision:
     target_id: int | None = None
     rate_class_id: int | None = None
     delay: float | None = None  #: seconds from now until the letter is due
-    keeps_place: bool = False  #: target and rate class stay as they are
+    keeps_place: bool = False  #: whether target and rate class stay unchanged
 
 
 # Rules read the bytes that will be sent. A chunk's size is limited, and bodies that rules do not read are not loaded.
@@ -101,8 +101,8 @@ SELECT count(*) AS n FROM redrive_letter
    AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
 """
 
-# A delay of the same rule does not begin again: after an attempt, the letter's backoff counts (see `_INTENT`). If the
-# letter gets another target, its claim at the former target is freed once no copy can be there. Decisions of a deleted
+# A delay of the same rule does not begin again; after an attempt, only the letter's backoff applies (see `_INTENT`). If
+# the letter gets another target, its claim at the former target ends when no copy can be there. Decisions of a deleted
 # rule or an old rulebook version are not written. `coalesce(l.lane_id, 0)` keeps the planner from an index, by
 # which it would read all letters of a long lane.
 _WRITE = f"""
@@ -165,7 +165,7 @@ UPDATE redrive_lane n SET why = w.why
   FROM unnest(%(lanes)b::bigint[], %(whys)b::text[]) AS w(lane_id, why) WHERE n.id = w.lane_id AND n.phase <> 'leased'
 """
 
-# Letters that rules stopped under another rulebook version.
+# Letters that rules of another rulebook version hold or delay.
 _STOPPED = """
 WITH stopped AS MATERIALIZED (
     SELECT l.id AS letter_id, l.lane_id, l.dlq_id FROM redrive_letter l
@@ -175,8 +175,8 @@ WITH stopped AS MATERIALIZED (
 SELECT letter_id, lane_id, dlq_id FROM stopped ORDER BY letter_id LIMIT %(limit)b
 """
 
-# Lanes behind an open breaker or an unhealthy target are not leased, so rules would not decide about their heads again.
-# Such a lane becomes leasable once; its head is then decided.
+# Lanes with an open breaker or an unhealthy target are not leased, so rules would not decide about their heads again.
+# Therefore such a lane can be leased once, and the rules decide about its head.
 _LOOK_AGAIN = f"""
 WITH shut AS MATERIALIZED (SELECT id FROM redrive_breaker WHERE state <> 'closed' OR target_id IN ({UNWELL}))
 UPDATE redrive_lane n SET breaker_id = NULL
@@ -193,13 +193,13 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return the waiting letters among `letters`, by id; only the first letters, if all exceed `CHUNK` bytes."""
+    """Return the waiting letters among `letters`, by id; only the first of them if all have more than `CHUNK` bytes."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(RoutableLetter, _LOAD, values)
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
-    """Return letters captured at `since` or later, with ids below `below`, the newest first; empty: no more."""
+    """Return letters captured at `since` or later, with ids below `below`, the newest first; at the end, nothing."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(RoutableLetter, _CAPTURED, values)
 
@@ -220,15 +220,15 @@ class Written:
 def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
     """Write decisions about letters that have not changed since they were loaded. Call it with their lanes locked.
 
-    `version`: the rulebook version that decided; if it has risen since, nothing is written. `owned`: the caller leases
-    the lanes; otherwise leased lanes are left alone.
+    `version`: the rulebook version that decided; if there is a newer version, nothing is written. `owned`: the caller
+    leases the lanes; if false, letters of leased lanes are not changed.
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
 
 
 def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
-    """Add to the rules' counts of decisions and errors."""
+    """Add these numbers of decisions and errors to the counts of the rules; store the last error of each rule."""
     rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
@@ -240,13 +240,13 @@ def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], t
 
 
 def record_reasons(whys: Mapping[int, str]) -> None:
-    """Record why a rule stops these lanes, except leased lanes."""
+    """Record for these lanes why a rule holds or delays them; leased lanes are not changed."""
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A waiting letter that a rule of another version holds or delays."""
+    """A waiting letter that a rule of another rulebook version holds or delays."""
 
     letter_id: int
     lane_id: int
@@ -254,14 +254,14 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return letters with ids above `above` that rules stopped under another rulebook version."""
+    """Return letters with ids above `above` that rules of another rulebook version hold or delay."""
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Make due lanes behind breakers that permit no send leasable once, if `version` has not decided about the head.
+    """Let due lanes whose breaker permits no send be leased once, if rulebook `version` has not decided about the head.
 
-    `rules`: some rules are in force; otherwise only lanes whose head a rule has decided about.
+    `rules`: whether any rules are in force. If not, only lanes are changed whose head an earlier rule decided about.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

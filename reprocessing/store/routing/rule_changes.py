@@ -1,7 +1,7 @@
 """Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
 A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller
-reschedules the letters that the former rules stopped.
+reschedules the letters that the former rules held or delayed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UPDATE redrive_letter SET rule_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """The result of a change. `new`: the rule was created; no differences: nothing was changed."""
+    """The result of saving a rule or rate class. `new`: it was created. Without differences, nothing was changed."""
 
     id: int
     new: bool
@@ -62,7 +62,7 @@ def _find(name: str) -> Rule | None:
 
 
 def differences(name: str, fields: Fields) -> list[Difference]:
-    """Return what these fields would change; all of them if the rule does not exist."""
+    """Return what these fields would change; return all fields if the rule does not exist."""
     return _differences(name, _find(name), fields)
 
 
@@ -95,7 +95,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
 
 
 def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
-    """Enable or disable a rule; return whether that changed it. Errors as in `check`."""
+    """Enable or disable a rule; return whether the rule changed. Errors as in `check`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -110,7 +110,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
 
 
 def remove(rule: int, *, by: str, reason: str) -> None:
-    """End a rule for good: after the commit it decides nothing. Then reschedule its letters, and `erase` its row."""
+    """Put a rule out of force for good. After the commit, reschedule the rule's letters, and call `erase`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
@@ -121,7 +121,7 @@ def remove(rule: int, *, by: str, reason: str) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete the row of a removed rule, and the references of letters to the rule, group by group."""
+    """Delete the row of a removed rule, after the references of letters to it, in several transactions."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -135,7 +135,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rate class, or change it. Rules do not decide about letters again."""
+    """Create the rate class, or change it. This does not make rules decide about letters again."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -147,7 +147,7 @@ def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleC
 
 
 def differences_of_class(name: str, fields: Fields) -> list[Difference]:
-    """Return what these fields would change in a rate class; all of them if it does not exist."""
+    """Return what these fields would change in a rate class; return all fields if the rate class does not exist."""
     return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 

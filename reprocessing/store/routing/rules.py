@@ -18,9 +18,9 @@ from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-#: If the share of a rule's messages with errors reaches this, people are notified.
+#: People are notified if a rule could not evaluate at least this share of its messages.
 ERROR_SHARE = 0.01
-#: The id of a rule that is not saved yet: the rule comes after all others.
+#: The id of a rule that is not saved yet, so that the rule comes after all others.
 UNSAVED = 2**62
 
 
@@ -30,7 +30,7 @@ class BoundRule:
 
     rule: Rule
     dlq_id: int | None
-    #: why the rule cannot be evaluated; empty: it can. It may be meant to stop letters, so it then holds all letters
+    #: why the rule cannot be evaluated; empty: it can. A rule with a reason holds all letters, to be safe
     error: str = ""
 
 
@@ -49,7 +49,7 @@ def version() -> int:
 
 
 def in_force() -> InForce:
-    """Return the rules in force. The version is read first, so that rules changed meanwhile decide again."""
+    """Return the rules in force. The version is read first: if rules change meanwhile, they decide again."""
     known = version()
     now = lanes.database_now()
     held = Row.objects.filter(
@@ -70,7 +70,7 @@ def rules_with_targets(dlq: int) -> list[Row]:
 
 
 def bind(row: Row) -> BoundRule:
-    """Return a rule's row as a rule; a rule that cannot be evaluated holds all letters."""
+    """Return the rule that a row holds; a rule that cannot be evaluated holds all letters."""
     try:
         return BoundRule(parse_row(row), row.dlq_id)
     except InvalidRule as error:
@@ -78,7 +78,7 @@ def bind(row: Row) -> BoundRule:
 
 
 def parse_row(row: Row) -> Rule:
-    """Return a rule's row as a rule; if it is invalid, raise InvalidRule, which says how to write it."""
+    """Return the rule that a row holds; if the row is invalid, raise InvalidRule, which says what to write."""
     if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
         raise InvalidRule(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):
@@ -110,7 +110,7 @@ def lock() -> Rulebook:
 
 
 def raise_version() -> None:
-    """Raise the version, so that rules decide again. Call it in the change's transaction, the rulebook locked."""
+    """Raise the version, so that rules decide again. Lock the rulebook before, in the transaction of the change."""
     Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(lanes.database_now()))
 
 
@@ -138,11 +138,11 @@ class RuleStatus:
     name: str
     action: str
     dlq: str | None  #: the name of the rule's DLQ; None: all DLQs
-    #: letters that the rule decided about; `stopped`: letters that it holds or delays now, or could not evaluate
+    #: how many letters the rule decided about; `stopped`: how many it holds or delays now, or could not evaluate
     match_count: int
     last_hit_at: datetime | None
     stopped: int
-    error_count: int  #: of the `asked` letters, those that it could not evaluate since it was written
+    error_count: int  #: how many of the `asked` letters the rule could not evaluate since it was created
     asked: int | None
     trouble: str  #: the newest error
 
@@ -152,7 +152,7 @@ class RuleStatus:
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-# A rule evaluates the letters that no rule before it decided about; these are counted only if the rule has errors.
+# `asked`: letters that no earlier rule decided about. They are counted only for a rule that had errors.
 _STANDING = """
 SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.trouble,
        (SELECT count(*) FROM redrive_letter l
@@ -169,5 +169,5 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force for this DLQ, or all, in their order."""
+    """Return the rules in force, with their counts, in order: the rules for this DLQ; None: all rules."""
     return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})

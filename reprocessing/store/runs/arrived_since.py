@@ -5,7 +5,7 @@ from __future__ import annotations
 from reprocessing.store import rows
 from reprocessing.store.runs.progress import MAX_COUNT
 
-# Counts from the start of the run, or else from the selection of its letters.
+# Counts from the start of the run; if the run is not started, from the selection of its letters.
 _ARRIVED = """
 SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dlq_id
  WHERE r.id = %(run)b
@@ -14,7 +14,7 @@ SELECT count(*) AS n FROM redrive_run r JOIN redrive_letter l ON l.dlq_id = r.dl
               r.created_at)
 """
 
-# Reads the newest captured letters by their index: no run takes them before the plan is started.
+# Reads the newest captured letters by index.
 _LATELY = """
 SELECT count(*) AS n FROM (
     SELECT l.captured_at FROM redrive_letter l
@@ -27,10 +27,10 @@ SELECT count(*) AS n FROM (
 
 
 def arrived_since_start(run: int) -> int:
-    """Count letters captured since a run was started, or planned."""
+    """Count letters that were captured after the run was started, or (if it is not started) planned."""
     return rows.value(int, _ARRIVED, {"run": run})
 
 
 def arrived_since_plan(run: int) -> int:
-    """Count captured letters that are newer than a plan, up to `MAX_COUNT`."""
+    """Count captured letters that are newer than the plan's letters, up to `MAX_COUNT`."""
     return rows.value(int, _LATELY, {"run": run, "most": MAX_COUNT})

@@ -15,7 +15,7 @@ from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
 
 @dataclass(frozen=True, slots=True)
 class UnplacedLetter:
-    """A captured letter without a place, and its target. `body` is empty unless needed; `asked_at`: query time."""
+    """A captured letter without a place in a lane. `body`: empty if nothing is read from it; `asked_at`: query time."""
 
     id: int
     message_id: str
@@ -46,7 +46,7 @@ class PlacedLetter:
 
 @dataclass(frozen=True, slots=True)
 class Enlisted:
-    """The number of letters that a run got, of their lanes, and of letters that were parked at once."""
+    """How many letters were put onto lanes, on how many lanes, and how many were parked without being sent."""
 
     letters: int
     lanes: int
@@ -93,7 +93,7 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# Letters parked without a place, for which the DLQ's keys, or an edit, may now give one.
+# Letters parked without a place in a lane. If the DLQ's settings changed, or after an edit, they may get a place now.
 _STRAYS = f"""
 SELECT l.id, l.message_id, l.source_id, l.dlq_id, l.size, p.system,
        coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
@@ -137,12 +137,12 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
        SELECT n.id FROM redrive_lane n
         WHERE n.dlq_id = l.dlq_id AND n.source_id = l.source_id AND n.key_hash = l.key_hash)"""
 
-# True of a letter l if it was selected for the run, and is among the given letters, if any are given.
+# True of a letter l if it was selected for the run, and (if letters are given) is one of the given letters.
 _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
        AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
 
-#: True of a run r if the next run adopts its lanes. A plan has lanes if its start failed after adopting them. Only a
-#: running run takes a plan's lanes, since the plan's start may still finish.
+#: True of a run r if the next run takes over (adopts) the lanes of r. A plan has lanes if its start failed after it had
+#: adopted them. Only a running run adopts the lanes of a plan, since the plan's start may still finish.
 RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
     r.state = 'planned' AND (SELECT h.state FROM redrive_run h WHERE h.id = %(run)b) = 'running')))"""
 
@@ -163,8 +163,8 @@ SELECT count(*) AS n FROM (
      ORDER BY n.id FOR UPDATE) locked
 """  # noqa: S608  # the inserted text is a constant
 
-# A letter that came back to an ended run is the first of its lane. It is adopted: otherwise later letters would wait.
-# Its letters are found for each run by index (`OFFSET 0`): joined, a planner that has seen one large run reads all.
+# A letter that came back to an ended run is the first of its lane. The run adopts it, so that later letters need not
+# wait. Letters are found for each ended run by index (`OFFSET 0`): with a join, the planner may read all letters.
 ADOPT_LETTERS: Final[LiteralString] = f"""
 WITH adopted AS (
     UPDATE redrive_letter l SET run_id = %(run)b
@@ -236,19 +236,19 @@ class _Found:
 
 
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-    """Return the next captured letters of a DLQ without a place; `bodies`: a key is read from the body."""
+    """Return the next captured letters of a DLQ without a place in a lane. `bodies`: include the bodies."""
     return rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies})
 
 
 @dataclass(frozen=True, slots=True)
 class UnplacedParkedLetter(UnplacedLetter):
-    """A parked letter without a place."""
+    """A parked letter without a place in a lane."""
 
     dlq_id: int
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield parked letters without a place, in chunks."""
+    """Yield parked letters without a place in a lane, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield found
@@ -256,21 +256,21 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
 
 
 def place_again(dlq: int) -> int:
-    """Mark the captured letters of a DLQ to be placed again; return how many. Plans select their letters again."""
+    """Let the places of captured letters be determined again, and plans select again; return how many letters."""
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
 
 
 def set_sources(sources: Mapping[int, int]) -> int:
-    """Set the source queue and target of letters without a source queue, by ids; return how many."""
+    """Set source queue and target of letters without a source queue, by letter id; return how many letters."""
     if not sources:
         return 0
     return rows.execute(_NAME, {"letters": list(sources), "sources": list(sources.values())})
 
 
 def set_places(places: Sequence[PlacedLetter], *, state: LetterState = LetterState.CAPTURED) -> None:
-    """Write the places of letters in this state."""
+    """Write the places of letters in lanes. Letters in another state than `state` are not changed."""
     values = {
         "state": state, "letters": [place.letter_id for place in places],
         "objections": [place.blocked_reason for place in places], "details": [place.detail for place in places],

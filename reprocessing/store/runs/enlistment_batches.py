@@ -1,4 +1,4 @@
-"""Enlist large plans, and the letters of a standing run, in batches of one transaction each.
+"""Put the letters of large plans, and of standing runs, onto lanes (enlist them), in batches of one transaction each.
 
 A batch takes the first remaining letters of each lane, so no letter overtakes an earlier letter (see `selection`). The
 letters of a standing run are selected in the transaction that enlists them; until then other runs may take them.
@@ -15,9 +15,9 @@ from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import enlistment, selection
 from reprocessing.store.runs.enlistment import Enlisted
 
-#: Letters of one batch, about a second; a smaller plan is enlisted with its start.
+#: Letters of one batch, which takes about a second. The letters of a smaller plan are enlisted when the plan starts.
 BATCH_LETTERS = 2_000
-#: Most letters that are sorted at once.
+#: Highest number of letters that are sorted at a time.
 MAX_LOOKAHEAD = 50_000
 
 _OWING = """
@@ -27,7 +27,7 @@ SELECT r.id, r.dlq_id FROM redrive_run r
  ORDER BY r.id LIMIT %(limit)b
 """
 
-# Lanes in the order of their oldest letter, as a plan selects them.
+# Lanes are read in the order of their oldest letter, as in `selection`.
 _NEXT = """
 SELECT id FROM (
     SELECT id, source_id, key_hash, sequence, message_id,
@@ -58,7 +58,7 @@ SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
 
 @dataclass(frozen=True, slots=True)
 class FreeLetters:
-    """The number of letters of a DLQ that have a place and no run, and the id of the newest."""
+    """How many letters of a DLQ have a place in a lane and no run, and the id of the newest of these letters."""
 
     n: int
     newest: int
@@ -66,14 +66,14 @@ class FreeLetters:
 
 @dataclass(frozen=True, slots=True)
 class UnenlistedRun:
-    """A running run with letters on no lane yet."""
+    """A running run some of whose letters are not on their lanes yet."""
 
     id: int
     dlq_id: int
 
 
 def unenlisted_runs(*, limit: int) -> list[UnenlistedRun]:
-    """Return running runs with letters on no lane yet."""
+    """Return running runs some of whose letters are not on their lanes yet."""
     return rows.fetch(UnenlistedRun, _OWING, {"limit": limit})
 
 
@@ -83,12 +83,12 @@ def next_batches(run: int) -> list[list[int]]:
 
 
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
-    """Count the letters that a standing run could take, up to the letter `through`."""
+    """Count the letters that a standing run could take, up to the letter id `through`."""
     return rows.fetch(FreeLetters, _FREE, {"dlq": dlq, "through": through})[0]
 
 
 def takes_letters(run: int) -> bool:
-    """Return whether a standing run may get letters: it is not stopped for good, and its DLQ is still automatic.
+    """Return whether a standing run may get letters: it has not ended, and its DLQ is still in mode automatic.
 
     Call it in the transaction that enlists the letters: the caller's copy of the DLQ's row may be minutes old.
     """
@@ -96,12 +96,12 @@ def takes_letters(run: int) -> bool:
 
 
 def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
-    """Return the next batches of a standing run, in order, up to the letter `through`."""
+    """Return the next batches of a standing run, in order, up to the letter id `through`."""
     return _cut(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
 
 
 def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Enlist one batch in a transaction; None: the run is not running, AWS has its DLQ, or another worker enlists."""
+    """Enlist one batch in a transaction; None: the run is not running, AWS redrives the DLQ, or another worker does."""
     return rows.in_transaction(partial(_pay, run, letters))
 
 

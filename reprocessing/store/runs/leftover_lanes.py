@@ -17,9 +17,8 @@ from reprocessing.store.runs.enlistment import ADOPT_LETTERS
 #: Letters of one batch, about 250 ms.
 BATCH = 2_000
 
-# Lanes of a plan whose start failed are adopted by the standing run, or by a plan when it starts: two plans would take
-# them from each other. Letters are read for each ended run by index: joined, a planner that has seen one large run
-# would read every letter.
+# Lanes of a plan whose start failed are adopted here only by the standing run: two plans would take them from each
+# other. Letters are read for each ended run by index: with a join, the planner may read all letters.
 _LEFT = """
 SELECT l.id, l.lane_id FROM redrive_run r
  CROSS JOIN LATERAL (
@@ -50,12 +49,13 @@ class _Left:
 
 
 def adopt_leftovers(dlq: int, run: int, *, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Give a plan, or the standing run, the unfinished letters of its DLQ's ended runs; they wait until the run starts.
+    """Give a plan, or the standing run, the unfinished letters of its DLQ's ended runs. They wait until the run starts.
 
-    Nothing is done if AWS has the DLQ, the run is no plan any more, or the standing run's DLQ is not automatic.
+    Nothing is done if AWS redrives the DLQ, if the run is no longer a plan, or if the standing run's DLQ is not in mode
+    automatic. `stop` is called after each batch; if it returns true, no further batch is begun.
 
     Returns:
-        Whether nothing is left; `stop` is called after each batch.
+        Whether no letters of ended runs are left.
     """
     if aws_redrives.current(dlq) is None:
         while rows.in_transaction(partial(_adopt, dlq, run)) == BATCH:

@@ -18,7 +18,7 @@ class PlanFigures:
 
     Attributes:
         letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest lane.
-        objected: letters that would be parked at once.
+        objected: letters that the run would park without sending them.
         returned: unfinished letters of ended runs, which this run adopts.
         expires_at: when SQS deletes the first of these messages.
         now: the database's clock.
@@ -35,7 +35,7 @@ class PlanFigures:
 
 @dataclass(frozen=True, slots=True)
 class BlockedCount:
-    """The number of letters that would be parked at once, for one reason."""
+    """How many letters the run would park without sending them, for one reason."""
 
     reason: str
     letters: int
@@ -48,11 +48,11 @@ class TargetFigures:
     Attributes:
         longest: letters of the longest lane.
         ramp: initial share of the rate; `ramp_every`: time between steps.
-        tail: least time from sending to outcome; `tail_of_busy`: the same if the target is never empty.
+        tail: shortest time from sending to outcome; `tail_of_busy`: the same if the target is never empty.
         round_trip: time from one letter of a lane to the next; 0: the next letter does not wait for an outcome.
         watched_by: DLQ whose captures prove that no message came back; None: no such proof.
-        every: time between captures of that DLQ; 0: always running.
-        late: letters that would expire before earlier letters of their lanes have an outcome.
+        every: time between two captures of that DLQ; 0: a capture is always running.
+        late: letters whose messages would expire before earlier letters of their lanes have an outcome.
         size: bytes of the letters.
         confirmed_fanout: subscribers that get each published letter again; None: not published.
     """
@@ -80,13 +80,13 @@ class TargetFigures:
 
     @property
     def overtakes(self) -> int:
-        """How many later letters of its key may be sent before a failed one is sent again."""
+        """How many later letters of an ordering key may be sent before a failed letter of the key is sent again."""
         waits = self.advance == Advance.SETTLED and self.proof != Proof.ACCEPTED
         answered = self.proof == Proof.ACCEPTED and self.kind in SYNCHRONOUS
         return 0 if waits or answered else self.longest - 1
 
 
-# Letters selected for a plan; without one, captured letters in no run.
+# Letters selected for a plan; without a plan, captured letters in no run.
 _READY: Final[LiteralString] = """
 ready AS (
     SELECT * FROM redrive_letter WHERE dlq_id = %(dlq)b AND state = 'captured' AND planned AND {whose}
@@ -142,12 +142,12 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
 
 
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
-    """Return the figures of a plan; without one, of all captured letters in no run."""
+    """Return the figures of a plan; without a plan, of all captured letters that are in no run."""
     return rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
 
 
 def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
-    """Count letters that would be parked at once, by reason, the most frequent first."""
+    """Count the letters that the run would park without sending them, by reason, the most frequent reason first."""
     return rows.fetch(BlockedCount, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 

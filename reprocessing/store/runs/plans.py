@@ -25,9 +25,9 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after which a plan that was not started is given up, because it keeps its letters from other runs.
+#: A plan that was not started is given up after so many seconds, because other runs cannot take its letters.
 PLAN_SECONDS: Final = 86_400.0
-#: In a stored selection: no person named the plan, and the DLQ's next plan replaces it.
+#: Key in a stored selection: no person named the plan, so the DLQ's next plan replaces it.
 UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 
@@ -36,7 +36,7 @@ class RunRequest:
     """The parameters of a requested run.
 
     Attributes:
-        named: whether a person named the run; else the DLQ's next plan replaces it until it is started.
+        named: whether a person named the run. If not, the DLQ's next plan replaces it, unless it was started.
         in_waves: whether to send in waves; None: the DLQ's setting.
         through: only letters up to this id.
     """
@@ -102,9 +102,9 @@ def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
 
 
 def select_letters(run: int, *, by: str, reason: str, through: int | None = None) -> SelectedCount | None:
-    """Select the letters of a plan in one transaction; None: it has letters, or is no plan any more.
+    """Select the letters of a plan in one transaction; None: it has letters already, or is no longer a plan.
 
-    Other plans of the DLQ without a given id are given up. `through`: only letters up to this id.
+    Other plans of the DLQ that no person named are given up. `through`: only letters up to this id.
     """
 
     def work() -> SelectedCount | None:
@@ -128,13 +128,13 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
 
 
 def unselected_plans(dlq: int) -> list[Run]:
-    """Return the plans of a DLQ without a selection, the oldest first."""
+    """Return the DLQ's plans whose letters are not selected yet, the oldest first."""
     found = Run.objects.filter(dlq=dlq, kind=RunKind.DRAIN, state=RunState.PLANNED, selected=None)
     return list(found.order_by("pk"))
 
 
 def delete_plan(run: int) -> None:
-    """Delete a plan that was shown to nobody; the plan's letters are free again."""
+    """Delete a plan that nobody has seen; its letters can be selected by other runs again."""
 
     def work() -> None:
         for statement in _FORGET if rows.execute(_LOCK, {"run": run}) else ():

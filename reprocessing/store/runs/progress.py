@@ -21,10 +21,10 @@ MAX_COUNT: Final = 50_000
 
 _UNSENT: Final = ("captured", "waiting", "sending")
 
-# A drain is finished when none of its letters is captured, queued or sent without an outcome.
+# A drain is finished when none of its letters is captured, queued, being sent or waiting for an outcome.
 _LOCK = "SELECT id FROM redrive_run WHERE kind = 'drain' AND state = 'running' ORDER BY id FOR UPDATE SKIP LOCKED"
 
-# Runs after the runs are locked: a transaction that adds a letter to a run locks the run too.
+# Executed after the runs are locked: a transaction that adds a letter to a run locks the run too.
 _FINISH = """
 UPDATE redrive_run r SET state = 'finished', finished_at = redrive_now()
  WHERE r.id = ANY(%(runs)b::bigint[]) AND r.kind = 'drain' AND r.state = 'running'
@@ -91,10 +91,12 @@ _RUNNING = "SELECT id FROM redrive_run WHERE dlq_id = %(dlq)b AND state = 'runni
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """The number of letters of a run by state; `delivered` does not include `presumed` ones.
+    """The number of letters of a run by state.
 
-    Of those `waiting`, `captured` are on no lane yet, `sending` are being sent, and `held` wait behind a parked letter
-    or in a stopped lane.
+    Attributes:
+        delivered: without letters that are presumed delivered (`presumed`).
+        waiting: unsent letters, including `captured` (on no lane yet), `sending` (being sent now) and `held` (behind a
+            parked letter, or in a stopped lane).
     """
 
     letters: int
@@ -127,7 +129,7 @@ class RunCounts:
 
     @property
     def percent(self) -> int:
-        """Return the least percentage of letters that have finished."""
+        """Return the percentage of letters that have finished; it may be higher, if not all letters were counted."""
         ended = self.letters - self.open
         if self.is_least:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
@@ -136,9 +138,9 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a larger run, up to `MAX_COUNT` in each state. `delivered` includes presumed deliveries.
+    """Counts of a large run, up to `MAX_COUNT` letters in each state. Held letters and failed attempts are not counted.
 
-    `capped`: fields that may be larger. Held letters and failed attempts are not counted.
+    `delivered` includes presumed deliveries. `capped`: names of the fields whose true count may be higher.
     """
 
     capped: frozenset[str]
@@ -154,8 +156,9 @@ class TargetRemainder:
     """The remaining letters of a run for one target. Times are seconds.
 
     Attributes:
-        letters: unsent letters; `longest`: letters of the longest lane; `unsent`: most unsent letters of a lane.
-        known_in: least time until the outcomes of sent letters are known; None: unknown.
+        letters: unsent letters.
+        longest: letters of the longest lane; `unsent`: highest number of unsent letters of one lane.
+        known_in: shortest time until the outcomes of sent letters are known; None: unknown.
         rate: letters a second; None: no limit. `ramp`: allowed share of the rate, raised every `ramp_every`.
         tail: time from sending to outcome; `round_trip`: time from one letter of a lane to the next.
     """
@@ -175,7 +178,7 @@ class TargetRemainder:
 
     @property
     def seconds(self) -> float:
-        """Return the least time until the last letter has finished, if nothing fails."""
+        """Return the shortest time until the last letter has finished, if nothing fails."""
         climb = RateClimb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
         found = Forecast.of(
             letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
@@ -198,7 +201,8 @@ def count_letters(run: int) -> RunCounts:
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
     """Count the letters of a run by state, at a bounded cost.
 
-    `selected`: letters of the plan. If one state has too many letters to count, its count is derived from `selected`.
+    `selected`: number of letters of the plan. If one state has too many letters to count, its count is `selected` minus
+    the other counts.
     """
     found = _states(run, most=MAX_COUNT)
     if sum(found.values()) <= MAX_EXACT:

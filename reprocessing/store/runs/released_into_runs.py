@@ -1,4 +1,4 @@
-"""Record and read which runs released letters went into."""
+"""Record into which runs people released letters, and read that again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from reprocessing.store import rows
 
-# The bulk action's id is not in its column: a bulk action is deleted with its letters, a run is kept.
+# The bulk action's id is stored in `after`, not as a foreign key: a bulk action is deleted before the run is.
 _RECORD = """
 INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
 SELECT 'released', l.run_id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
@@ -23,7 +23,7 @@ SELECT v.by, v.reason, o.id AS operation, sum((v.after ->> 'letters')::bigint)::
  WHERE v.run_id = %(run)b AND v.act = 'released' GROUP BY v.by, v.reason, o.id ORDER BY at DESC LIMIT %(most)b
 """
 
-# Reads from runs, which are few: a bulk action has an entry for each letter.
+# Starts from the runs, because they are few; a bulk action has an audit log entry for each letter.
 _OF_OPERATION = """
 WITH found AS MATERIALIZED (
     SELECT v.run_id, v.after FROM redrive_run r JOIN redrive_audit_entry v ON v.run_id = r.id AND v.act = 'released'
@@ -37,7 +37,7 @@ SELECT r.id, r.name, r.state = 'paused' AS is_paused, sum((f.after ->> 'letters'
 
 @dataclass(frozen=True, slots=True)
 class ReleaseIntoRun:
-    """Letters that a person released into a run; `operation`: the bulk action, until it is deleted."""
+    """A release of letters into a run by a person. `operation`: the bulk action; None: none, or it was deleted."""
 
     by: str
     reason: str

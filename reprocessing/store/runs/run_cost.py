@@ -9,10 +9,10 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.store import rows
 
-#: Attempts, and letters, of a run up to which a page shows its cost.
+#: A page shows the cost of a run only if the run has at most so many attempts, and so many letters.
 MAX_COUNTED: Final = 20_000
 
-# Refused and unanswered sends are charged too. Copies deleted at capture belong to the capture.
+# Refused and unanswered sends are charged too. Copies that a capture deleted are costs of the capture, not of the run.
 _ASKED = """
 SELECT t.arn LIKE '%%.fifo' AS fifo, false AS deleted, count(*) AS n, coalesce(sum(l.size), 0)::bigint AS size
   FROM (SELECT letter_id, target_id FROM redrive_attempt
@@ -44,7 +44,7 @@ class _Asked:
 
 
 def cost_of_run(run: int, prices: Prices, *, most: int | None = None) -> Cost | None:
-    """Return bounds of what SQS charged for a run's sends and deletes; None: the run has more than `most` rows.
+    """Return the lowest and highest cost of a run's sends and deletes; None: more than `most` attempts or letters.
 
     Costs of captures, of status requests to targets, and of other services are not included.
     """

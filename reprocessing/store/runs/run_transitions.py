@@ -1,4 +1,4 @@
-"""Start, pause, resume and abort runs; each with its audit log entry in one statement."""
+"""Start, pause, resume and abort runs. The statement of each change also writes the audit log entry."""
 
 from __future__ import annotations
 
@@ -55,19 +55,22 @@ WITH was AS (
 SELECT state, stopped_by AS by, why FROM was
 """
 
-#: Makes the captured letters of a run free again.
+#: Takes the captured letters of a run out of the run, so that other runs can select them.
 FREE_CAPTURED_LETTERS: Final[LiteralString] = (
     "UPDATE redrive_letter SET run_id = NULL WHERE run_id = %(run)b AND state = 'captured'"
 )
 
 
 def page_stamp(run: Run) -> str:
-    """Return a stamp of a run for a page; every change of state changes the stamp."""
+    """Return a text that a page stores to detect changes: every change of the run's state changes the text."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
 
 
 def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
-    """Change a run's state in one transaction if it is unchanged since a page showed it; else return None."""
+    """Call `move` in one transaction if the run is unchanged since a page showed it; if it has changed, return None.
+
+    `seen`: the page's `page_stamp`.
+    """
 
     def work() -> Done | None:
         now = Run.objects.select_for_update(no_key=True, of=("self",)).select_related("dlq").get(pk=run)
@@ -77,9 +80,10 @@ def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -
 
 
 def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
-    """Start a plan; None: it is no plan any more, or AWS has its DLQ.
+    """Start a plan; None: it is no longer a plan, or AWS redrives its DLQ.
 
-    First the plan adopts unfinished letters of ended runs. A large selection is enlisted later, in batches.
+    First the run takes over (adopts) unfinished letters of ended runs. The letters of a large plan are put onto lanes
+    later, in batches.
     """
 
     def work() -> Enlisted | None:
@@ -104,7 +108,7 @@ def reopen(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def resume(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Resume a paused run, with waves from one letter on; None: it is not paused."""
+    """Resume a paused run; its waves begin again with one letter. None: the run is not paused."""
     return _begin_again(run, RunState.PAUSED, by, reason)
 
 
@@ -124,9 +128,10 @@ def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
-    """Abort a run; None: it had ended. Sent letters still get an outcome; another run may adopt queued letters.
+    """Abort a run; None: the run had ended already.
 
-    A plan's letters are free again. `stop_dlq`: stop the DLQ's sends too, unless it was a plan.
+    Sent letters still get an outcome, and another run may adopt queued letters. If the run was only a plan, other runs
+    can select its letters again. `stop_dlq`: also stop the DLQ's sends, unless the run was only a plan.
     """
 
     def work() -> RunBefore | None:
@@ -145,7 +150,7 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None
 
 
 def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Abort a plan and free its letters in the caller's transaction; None: the run is no plan."""
+    """Abort a plan in the caller's transaction, so that other runs can select its letters; None: it is no plan."""
     was = move_run(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
         rows.execute(FREE_CAPTURED_LETTERS, {"run": run})
@@ -153,7 +158,7 @@ def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def move_run(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> RunBefore | None:
-    """Move a run from one of these states to `to`, with its audit log entry; None: the run is in another state."""
+    """Change a run's state to `to` and write an audit log entry; None: the run is in no state of `out_of`."""
     act = _ACTS.get(to) or (AuditAct.RESUMED if RunState.PAUSED in out_of else AuditAct.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(RunBefore, _MOVE, values)

@@ -1,4 +1,4 @@
-"""Select letters for a run in one transaction: from each lane the first letters, without gaps."""
+"""Select letters for a run in one transaction: of each lane the first letters, without gaps."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class SelectedCount:
-    """The number of selected letters; `behind`: letters not selected, because earlier letters are not in the run."""
+    """How many letters were selected. `behind`: how many were not, because earlier letters of their lanes are not."""
 
     selected: int
     behind: int
 
 
-# Selections of one DLQ take turns, so that each sees whole lanes.
+# Only one selection of a DLQ runs at a time, so that each selection sees whole lanes.
 _TURN = "SELECT pg_advisory_xact_lock(1381126738, %(dlq)b::int) IS NOT NULL AS done"
 
-# A letter in progress is ahead in its lane already; a captured letter that is not selected would be overtaken.
+# Earlier letters that are queued or sent do not matter. An earlier letter that is captured, and not selected, would be
+# overtaken.
 _LEADING: Final[LiteralString] = """
 WITH captured AS (
     SELECT l.id, l.message_id, l.source_id, l.key_hash, l.sequence, l.first_sent_at, l.run_id,
@@ -45,8 +46,8 @@ WITH captured AS (
 )
 """
 
-# Lanes in the order of their oldest letter; a limit cuts a lane at its end. ARRAY and CASE: joined, a planner that
-# takes the table for empty would read all letters for each chosen one.
+# Lanes are taken in the order of their oldest letter; a limit leaves out the last letters of a lane. ARRAY and CASE:
+# with a join, a planner that takes the table for empty would read all letters for each selected letter.
 _SELECT = f"""
 {_LEADING}, chosen AS (
     SELECT id, row_number() OVER (ORDER BY first, key_hash, source_id, sequence, message_id) AS place
@@ -96,33 +97,37 @@ RETURNING l.id
 
 
 def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> SelectedCount:
-    """Select the placed letters that a run asks for and no other run has, in the caller's transaction.
+    """Select, in the caller's transaction, the letters that a run asks for and that no other run has.
 
-    A letter is selected only with all captured letters before it in its lane. `through`: only letters up to this id.
+    A letter is selected only with all captured letters before it in its lane, and only if it has a place in a lane.
+    `through`: only letters up to this id.
     """
     lock_selection(dlq)
     return rows.fetch(SelectedCount, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
 def lock_selection(dlq: int) -> None:
-    """Lock selections of this DLQ until the end of the transaction."""
+    """Let no other transaction select letters of this DLQ until the caller's transaction ends."""
     rows.execute(_TURN, {"dlq": dlq})
 
 
 def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
-    """Return the first `most` letters that a run could have, in order, up to the letter `through`."""
+    """Return the first `most` letters that a run could get, in order, up to the letter id `through`."""
     values = {**_values(dlq, run, ALL_LETTERS), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
 
 
 def claim_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Give a run its free letters that have only the run's letters before them; return them. In a transaction."""
+    """Give a run those of these letters that only letters of the run precede in their lanes; return these letters.
+
+    Call it in a transaction. Letters that have a run already are left out.
+    """
     lock_selection(dlq)
     return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
 
 
 def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
-    """Return message ids of letters that a run asks for and that are behind letters it does not ask for."""
+    """Return the message ids of requested letters that come after letters of their lanes that were not requested."""
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 
 

@@ -1,4 +1,4 @@
-"""Close or open circuit breakers by hand, each with an audit log entry in the same statement."""
+"""Close or open circuit breakers by hand. The same statement writes the audit log entry."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def reset(  # noqa: PLR0913  # each by its name
     seconds: float | None = None,
     rate_class: int | None = None,
 ) -> list[BreakerStatus]:
-    """Close or open all breakers of these targets by hand, or those of one rate class; return the new states.
+    """Close or open by hand all breakers of these targets, or only those of one rate class; return the new states.
 
-    Closing discards earlier outcomes and restarts the ramp. Opening lasts for `seconds`, by default for the cooldown;
-    then a canary is sent as usual.
+    A closed breaker forgets earlier outcomes, and its ramp-up restarts. An opened breaker stays open for `seconds`, by
+    default for the cooldown; then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)
@@ -74,7 +74,7 @@ def reset_one(
 ) -> BreakerStatus | None:
     """Set one breaker's state by hand; return the new state, or None if the breaker changed since it was `seen`.
 
-    Half open: the next letter is a canary, and nothing else is sent.
+    With the state half open, the next letter is a canary, and nothing else is sent.
     """
     it = {"breaker": seen.breaker_id, "was": seen.state, "epoch": seen.epoch}
     done = _reset({"targets": [seen.target_id], "class": None, **it}, to, by, reason, seconds)

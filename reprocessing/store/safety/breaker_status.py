@@ -10,12 +10,12 @@ from typing import Final, LiteralString
 from reprocessing.models.safety import BreakerState
 from reprocessing.store import rows
 
-#: SQL for a breaker's name: its target t (see `domain.message.arn.name_of`) and its rate class c.
+#: SQL for a breaker's name: the name of its target t (see `domain.message.arn.name_of`) and of its rate class c.
 BREAKER_NAME: Final[LiteralString] = (
     "regexp_replace(t.arn, '^arn:[^:]*:[^:]*:[^:]*:[^:]*:(function:|event-bus/)?', '') || coalesce(', ' || c.name, '')"
 )
 
-#: The columns of a `BreakerStatus`; `OF_TARGETS`: the condition for these targets, or one rate class.
+#: The columns of a `BreakerStatus`. `OF_TARGETS`: the condition for breakers of given targets, or of one rate class.
 STATUS_COLUMNS: Final[LiteralString] = f"""
 b.id AS breaker_id, b.target_id, {BREAKER_NAME} AS name, c.name AS rate_class, b.state, b.since, b.why, b.epoch,
        b.cooldown,
@@ -44,10 +44,10 @@ class BreakerStatus:
     why: str
     epoch: int
     cooldown: float
-    retry_at: datetime | None  #: when an open breaker lets its next canary go
+    retry_at: datetime | None  #: when the next canary may be sent, while the breaker is open
     canary_until: datetime | None  #: until when a half-open breaker waits for its canary's outcome
-    ramp: float  #: the share of the rate that is allowed while it is closed
-    ramp_reason: str  #: the reason for that share; empty if there is no ramp
+    ramp: float  #: the share of the rate that is allowed while the breaker is closed
+    ramp_reason: str  #: why `ramp` has this value; empty if there is no ramp-up
     rate: float | None  #: the target's letters a second; `class_rate`: the rate class's, at all targets; None: no limit
     class_rate: float | None
 
@@ -67,5 +67,5 @@ class BreakerStatus:
 
 
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
-    """Return the breakers of these targets, or those of one rate class; each target's own breaker comes first."""
+    """Return the breakers of these targets, or only those of one rate class; a target's own breaker comes first."""
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

@@ -1,4 +1,4 @@
-"""Read a breaker's attempts since its last change (its epoch), by which breakers and ramps decide."""
+"""Read a breaker's attempts since its last change of state (its epoch), to decide about the breaker and its ramp-up."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from reprocessing.store import rows
 #: How many of a breaker's newest attempts are read: more than can be unsettled, and few enough to read often.
 ATTEMPTS_READ = 2_000
 
-#: The newest attempts of a breaker; with fewer than `depth`, attempts of other breakers follow. Compared as rows, so
-#: that a planner without statistics reads them in the order of the index.
+#: The newest attempts of a breaker; if there are fewer than `depth`, attempts of other breakers follow. The columns are
+#: compared as a row, so that a planner without statistics reads them in the order of the index.
 NEWEST_SENDS: Final[LiteralString] = """
 SELECT * FROM redrive_attempt WHERE (breaker_id, id) <= ({breaker}, 9223372036854775807)
  ORDER BY breaker_id DESC, id DESC LIMIT %(depth)b::int
 """
 
-# Only a letter's first failure in an epoch counts: at the end of a drain, retries of a few poison letters would look
-# like an outage. In the next epoch, the letter's first failure counts again. Checked for failures only.
+# Only a letter's first failure in an epoch counts. If all counted, retries of a few poison letters at the end of a
+# drain would look like an outage. In the next epoch, the letter's first failure counts again.
 _AGAIN = """
 (t.returned_at IS NOT NULL OR t.counts_as_failure IS TRUE) AND EXISTS (
     SELECT FROM redrive_attempt b
@@ -28,8 +28,9 @@ _AGAIN = """
        AND b.breaker_epoch = t.breaker_epoch AND (b.returned_at IS NOT NULL OR b.counts_as_failure))
 """
 
-# Failed: it returned, or `counts_as_failure`. Closed attempts that say nothing are left out. The window ends with the
-# newest failure, or the newest settled attempt. A canary is the newest attempt of its epoch, and always decides.
+# An attempt failed if it returned, or `counts_as_failure` is true. Closed attempts that are neither failure nor success
+# are left out. The window ends with the newest failure, or the newest settled attempt. A canary is the newest attempt
+# of its epoch, and always counts.
 _WINDOWS = f"""
 SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest IS NOT NULL AS sent,
        c.returned_at IS NOT NULL OR c.counts_as_failure AS failed,
@@ -62,10 +63,10 @@ SELECT a.breaker_id, coalesce(w.sends, '{{}}') AS sends, e.settled_at, e.newest 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The outcomes of a breaker's attempts."""
+    """The outcomes of a breaker's attempts in its epoch."""
 
     breaker_id: int
-    sends: list[bool | None]  #: as `domain.safety.circuit_breaker` counts them
+    sends: list[bool | None]  #: the outcomes that `domain.safety.circuit_breaker` reads
     settled_at: datetime | None  #: when the latest attempt was settled, among the epoch's newest `ATTEMPTS_READ`
     sent: bool  #: the epoch has an attempt; the fields below describe the newest (the canary if half open)
     failed: bool | None  #: counted as in `sends`
@@ -76,9 +77,9 @@ class Window:
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """Return the windows of these breakers, by breaker; each has the given epoch and size.
+    """Return the outcomes of each of these breakers, in the given epoch, of as many attempts as the given size.
 
-    A window ends with the newest failure; if `settled`, with the newest settled attempt.
+    A window ends with the newest failure; with `settled`, it ends with the newest settled attempt.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

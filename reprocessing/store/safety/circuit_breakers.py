@@ -1,4 +1,4 @@
-"""Open and close circuit breakers by the outcomes of attempts. Repeated and lost calls are harmless.
+"""Open and close circuit breakers by the outcomes of attempts. A repeated or lost call does no harm.
 
 Call these functions outside a transaction, after the commit that recorded outcomes. A row is written only if it has
 not changed since it was read (compare and set).
@@ -24,7 +24,7 @@ from reprocessing.store.safety.outage_attempts import spare_epochs
 
 logger = logging.getLogger(__name__)
 
-#: How often a breaker is read at most, if other processes change it meanwhile.
+#: If other processes change a breaker meanwhile, it is read again, at most so many times.
 _LOOKS = 3
 
 
@@ -48,7 +48,7 @@ SELECT b.id, {BREAKER_NAME} AS target, b.state, b.epoch, b.threshold, b.ratio, b
  ORDER BY b.id
 """  # noqa: S608  # the inserted text is a constant
 
-# A failure counts even if the canary's slot has changed; other outcomes only if it has not.
+# A failure counts even if `canary_until` has changed; other outcomes count only if it has not changed.
 _MOVE = """
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
 UPDATE redrive_breaker b
@@ -96,7 +96,10 @@ class _Move:
 
 
 def move_breakers(ids: Collection[int]) -> list[MovedBreaker]:
-    """Open closed breakers after failures, and move half-open ones by their canary; return those opened or closed."""
+    """Open closed breakers after failures, and open or close half-open breakers after their canary.
+
+    Return the breakers that were opened or closed.
+    """
     moved: list[MovedBreaker] = []
     left = sorted(set(ids))
     for _ in range(_LOOKS):
@@ -123,7 +126,10 @@ def _of_sends(row: _Row, seen: Window) -> _Move | None:
 
 
 def _of_canary(row: _Row, seen: Window) -> _Move | None:
-    """Return the move after a canary. If its slot is free, it was counted, and only a later failure matters."""
+    """Return the breaker's next state after a canary.
+
+    If `canary_until` is null, the canary was counted already, and only its later failure matters.
+    """
     if not seen.sent or (row.canary_until is None and not seen.failed):
         return None
     if seen.failed is None and not seen.closed:
@@ -141,7 +147,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
-    """Keep the slot of a canary that the target took until its outcome can be known."""
+    """Send no other canary until the outcome of a canary that the target accepted can be known."""
     until = awaited_until and awaited_until + circuit_breaker.PATIENCE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
@@ -166,7 +172,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 
 
 def _follow(moved: Sequence[_Move]) -> None:
-    """Spare attempts and record events, in the transaction that opened or closed the breakers."""
+    """Mark attempts as `spared` and record incidents, in the transaction that opened or closed the breakers."""
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})
     announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.rest) for move in opened])
@@ -174,9 +180,10 @@ def _follow(moved: Sequence[_Move]) -> None:
 
 
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
-    """Open breakers for a failed wave, or a message that used up its attempts; return the opened breakers.
+    """Open breakers after a wave failed, or after a message used up its attempts; return the opened breakers.
 
-    `failures`: breakers that are not open, each with its failed attempts' epoch. A breaker changed since is skipped.
+    `failures`: breakers that are not open, each with the epoch of its failed attempts. A breaker that has another epoch
+    by now is skipped.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
@@ -199,6 +206,6 @@ def _told(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Move breakers whose worker died before `move_breakers`, and reset idle ramps; return those opened or closed."""
+    """Call `move_breakers` for all breakers, in case a worker died before its call, and reset idle ramps."""
     rate_ramps.reset_idle_ramps()
     return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

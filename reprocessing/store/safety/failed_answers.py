@@ -13,7 +13,7 @@ from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 #: How many of a breaker's newest attempts are read.
 DEPTH: Final = 100
 
-# Of a refusal only the code is read. An attempt that waits for the rate, or ran out of time, has not failed.
+# Of a target's refusal only the code is read. An attempt that waited for the rate, or ran out of time, has not failed.
 _FAILED: Final[LiteralString] = f"""
 WITH asked AS MATERIALIZED (
     SELECT b.id FROM redrive_breaker b
@@ -54,12 +54,12 @@ class _Failed:
 
 
 def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
-    """Return the most common failure of unfinished runs, by DLQ: for this DLQ, or for all."""
+    """Return the most common failure of unfinished runs, by DLQ: of this DLQ, or of all."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 
 def of_run(run: int, dlq: int) -> CommonFailure | None:
-    """Return the most common failure of this run of this DLQ; None if none of the newest attempts failed."""
+    """Return the most common failure of this run; None if none of its newest attempts failed."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
 
 

@@ -1,4 +1,4 @@
-"""Find targets that have failed for long in automatic runs, and pause the run, or park its only message."""
+"""Find targets that have failed for a long time in automatic runs. Pause such a run, or park its only message."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ failing AS MATERIALIZED (
     WINDOW earlier AS (PARTITION BY f.id ORDER BY a.id)
 )"""  # noqa: S608  # the inserted texts are constants
 
-# When each breaker was tried again after a pause longer than cooldown and backoff: the workers were away, a person had
-# stopped the DLQ, or there was nothing to send. The backoff is that of the message tried again, or of the message
-# before it. Few pauses are so long, so each message is read by itself.
+# When each breaker was tried again after a pause that was longer than cooldown and backoff: in the pause, no worker
+# ran, a person had stopped the DLQ, or there was nothing to send. The backoff is that of the message that was tried
+# again, or of the message tried before. Few pauses are so long, so each message is read by itself.
 _RESTARTS: Final[LiteralString] = """
 restarts AS (
     SELECT s.breaker_id, max(s.opened_at) AS at
@@ -63,8 +63,8 @@ restarts AS (
      GROUP BY s.breaker_id
 )"""
 
-# Whether the run has another message to try breaker y with: a lane behind it, an open attempt, or a message behind
-# `mine` in its lane. Each read is bounded; `coalesce` keeps the planner from the run's index.
+# Whether the run has another message that can be sent with breaker y: in another lane of this breaker, in an open
+# attempt, or after `mine` in its lane. Each read is bounded; `coalesce` keeps the planner from the run's index.
 _OTHERS: Final[LiteralString] = f"""
 coalesce(
     (SELECT n.id FROM redrive_lane n
@@ -148,14 +148,14 @@ class _Failing(FailingTarget):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The runs that were paused, and the copies that may be deleted because their message was parked."""
+    """The runs that were paused, and the copies of parked messages, which may be deleted."""
 
     paused: tuple[PausedRun, ...]
     deletable: tuple[Deletable, ...]
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing, or park their only message; commits by itself."""
+    """Pause automatic runs whose targets kept failing, or park the run's only message. Commit by itself."""
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": ATTEMPTS_READ}):
@@ -173,7 +173,7 @@ def give_up_on_failing_targets() -> GivenUp:
 
 
 def _park(failing: _Failing, why: str) -> list[Deletable]:
-    """Park the message, unless a worker leases its lane, or a copy of the message may still come back."""
+    """Park the message. Do nothing if a worker leases its lane, or if a copy of the message may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
     rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there

@@ -1,4 +1,4 @@
-"""Add and remove health checks, claim those that are due, and record what they found."""
+"""Add and remove health checks, return the checks that are due, and record their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CheckQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCheck:
-    """A claimed health check. `began`: when it was claimed, by the database's clock."""
+    """A health check that only the caller runs now. `began`: since when, by the database's clock."""
 
     check_id: int
     target_id: int
@@ -45,7 +45,12 @@ class ClaimedCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
-    """A health check and its latest result. `age`: seconds since that result, None: none; `counts`: it is fresh."""
+    """A health check and its latest result.
+
+    Attributes:
+        age: seconds since that result; None: no result yet.
+        counts: the result is not older than `max_age`.
+    """
 
     check_id: int
     target_id: int
@@ -68,10 +73,9 @@ class CheckStatus:
 
 
 # A target is checked while a DLQ that sends to it, by a source queue or a rule, has lanes that come due. A target of no
-# source queue is checked while any DLQ has such lanes. A person may have sent letters anywhere, so a lane that comes
-# due behind a target's breaker counts, too. With `dlq`, only that DLQ's lanes count. Only the first lane of each run
-# and breaker is read, by steps in an index; breakers' lanes only for due checks that nothing else wants. With old
-# statistics a planner would otherwise read all lanes.
+# source queue is checked while any DLQ has such lanes. A person may have chosen any target for letters, so a due lane
+# with a breaker of the target counts, too. With `dlq`, only that DLQ's lanes count. Only the first lane of each run and
+# breaker is read, by steps in an index, because a planner with old statistics would read all lanes.
 _WANTED: Final[LiteralString] = f"""
 WITH RECURSIVE busy AS (
     SELECT r.id, r.dlq_id FROM redrive_run r
@@ -124,7 +128,7 @@ RETURNING h.id AS check_id, h.target_id, h.kind, h.subject, h.ceiling, h.expecte
           redrive_now() AS began
 """
 
-# Meanwhile the check may have been changed, or a later result recorded.
+# A result is not recorded if the check was changed meanwhile, or if a later result was recorded.
 _RECORD = """
 UPDATE redrive_health_check h SET verdict = m.verdict, detail = m.detail, checked_at = m.began
   FROM unnest(%(check_id)b::bigint[], %(ceiling)b::float8[], %(expected_status)b::int[], %(verdicts)b::text[],
@@ -179,22 +183,25 @@ SELECT id AS check_id FROM gone
 
 
 def are_due() -> bool:
-    """Return whether any check is due that messages wait for."""
+    """Return whether any health check is due whose target messages wait for."""
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
 def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
-    """Claim due checks of targets that letters (of `dlq`, or any) wait for. Claimed checks are not due for a while."""
+    """Return the due checks of targets that letters (of `dlq`, or of any DLQ) wait for.
+
+    The returned checks are not due for a while, so that no other worker runs them.
+    """
     return rows.fetch(ClaimedCheck, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
 def claim_all(targets: Sequence[int]) -> list[ClaimedCheck]:
-    """Claim all checks of these targets, due or not."""
+    """Return all checks of these targets, due or not; for a while, no other worker runs them."""
     return rows.fetch(ClaimedCheck, _ALL + _TAKE, {"targets": list(targets)})
 
 
 def record_results(found: Sequence[tuple[ClaimedCheck, HealthResult]]) -> int:
-    """Record results; return how many were recorded. An older result never replaces a newer result."""
+    """Record results; return how many were recorded. An older result does not replace a newer result."""
     if not found:
         return 0
     checks = [check for check, _ in found]

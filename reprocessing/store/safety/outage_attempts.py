@@ -13,20 +13,21 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.safety.breaker_window import ATTEMPTS_READ, NEWEST_SENDS
 
-#: For a letter l in DLQ d: a person resumed the self-paused run, and so said that its targets work. If the letter's
-#: spared attempts have reached the DLQ's limit, failures count again. Otherwise a run whose messages no consumer
-#: can process would retry them for ever.
+#: True of a letter l in DLQ d if its failures count again: the run had paused itself, a person resumed it and so said
+#: that its targets work, and `spared` has reached `max_attempts`. Without this, a run whose messages no consumer can
+#: process would retry them for ever.
 TARGET_IS_SAID_TO_BE_WELL: Final[LiteralString] = """
 (l.spared >= d.max_attempts AND (
     SELECT max(v.id) FROM redrive_audit_entry v
      WHERE v.run_id = l.run_id AND v.act = 'resumed' AND v.before ->> 'by' = 'the service') IS NOT NULL)
 """
 
-#: For an attempt a: it came back after it had counted as a success. Canaries then seem to succeed, too, and the breaker
-#: closes although messages fail. An outage and a poison message look alike, so the attempt counts.
+#: True of an attempt a whose message came back after the attempt had counted as a success. In such a case canaries seem
+#: to succeed, too, and the breaker closes although messages fail. An outage and a poison message cannot be told apart,
+#: so the attempt counts.
 SEEMED_WELL: Final[LiteralString] = "coalesce(a.outcome IN ('accepted', 'absent', 'acknowledged', 'silent'), false)"
 
-#: For an attempt a: it failed, is not marked `spared` yet, and the target may be the cause.
+#: True of an attempt a that failed, is not marked `spared` yet, and may have failed because of the target.
 _FAILED: Final[LiteralString] = f"""
 (NOT a.spared AND (a.counts_as_failure OR a.returned_at IS NOT NULL) AND a.outcome IS DISTINCT FROM 'not_sent'
        AND NOT {SEEMED_WELL}
@@ -76,9 +77,9 @@ _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Mark as `spared` the attempts, just recorded as failed, whose breaker opened since; return how many messages.
+    """Mark as `spared` the attempts whose breaker has opened since they were sent; return how many messages.
 
-    Call it in the transaction that records the failures. The canary of a half-open breaker is spared at once.
+    Call it in the transaction that records these attempts as failed. A failed canary is marked, too.
     """
     return rows.execute(_SPARE_LATE, {"attempts": sorted(attempts), "depth": ATTEMPTS_READ}) if attempts else 0
 

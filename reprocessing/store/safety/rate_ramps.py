@@ -1,4 +1,7 @@
-"""Step the rate ramps by the outcomes of attempts. Repeated and lost calls are harmless."""
+"""Raise or lower the allowed share of the rate (the ramp-up) by the outcomes of attempts.
+
+A repeated or lost call does no harm.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ class _Due(Ramp):
 
 
 def step_due_ramps(ids: Collection[int]) -> int:
-    """Step the due ramps of breakers with attempts settled since the last step; return how many were stepped."""
+    """Set the next share of the rate where a step is due, and an attempt was settled since the last step.
+
+    Return how many breakers got a new step.
+    """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:
         return 0
@@ -78,6 +84,6 @@ def _pace(row: _Due, seen: Window) -> RampStep | None:
 
 
 def reset_idle_ramps(ids: Collection[int] | None = None) -> int:
-    """Reset idle ramps of these breakers, or of all, to their start, before letters are sent; return the count."""
+    """Before letters are sent, reset the idle ramps of these breakers, or of all, to the start; return how many."""
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

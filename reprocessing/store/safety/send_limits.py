@@ -9,22 +9,23 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.aws.aws_redrive_checks import WAITS_FOR_AWS
 
-#: Targets with a health check that is not healthy, or not fresh.
+#: Targets with a health check whose result is not healthy, or too old.
 UNWELL: Final[LiteralString] = """
 SELECT h.target_id FROM redrive_health_check h
  WHERE h.verdict <> 'healthy' OR h.checked_at IS NULL
     OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
 """
 
-#: Breakers that permit no send now: open, half open and waiting for a canary, or of an unhealthy target.
+#: Breakers that permit no send now: open breakers, half-open breakers that wait for the outcome of a canary, and
+#: breakers of unhealthy targets.
 SHUT: Final[LiteralString] = f"""
 SELECT b.id FROM redrive_breaker b
  WHERE (b.state = 'open' AND b.retry_at > redrive_now()) OR (b.state = 'half_open' AND b.canary_until > redrive_now())
     OR b.target_id IN ({UNWELL})
 """  # noqa: S608  # the inserted text is a constant
 
-#: The attempts of a wave w that has a size (100 at most). Compared as rows, so that a planner with old statistics reads
-#: them in the order of the index.
+#: The attempts of a wave w that has a size (at most 100). The columns are compared as a row, so that a planner with old
+#: statistics reads the attempts in the order of the index.
 OF_WAVE: Final[LiteralString] = """
 SELECT * FROM (SELECT * FROM redrive_attempt WHERE wave_id IS NOT NULL AND (wave_id, id) >= (w.id, 0)
                 ORDER BY wave_id, id LIMIT 100) tried
@@ -37,13 +38,13 @@ SELECT w.run_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND w.size <= (SELECT count(*) FROM ({OF_WAVE}) counted)
 """  # noqa: S608  # the inserted text is a constant
 
-#: For a closed attempt a: neither a success nor a failure.
+#: True of a closed attempt a that is neither a success nor a failure.
 SAYS_NOTHING: Final[LiteralString] = (
     "(a.outcome IN ('not_sent', 'unknown', 'silent') AND a.counts_as_failure IS NULL AND a.returned_at IS NULL)"
 )
 
-#: Lanes that a full wave itself waits for (see `waves`): a letter's first attempt had no result, and another attempt
-#: follows.
+#: Lanes from which letters are sent although the wave is full, because the wave waits for them (see `waves`): the first
+#: attempt of the lane's letter had no result, and another attempt follows.
 UNTOLD: Final[LiteralString] = f"""
 SELECT l.lane_id FROM redrive_wave w
  CROSS JOIN LATERAL ({OF_WAVE}) a
@@ -51,19 +52,20 @@ SELECT l.lane_id FROM redrive_wave w
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND {SAYS_NOTHING}
 """  # noqa: S608  # the inserted text is the constant above
 
-# Open waves with a letter that its target did not take (429, or no connection), and that is to be sent again.
+# Open waves with a letter that is to be sent again, because its target did not accept it (429, or no connection).
 _NOT_TAKEN: Final[LiteralString] = """
 SELECT w.run_id FROM redrive_wave w
   JOIN redrive_attempt a ON a.wave_id = w.id JOIN redrive_letter l ON l.id = a.letter_id
  WHERE w.settled_at IS NULL AND w.size IS NOT NULL AND l.state = 'waiting' AND a.outcome = 'not_sent'
 """
 
-#: For a due lane: its head may be sent. A lane is leased once to find out its head's breaker.
+#: True of a due lane whose head may be sent. If the head's breaker is not known, the lane is leased once to find out.
 MAY_GO: Final[LiteralString] = f"""
 (breaker_id IS NULL OR breaker_id NOT IN ({SHUT})) AND (run_id NOT IN ({FULL}) OR id IN ({UNTOLD}))
 """  # the inserted text is constant
 
-#: The joins of `OBSTACLE`, for lanes n. While a head's breaker is not known, its source's is assumed.
+#: The joins that `OBSTACLE` needs, for lanes n. While a head's breaker is not known, the breaker of its source queue's
+#: target is used.
 OBSTACLE_JOINS: Final[LiteralString] = """
   JOIN redrive_dlq d ON d.id = n.dlq_id
   JOIN redrive_source o ON o.id = n.source_id
@@ -72,8 +74,8 @@ OBSTACLE_JOINS: Final[LiteralString] = """
   LEFT JOIN redrive_breaker b ON b.id = coalesce(n.breaker_id, own.id)
 """
 
-#: Why no worker may lease a lane, as text for people; empty: the lane goes on when it is due. Computed from the current
-#: rows, since the lane's own `why` may be old.
+#: Why no worker may lease a lane, as text for people; empty: a worker leases the lane when it is due. The text comes
+#: from the present rows, since the lane's own `why` may be old.
 OBSTACLE: Final[LiteralString] = f"""
 CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' || n.stop_reason
      WHEN n.phase <> 'ready' THEN ''
@@ -96,9 +98,9 @@ CASE WHEN n.stopped_at IS NOT NULL THEN 'stopped by ' || n.stopped_by || ': ' ||
      ELSE '' END
 """  # noqa: S608  # the inserted texts are constants
 
-# Run in a statement before the intent to send. One transaction at a time counts the letters to a target whose letters
-# can return, to a half-open breaker, and in small waves. The lanes are locked last, so that the intent sees a letter
-# that was put before a head.
+# Run it as a statement before the intent to send (`replay.intent`). It lets only one transaction at a time count the
+# letters at a target whose letters can return, at a half-open breaker, and in small waves. The lanes are locked last,
+# so that the intent sees a letter that was put before a head.
 _LOCK = """
 WITH breakers AS (
     SELECT b.id FROM redrive_breaker b JOIN redrive_target t ON t.id = b.target_id
@@ -140,7 +142,7 @@ SELECT b.id AS breaker_id, t.id AS target_id, b.rate_class_id, b.state, b.epoch,
   LEFT JOIN redrive_rate_class c ON c.id = b.rate_class_id
 """  # noqa: S608  # the inserted text is a constant
 
-# A rate class begins with its target's own policy, at the start of the ramp.
+# The breaker of a rate class begins with the settings of its target's own breaker, at the start of the ramp-up.
 _BREAKERS = """
 INSERT INTO redrive_breaker (target_id, rate_class_id, threshold, ratio, at_least, cooldown, cooldown_cap,
        canaries_to_close,
@@ -164,10 +166,10 @@ class SendLimit:
     state: str
     epoch: int
     unwell: str | None  #: why the target is not healthy; None: healthy
-    unsettled: int  #: letters that the target took and whose outcome is open; 0 if the outcome is `accepted`
+    unsettled: int  #: letters that the target accepted and whose outcome is open; 0 if acceptance is the outcome
     ramp: float  #: the share of the rate that is allowed
     rest: float  #: seconds until a canary may be sent; 0 or less: now
-    step_due: bool  #: the ramp may take its next step
+    step_due: bool  #: whether the next step of the ramp-up is due
     class_rate: float | None
     class_burst: float | None
     rules: int  #: the rulebook's version
@@ -194,7 +196,7 @@ def read_limits(targets: Collection[int]) -> list[SendLimit]:
 
 
 def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
-    """Before an intent, wait for other senders to the same half-open target, in the same wave, or on these lanes."""
+    """Before an intent, wait for workers that send to the same half-open target, in the same wave or on these lanes."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 

@@ -1,4 +1,4 @@
-"""Stop and resume sends of a DLQ, of a lane, or of everything; each with an audit log entry in the same statement.
+"""Stop and resume the sends of a DLQ, of a lane, or of all DLQs. The same statement writes the audit log entry.
 
 Leases and intents check these rows through `active_runs.ACTIVE_RUNS` and the lane's `stopped_at`.
 """
@@ -22,12 +22,12 @@ class Stop:
     since: datetime
     by: str
     reason: str
-    new: bool  #: this call stopped or resumed it
+    new: bool  #: whether this call changed something: stopped or resumed the sends
     restored: bool = False  #: the stop is the hold after a restore, which only `after_restore` lifts
 
 
 _COLUMNS: Final[LiteralString] = "stopped_at AS since, stopped_by AS by, stop_reason AS reason"
-# Additional fields of an audit log entry about a lane: the lane's id, then also its key.
+# JSON fields that an audit log entry about a lane has in addition: `before` has the lane's id; `after` also its key.
 _NOTHING: Final[LiteralString] = "jsonb_build_object()"
 _LANE: Final[LiteralString] = "jsonb_build_object('lane', id)"
 _KEY: Final[LiteralString] = "jsonb_build_object('lane', id, 'key_hash', encode(key_hash, 'hex'))"
@@ -75,7 +75,7 @@ SELECT {_COLUMNS}, false AS new FROM {{table}} WHERE id = %(id)b AND stopped_at 
 _STOP = _STOP_ROW.format(table="redrive_dlq", dlq="id", before=_NOTHING, after=_NOTHING)
 _STOP_LANE = _STOP_ROW.format(table="redrive_lane", dlq="dlq_id", before=_LANE, after=_KEY)
 _RESUME = _RESUME_ROW.format(table="redrive_dlq", dlq="id", before=_NOTHING, after=_NOTHING, also="")
-# Workers ignore hints to a stopped lane, so the lane is hinted at again.
+# Workers ignored the task hints of the stopped lane, so the lane needs a new hint.
 _RESUME_LANE = _RESUME_ROW.format(
     table="redrive_lane", dlq="dlq_id", before=_LANE, after=_KEY, also=", hinted_until = NULL"
 )
@@ -112,7 +112,7 @@ _HALTED = "SELECT since, by, reason, false AS new, id = 2 AS restored FROM redri
 
 
 def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this DLQ (None: of all DLQs); return the stop, which is not `new` if there was one before."""
+    """Stop all sends of this DLQ (None: of all DLQs); return the stop. An existing stop is kept (`new` is false)."""
     found = rows.first(Stop, _HALT if dlq is None else _STOP, {"id": dlq, "by": by, "reason": reason})
     if found is None:
         raise DeadLetterQueue.DoesNotExist(f"no DLQ has the id {dlq}")
@@ -120,10 +120,12 @@ def stop(dlq: int | None, *, by: str, reason: str) -> Stop:
 
 
 def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
-    """Lift the stop of this DLQ (None: the stop of all DLQs); return it, or None if there was none.
+    """Lift the stop of this DLQ (None: the stop of all DLQs); return the lifted stop, or None if there was none.
 
-    The two stops are independent. `seen`: lift only the stop that began then. For a hold after a restore, raise
-    RestoreUnresolved.
+    The stop of a DLQ and the stop of all DLQs are independent. `seen`: lift only a stop that began at this time.
+
+    Raises:
+        RestoreUnresolved: all sends are held after a restore.
     """
     if dlq is None:
         refuse_while_held()
@@ -137,7 +139,7 @@ def stop_of(dlq: int | None) -> Stop | None:
 
 
 def describe_stop(dlq: DeadLetterQueue) -> str:
-    """Return a sentence that says who stopped the sends of this DLQ, and why; empty: not stopped."""
+    """Return a sentence that says who stopped the sends of this DLQ, and why; empty if the sends are not stopped."""
     for stop, what in ((stop_of(None), "Everything"), (stop_of(dlq.pk), dlq.name)):
         if stop:
             return f'{what} is stopped by {stop.by} ("{stop.reason}"): nothing is sent until somebody resumes it.'
@@ -145,7 +147,7 @@ def describe_stop(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_while_held() -> None:
-    """Raise RestoreUnresolved while everything is held after a restore."""
+    """Raise RestoreUnresolved if all sends are held after a restore."""
     held = stop_of(None)
     if held and held.restored:
         raise RestoreUnresolved(
@@ -156,7 +158,7 @@ def refuse_while_held() -> None:
 
 
 def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
-    """Stop all sends of this lane; return the stop, which is not `new` if there was one before."""
+    """Stop all sends of this lane; return the stop. An existing stop is kept (`new` is false)."""
     found = rows.first(Stop, _STOP_LANE, {"id": lane, "by": by, "reason": reason})
     if found is None:
         raise Lane.DoesNotExist(f"no lane has the id {lane}")
@@ -164,7 +166,10 @@ def stop_lane(lane: int, *, by: str, reason: str) -> Stop:
 
 
 def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None) -> Stop | None:
-    """Lift the stop of this lane; return it, or None if there was no stop, or only one that did not begin at `seen`."""
+    """Lift the stop of this lane; return the stop, or None if there was none.
+
+    `seen`: lift only a stop that began at this time.
+    """
     return rows.first(Stop, _RESUME_LANE, {"id": lane, "by": by, "reason": reason, "seen": seen})
 
 

@@ -1,7 +1,7 @@
 """Judge the open wave of a run by its letters' outcomes, and open the next one.
 
-Repeated and lost calls are harmless. A change of a run and its waves locks the run first (FOR NO KEY UPDATE, so that an
-intent that holds the wave need not wait), then the wave.
+A repeated or lost call does no harm. A transaction that changes a run and its waves locks the run first (FOR NO KEY
+UPDATE, so that an intent that has locked the wave need not wait), then the wave.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class _Open(WaveCounts):
     standing: bool
 
 
-# A first attempt without a result (not sent, lost worker, no report) is judged by the letter's next attempt. If an
-# earlier letter or a held lane delays that, the attempt stays silent; otherwise wave and letter would wait for each
-# other. A poison refusal counts as failed here: a wave is about letters, a breaker about the target.
+# If a letter's first attempt had no result (not sent, lost worker, no report), the letter's next attempt counts for the
+# wave. If an earlier letter or a held lane delays that attempt, the letter is not counted, since wave and letter would
+# wait for each other. A poison refusal counts as failed here: a wave is about letters, a breaker is about the target.
 _FATE: Final[LiteralString] = f"""
 CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failure IS NULL THEN 'poison'
      WHEN a.returned_at IS NOT NULL OR a.counts_as_failure OR a.outcome IN ('returned', 'refused', 'failed')
@@ -83,7 +83,7 @@ SELECT a.id, coalesce(mine.fate, later.fate, CASE
 _FATES: Final[LiteralString] = _FATES_OF.format(some="(SELECT * FROM redrive_attempt WHERE wave_id = w.id)")
 
 # In the last wave, failures of an earlier epoch of a breaker do not count: the breaker closes by itself, but a paused
-# run does not resume by itself. Reads at most a thousand of a million attempts, the newest, compared as rows.
+# run does not resume by itself. Reads only the newest attempts, at most a thousand.
 _NEWEST: Final[LiteralString] = """(
     SELECT a.* FROM (
             SELECT * FROM redrive_attempt x
@@ -138,7 +138,7 @@ SELECT r.id, coalesce((SELECT max(no) FROM redrive_wave WHERE run_id = r.id), 0)
   FROM redrive_run r WHERE r.id = %(run)b AND r.waves
 """
 
-# The breakers, with their epochs, of a failed wave's failures. Poison letters count only in a wave of one letter.
+# The breakers (with epochs) of the failed attempts of a failed wave. Poison letters count only in a wave of one letter.
 _FAILURES = f"""
 SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
   FROM redrive_wave w
@@ -147,7 +147,8 @@ SELECT DISTINCT a.breaker_id, a.breaker_epoch AS epoch
    AND (({_FATE}) = 'failed' OR (w.size = 1 AND ({_FATE}) = 'poison'))
 """  # noqa: S608  # the inserted text is a constant
 
-# A run is at its beginning if nothing was sent in its open wave.
+# A run without queued letters and open outcomes, unless its waves have just begun: in an open wave of one letter,
+# nothing was sent yet.
 _FRESH = """
 SELECT r.id FROM redrive_run r
  WHERE r.id = %(run)b AND r.state = 'running' AND r.waves
@@ -180,9 +181,9 @@ def close(run_id: int) -> None:
 
 
 def restart_when_empty(run_id: int) -> None:
-    """Restart a running run that has no queued or sent letters with a wave of one letter.
+    """Begin the waves of a running run again with one letter, if the run has no queued letters and no open outcomes.
 
-    Call it in the transaction that adds letters to the run, before adding them.
+    Call it in the transaction that adds letters to the run, before the letters are added.
     """
     if rows.execute(_FRESH, {"run": run_id}):
         rows.execute(_LOCK_RUN, {"run": run_id})

@@ -16,7 +16,7 @@ from reprocessing.models.safety import CheckKind, HealthCheck
 from reprocessing.models.target import Target, TargetKind
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 
-#: Fields of a target's breakers that are set like the target's own fields, and their names on the breaker.
+#: Settings of a target that are stored on its breakers, and the names of these fields on the breaker.
 BREAKER_FIELDS: Mapping[str, str] = {
     "breaker_threshold": "threshold",
     "breaker_ratio": "ratio",
@@ -40,9 +40,9 @@ def names_in_metrics() -> dict[int, str]:
 
 
 def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference]:
-    """Return what these fields would change; all of them if the target does not exist.
+    """Return what these fields would change; return all fields if the target does not exist.
 
-    `watched_by` is the ARN of the target's DLQ; the names in `BREAKER_FIELDS` are fields of the target's breakers.
+    In `fields`, `watched_by` is the ARN of the target's DLQ. `BREAKER_FIELDS` are set on the target's breakers.
     """
     return changed_fields(resource_name(arn), _values(row, fields) if row else {}, fields)
 
@@ -61,9 +61,9 @@ def write_target(arn: str, fields: Fields) -> Target:
 def save_target(
     arn: str, fields: Fields, *, by: str, reason: str, seen: Sequence[Difference] | None = None
 ) -> list[Difference]:
-    """Create the target, or change it, with an audit log entry; return the changes.
+    """Create the target, or change it, and write an audit log entry; return the changes.
 
-    Raise InvalidTarget if the changes differ from the changes that a person had `seen`.
+    Raise InvalidTarget if these are not the changes that a person has `seen`.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
@@ -83,7 +83,7 @@ def save_target(
 
 
 def _write_brakes(target: Target, values: Fields) -> None:
-    """Write breaker fields. A ramp still at its start moves to the new start; a ramp that has risen stays."""
+    """Write the settings of the target's breakers. A ramp-up at its start gets the new start; others continue."""
     said = {its: values[name] for name, its in BREAKER_FIELDS.items() if name in values}
     if not said:
         return
