@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import boto3
@@ -42,11 +41,9 @@ class _Told:
     accepted: int = 0
     last_full: float = 0.0
     last_heard: float = 0.0
-    by_action: Counter[str] = field(default_factory=Counter)
 
     def hear(self, call: Mapping[str, Any]) -> None:
         self.calls += 1
-        self.by_action[call["action"]] += 1
         self.accepted += sum(sent["accepted"] for sent in call["sent"])
         if call["action"] == "ReceiveMessage":
             self.last_heard = call["at"]

@@ -20,7 +20,7 @@ _OK: Final = 200
 
 
 def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, through attributes that its stubs lack
-    """Let this SQS client make the requests of `ACTIONS` itself. Handlers of botocore's `before-call` still work."""
+    """Let this SQS client make the requests of `ACTIONS` itself. A handler of `before-call` may answer a call."""
 
     def answer(
         *, model: Any, params: dict[str, Any], request_signer: Any, context: dict[str, Any], **_: object  # noqa: ANN401 - as above

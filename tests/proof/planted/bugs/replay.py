@@ -120,7 +120,7 @@ copies-of-closed-heads-deleted-before-their-commit: test_a_settlement_that_is_ro
 +        from reprocessing.pipeline.capture import delete_copies
 +
 +        deletable = close_letters(closed)
-+        delete_copies.everywhere(deletable)
++        delete_copies.delete_from_dlqs(deletable)
 @tests/reprocessing/pipeline/replay/test_last_attempts.py
 a-refusal-makes-the-unknown-known: test_a_known_failure_after_an_unknown_one_does_not_free_the_lane
 -    known = isinstance(failure, Refused) and not attempt.unsure
@@ -144,7 +144,7 @@ copies-of-settled-letters-deleted-before-their-commit: test_an_outcome_that_is_r
 +        from reprocessing.pipeline.capture import delete_copies
 +
 +        deletable = settle_attempts(final)
-+        delete_copies.everywhere(deletable)
++        delete_copies.delete_from_dlqs(deletable)
 what-was-not-sent-counts: test_an_attempt_that_was_not_sent_does_not_count
 -due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why, counted=False,
 +due=max(unsent_wait(attempt.not_sent), _asked(outcome.after)), detail=outcome.why,
