@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Tests start hundreds of processes: each would compile the same files again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # A development environment, made anew when the pins change. A half-made one is never taken for a whole one.
 $(VENV)/installed: requirements-dev.txt

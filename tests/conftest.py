@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
 from psycopg.sql import SQL, Identifier
+from pytest_django import DjangoDbBlocker
 
 # A slow machine is no failure.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -44,6 +46,24 @@ def _emptied_and_not_truncated() -> Iterator[None]:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: empty())
         patch.setattr(TransactionTestCase, "_should_reload_connections", lambda _: False)  # no cursor of ours is dear
         yield
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """Processes beside each other copy one migrated database: to migrate takes each of them seven seconds."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    name = connection.settings_dict["NAME"]
+    with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:  # noqa: SLF001  # of no database of ours
+        cursor.execute("SELECT pg_advisory_lock(1)")  # until this connection ends
+        cursor.execute("SELECT FROM pg_database WHERE datname = %s AND datistemplate", [name])
+        if not cursor.rowcount:
+            call_command("migrate", verbosity=0)
+            connection.close()
+            cursor.execute(SQL("ALTER DATABASE {} IS_TEMPLATE true").format(Identifier(name)).as_string())
+    connection.settings_dict["TEST"].update(TEMPLATE=name, MIGRATE=False)
 
 
 @pytest.fixture(scope="session")

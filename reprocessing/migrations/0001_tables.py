@@ -36,47 +36,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Breaker",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("threshold", models.IntegerField(db_default=5)),
-                ("ratio", models.FloatField(db_default=0.5)),
-                ("at_least", models.IntegerField(db_default=20)),
-                ("cooldown", models.FloatField(db_default=30.0)),
-                ("cooldown_cap", models.FloatField(db_default=600.0)),
-                ("canaries_to_close", models.IntegerField(db_default=3)),
-                ("ramp_from", models.FloatField(db_default=0.1)),
-                ("ramp_every", models.FloatField(db_default=10.0)),
-                (
-                    "state",
-                    models.TextField(
-                        choices=[
-                            ("closed", "closed: messages are sent"),
-                            ("open", "open: nothing is sent until the cooldown ends"),
-                            ("half_open", "half open: one canary at a time"),
-                        ],
-                        db_default="closed",
-                    ),
-                ),
-                ("since", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("why", models.TextField(blank=True, db_default="")),
-                ("epoch", models.BigIntegerField(db_default=0)),
-                ("rest", models.FloatField(db_default=0.0)),
-                ("retry_at", models.DateTimeField(blank=True, null=True)),
-                ("canary_until", models.DateTimeField(blank=True, null=True)),
-                ("failing_since", models.DateTimeField(blank=True, null=True)),
-                ("successes", models.IntegerField(db_default=0)),
-                ("ramp", models.FloatField(db_default=0.1)),
-                ("ramp_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("ramp_reason", models.TextField(blank=True, db_default="")),
-                ("ramp_failure_ratio", models.FloatField(db_default=0.0)),
-            ],
-            options={
-                "db_table": "redrive_breaker",
-                "permissions": [("reset_breaker", "Can reset circuit breakers")],
-            },
-        ),
-        migrations.CreateModel(
             name="HourlyCountDelta",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -89,111 +48,6 @@ class Migration(migrations.Migration):
                 "db_table": "redrive_hourly_count_delta",
                 "abstract": False,
                 "default_permissions": (),
-            },
-        ),
-        migrations.CreateModel(
-            name="Letter",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("public_id", models.UUIDField(default=uuid.uuid4, unique=True)),
-                ("message_id", models.TextField()),
-                (
-                    "state",
-                    models.TextField(
-                        choices=[
-                            ("captured", "captured"),
-                            ("waiting", "waiting"),
-                            ("sending", "sending"),
-                            ("awaiting", "awaiting"),
-                            ("delivered", "delivered"),
-                            ("parked", "parked"),
-                            ("duplicate", "duplicate"),
-                            ("discarded", "discarded"),
-                        ],
-                        db_default="captured",
-                    ),
-                ),
-                ("due_at", models.DateTimeField(blank=True, null=True)),
-                ("attempts", models.IntegerField(db_default=0)),
-                ("not_sent", models.IntegerField(db_default=0)),
-                ("earlier", models.IntegerField(db_default=0)),
-                ("attempts_before_release", models.IntegerField(db_default=0)),
-                ("spared", models.IntegerField(db_default=0)),
-                ("epoch", models.IntegerField(db_default=0)),
-                ("planned", models.BooleanField(db_default=False)),
-                ("blocked_reason", models.TextField(blank=True, db_default="")),
-                ("ordering_key", models.TextField(blank=True, null=True)),
-                ("key_hash", models.BinaryField(blank=True, null=True)),
-                ("single", models.BooleanField(db_default=True)),
-                ("sequence", models.TextField(blank=True, db_collation="C", null=True)),
-                ("idempotency_key", models.TextField(blank=True, null=True)),
-                ("body_hash", models.BinaryField()),
-                ("size", models.IntegerField()),
-                ("frees_lane", models.BooleanField(db_default=False)),
-                ("presumed", models.BooleanField(db_default=False)),
-                (
-                    "route",
-                    models.TextField(
-                        blank=True,
-                        choices=[
-                            ("replay", "replay"),
-                            ("delay", "delay"),
-                            ("divert", "divert"),
-                            ("quarantine", "quarantine"),
-                            ("discard", "discard"),
-                            ("hold", "hold"),
-                            ("erred", "erred: the rule could not be evaluated"),
-                        ],
-                        db_default="",
-                    ),
-                ),
-                ("rulebook_version", models.BigIntegerField(db_default=0)),
-                (
-                    "reason",
-                    models.TextField(
-                        blank=True,
-                        choices=[
-                            ("attempts_spent", "All attempts that the DLQ allows have failed."),
-                            ("refused", "The target refused it, and would refuse it again."),
-                            ("too_large", "It is larger than the target accepts."),
-                            ("unsendable", "The target does not allow its body or its attributes."),
-                            ("no_ordering_key", "It has no ordering key, which the DLQ's settings require."),
-                            ("no_sequence", "It has no sequence, which the DLQ's settings require."),
-                            ("no_idempotency_key", "It has no idempotency key, which the DLQ's settings require."),
-                            ("unreadable_body", "A key is read from its body, and the body is not readable JSON."),
-                            ("unknown_source", "Its source queue is not known, and the DLQ names no other target."),
-                            ("stale", "A later message of its ordering key was delivered before this one arrived."),
-                            ("key_conflict", "Another body was delivered under the same idempotency key."),
-                            ("twin_discarded", "A person discarded another message with the same idempotency key."),
-                            ("possible_return", "It may be a redriven message that came back without its redrive id."),
-                            ("received_too_often", "It was received more often than the DLQ's limit allows."),
-                            ("quarantined", "A rule quarantined it."),
-                            ("no_answer", "Its consumer did not report the outcome in time."),
-                            ("expired", "It is a task message that has expired: a worker would discard it."),
-                            (
-                                "waits_for_a_word",
-                                "It is part of a group or chord of tasks, which may have ended already.",
-                            ),
-                            ("unreadable_task", "It goes to Celery workers, and is not a readable task message."),
-                            ("unsupported_target", "Its source is of a kind that this service cannot send to."),
-                            ("moved_by_aws", "AWS's native redrive took it out of the DLQ, and it has not come back."),
-                            ("in_doubt", "PostgreSQL was restored from a backup, and it may have been sent since."),
-                        ],
-                        db_default="",
-                    ),
-                ),
-                ("detail", models.TextField(blank=True, db_default="")),
-                ("released_by", models.TextField(blank=True, null=True)),
-                ("first_sent_at", models.DateTimeField()),
-                ("expires_at", models.DateTimeField(blank=True, null=True)),
-                ("captured_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-                ("grouped_at", models.DateTimeField(blank=True, null=True)),
-                ("assigned_to", models.TextField(blank=True, db_default="")),
-            ],
-            options={
-                "db_table": "redrive_letter",
-                "permissions": [("export_letter", "Can export messages")],
             },
         ),
         migrations.CreateModel(
@@ -211,20 +65,6 @@ class Migration(migrations.Migration):
                 "db_table": "redrive_letter_count_delta",
                 "abstract": False,
                 "default_permissions": (),
-            },
-        ),
-        migrations.CreateModel(
-            name="Reporter",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.SlugField(max_length=100, unique=True)),
-                ("token_hash", models.BinaryField(unique=True)),
-                ("added_by", models.TextField()),
-                ("added_at", models.DateTimeField(auto_now_add=True)),
-                ("revoked_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                "db_table": "redrive_reporter",
             },
         ),
         migrations.CreateModel(
@@ -427,6 +267,96 @@ class Migration(migrations.Migration):
                 "verbose_name": "dead-letter queue",
                 "db_table": "redrive_dlq",
                 "permissions": [("stop_deadletterqueue", "Can stop and resume a DLQ's sends")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("max_attempts__gte", 1)), name="dlq_allows_at_least_one_attempt"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("backoff_jitter__in", ["full", "none"]),
+                            ("delete_when__in", ["terminal", "captured"]),
+                            ("missing_key__in", ["park", "lane"]),
+                            ("mode__in", ["observe", "manual", "automatic"]),
+                            ("stale__in", ["park", "deliver"]),
+                            ("when_parked__in", ["aside", "hold"]),
+                        ),
+                        name="dlq_choices_are_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("wave_success__gte", 0), ("wave_success__lte", 1)),
+                        name="wave_success_between_0_and_1",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("give_up_after", None),
+                            models.Q(("give_up_after__gte", 1), ("give_up_after__lte", 1209600)),
+                            _connector="OR",
+                        ),
+                        name="give_up_after_between_1_second_and_14_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("backoff_base__gte", 0),
+                            ("backoff_base__lte", 1209600),
+                            ("backoff_cap__gte", 0),
+                            ("backoff_cap__lte", 1209600),
+                        ),
+                        name="dlq_backoff_at_most_14_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("new_key_delay", None),
+                            models.Q(("new_key_delay__gte", 0), ("new_key_delay__lte", 1209600)),
+                            _connector="OR",
+                        ),
+                        name="new_key_delay_at_most_14_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("interval", None), ("crontab", None), _connector="OR"),
+                        name="dlq_has_interval_or_crontab",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("fifo", True), _negated=True), ("delete_when", "captured"), _connector="OR"
+                        ),
+                        name="fifo_dlq_deletes_when_captured",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stop_reason", ""), ("stopped_at", None), ("stopped_by", "")),
+                            models.Q(
+                                ("stopped_at__isnull", False),
+                                models.Q(("stopped_by", ""), _negated=True),
+                                models.Q(("stop_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="dlq_stop_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("aws_redrive_by", ""),
+                                ("aws_redrive_destination", ""),
+                                ("aws_redrive_reason", ""),
+                                ("aws_redrive_since", None),
+                                ("aws_redrive_task", ""),
+                            ),
+                            models.Q(
+                                ("aws_redrive_since__isnull", False),
+                                models.Q(("aws_redrive_by", ""), _negated=True),
+                                models.Q(("aws_redrive_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="aws_redrive_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("aws_redrive_since", None), ("leased_until", None), _connector="OR"),
+                        name="no_capture_during_aws_redrive",
+                    ),
+                ],
+                "indexes": [],
             },
         ),
         migrations.CreateModel(
@@ -468,6 +398,27 @@ class Migration(migrations.Migration):
                 "verbose_name": "group",
                 "db_table": "redrive_failure_group",
                 "default_permissions": ("view", "change"),
+                "indexes": [
+                    models.Index(
+                        models.OrderBy(models.F("last_at"), descending=True),
+                        models.OrderBy(models.F("id"), descending=True),
+                        name="groups_by_last_letter",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("dlq", "fingerprint"), name="one_group_per_fingerprint_and_dlq"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status", "open"),
+                            models.Q(("settled_at__isnull", False), models.Q(("status_by", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="group_status_has_time_and_person",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("first_at__lte", models.F("last_at"))), name="group_first_not_after_last"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -559,297 +510,37 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "redrive_incident",
                 "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(
+                        models.F("due_at"), condition=models.Q(("due_at__isnull", False)), name="incidents_by_due_time"
+                    ),
+                    models.Index(
+                        models.F("ended_at"), condition=models.Q(("ended_at__isnull", False)), name="incidents_by_end"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)),
+                        fields=("kind", "subject"),
+                        name="one_open_incident_per_kind_and_subject",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", ""), _negated=True), models.Q(("subject", ""), _negated=True)
+                        ),
+                        name="incident_has_kind_and_subject",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("times__gte", 1)), name="incident_announced_at_least_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("ended_at", None), ("ended_at__gte", models.F("opened_at")), _connector="OR"
+                        ),
+                        name="incident_ends_after_it_opens",
+                    ),
+                ],
             },
-        ),
-        migrations.CreateModel(
-            name="Lane",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("key_hash", models.BinaryField()),
-                ("key", models.TextField(blank=True, null=True)),
-                ("single", models.BooleanField(db_default=False)),
-                (
-                    "phase",
-                    models.TextField(
-                        choices=[
-                            ("idle", "idle"),
-                            ("ready", "ready"),
-                            ("leased", "leased"),
-                            ("awaiting", "awaiting"),
-                            ("held", "held"),
-                        ],
-                        db_default="idle",
-                    ),
-                ),
-                ("due_at", models.DateTimeField(blank=True, null=True)),
-                ("fence", models.BigIntegerField(db_default=0)),
-                ("owner", models.TextField(blank=True, db_default="")),
-                ("highest_sent_sequence", models.TextField(blank=True, db_collation="C", null=True)),
-                ("hinted_until", models.DateTimeField(blank=True, null=True)),
-                ("why", models.TextField(blank=True, db_default="")),
-                ("stopped_at", models.DateTimeField(blank=True, null=True)),
-                ("stopped_by", models.TextField(blank=True, db_default="")),
-                ("stop_reason", models.TextField(blank=True, db_default="")),
-                (
-                    "breaker",
-                    models.ForeignKey(
-                        blank=True,
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="reprocessing.breaker",
-                    ),
-                ),
-                (
-                    "dlq",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="lanes",
-                        to="reprocessing.deadletterqueue",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_lane",
-                "permissions": [("stop_lane", "Can stop and resume key queues")],
-            },
-        ),
-        migrations.CreateModel(
-            name="Attempt",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("no", models.IntegerField()),
-                ("epoch", models.IntegerField()),
-                ("fence", models.BigIntegerField()),
-                ("opened_at", models.DateTimeField()),
-                ("taken_at", models.DateTimeField(blank=True, null=True)),
-                ("deadline", models.DateTimeField(blank=True, null=True)),
-                ("sent_message_id", models.TextField(blank=True, null=True)),
-                (
-                    "outcome",
-                    models.TextField(
-                        blank=True,
-                        choices=[
-                            ("accepted", "accepted"),
-                            ("absent", "absent"),
-                            ("returned", "returned"),
-                            ("refused", "refused"),
-                            ("not_sent", "not_sent"),
-                            ("unknown", "unknown"),
-                            ("acknowledged", "acknowledged"),
-                            ("failed", "failed"),
-                            ("silent", "silent"),
-                        ],
-                        null=True,
-                    ),
-                ),
-                ("detail", models.TextField(blank=True, null=True)),
-                ("closed_at", models.DateTimeField(blank=True, null=True)),
-                ("returned_at", models.DateTimeField(blank=True, null=True)),
-                ("holds_lane", models.BooleanField()),
-                ("breaker_epoch", models.BigIntegerField(db_default=0)),
-                ("counts_as_failure", models.BooleanField(blank=True, null=True)),
-                ("spared", models.BooleanField(db_default=False)),
-                (
-                    "breaker",
-                    models.ForeignKey(
-                        blank=True,
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="reprocessing.breaker",
-                    ),
-                ),
-                (
-                    "lane",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="reprocessing.lane"
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_attempt",
-            },
-        ),
-        migrations.CreateModel(
-            name="Payload",
-            fields=[
-                (
-                    "letter",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="payload",
-                        serialize=False,
-                        to="reprocessing.letter",
-                    ),
-                ),
-                ("body", models.BinaryField()),
-                ("attributes", models.BinaryField()),
-                ("system", models.JSONField()),
-            ],
-            options={
-                "db_table": "redrive_payload",
-                "permissions": [("view_payload", "Can view payloads")],
-                "default_permissions": (),
-            },
-        ),
-        migrations.CreateModel(
-            name="RestoreDoubt",
-            fields=[
-                (
-                    "letter",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        primary_key=True,
-                        related_name="doubt",
-                        serialize=False,
-                        to="reprocessing.letter",
-                    ),
-                ),
-                ("receives", models.IntegerField(blank=True, null=True)),
-                ("arrived", models.BooleanField(db_default=False)),
-                ("came_back", models.IntegerField(blank=True, null=True)),
-                (
-                    "word",
-                    models.TextField(
-                        blank=True,
-                        choices=[("delivered", "delivered"), ("parked", "parked for a person"), ("replay", "redrive")],
-                        db_default="",
-                    ),
-                ),
-                ("decided_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                "db_table": "redrive_restore_doubt",
-                "default_permissions": (),
-            },
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="dlq",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="letters",
-                to="reprocessing.deadletterqueue",
-            ),
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="duplicate_of",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="duplicates",
-                to="reprocessing.letter",
-            ),
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="group",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="letters",
-                to="reprocessing.failuregroup",
-            ),
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="lane",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="letters",
-                to="reprocessing.lane",
-            ),
-        ),
-        migrations.CreateModel(
-            name="DlqCopy",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "dlq_id", "message_id", blank=True, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("message_id", models.TextField()),
-                (
-                    "state",
-                    models.TextField(
-                        choices=[
-                            ("held", "held: invisible in the DLQ until the message is finished"),
-                            ("delete", "to be deleted"),
-                            ("gone", "deleted"),
-                        ]
-                    ),
-                ),
-                ("handle", models.TextField()),
-                ("visible_until", models.DateTimeField()),
-                ("extended", models.BooleanField(db_default=False)),
-                ("receives", models.IntegerField(db_default=1)),
-                ("gone_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "attempt",
-                    models.ForeignKey(
-                        blank=True,
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="reprocessing.attempt",
-                    ),
-                ),
-                (
-                    "dlq",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="reprocessing.deadletterqueue",
-                    ),
-                ),
-                (
-                    "letter",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="copies", to="reprocessing.letter"
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name_plural": "custody",
-                "db_table": "redrive_dlq_copy",
-            },
-        ),
-        migrations.AddField(
-            model_name="attempt",
-            name="letter",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="history",
-                to="reprocessing.letter",
-            ),
-        ),
-        migrations.CreateModel(
-            name="ParkedLetter",
-            fields=[],
-            options={
-                "proxy": True,
-                "default_permissions": ("view", "release", "discard", "edit", "assign"),
-                "indexes": [],
-                "constraints": [],
-            },
-            bases=("reprocessing.letter",),
         ),
         migrations.CreateModel(
             name="LetterCount",
@@ -918,6 +609,44 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_notification_route",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("destination", ""), _negated=True), name="route_has_destination"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kinds__contained_by",
+                                [
+                                    "breaker_open",
+                                    "run_stopped",
+                                    "run_finished",
+                                    "run_stalled",
+                                    "failure_group_new",
+                                    "failure_group_reopened",
+                                    "parked_many",
+                                    "parked_old",
+                                    "messages_expiring",
+                                    "dlq_growing",
+                                    "redrive_loop",
+                                    "beat_silent",
+                                    "workers_silent",
+                                    "restore_detected",
+                                    "doctor_worse",
+                                ],
+                            )
+                        ),
+                        name="route_events_are_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("failures", 0), ("trouble", "")),
+                            models.Q(("failures__gt", 0), models.Q(("trouble", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="failing_destination_has_error",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -952,33 +681,40 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "redrive_notification",
                 "default_permissions": ("view",),
-            },
-        ),
-        migrations.CreateModel(
-            name="ParkingQueueMessage",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "parking_event",
-                    models.TextField(
-                        choices=[
-                            ("parked", "parked: send a copy to the parking queue"),
-                            ("left", "left: mark the copy in the parking queue as settled"),
-                        ]
+                "indexes": [
+                    models.Index(
+                        models.F("route"),
+                        models.F("id"),
+                        condition=models.Q(("given_up_at", None), ("sent_at", None)),
+                        name="pending_notifications",
                     ),
-                ),
-                ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("sent_at", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, db_default="")),
-                (
-                    "letter",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="notices", to="reprocessing.letter"
+                    models.Index(
+                        models.F("route"),
+                        models.F("sent_at"),
+                        condition=models.Q(("sent_at__isnull", False)),
+                        name="notifications_by_sent_time",
                     ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_parking_queue_message",
+                    models.Index(
+                        models.F("given_up_at"),
+                        condition=models.Q(("given_up_at__isnull", False)),
+                        name="notifications_by_give_up_time",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            models.Q(("phase", "reminded"), _negated=True),
+                            models.Q(("given_up_at", None), ("sent_at", None)),
+                            _connector="OR",
+                        ),
+                        fields=("incident", "route", "phase"),
+                        name="one_notification_per_incident_route_and_phase",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sent_at", None), ("given_up_at", None), _connector="OR"),
+                        name="sent_notification_is_not_given_up",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1033,186 +769,6 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="rate_class",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="reprocessing.rateclass",
-            ),
-        ),
-        migrations.AddField(
-            model_name="breaker",
-            name="rate_class",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="breakers",
-                to="reprocessing.rateclass",
-            ),
-        ),
-        migrations.CreateModel(
-            name="Report",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("message_id", models.TextField(blank=True, null=True)),
-                ("public_id", models.UUIDField(blank=True, null=True)),
-                ("attempt_no", models.IntegerField(blank=True, null=True)),
-                (
-                    "verdict",
-                    models.TextField(
-                        choices=[
-                            ("delivered", "delivered: it worked"),
-                            ("failed", "failed: it did not, and its consumer will not try again"),
-                            ("retrying", "retrying: a try failed, and its queue hands it out again"),
-                        ]
-                    ),
-                ),
-                ("type", models.TextField(blank=True, default="")),
-                ("message", models.TextField(blank=True, default="")),
-                ("fingerprint", models.TextField(blank=True, default="")),
-                ("happened_at", models.DateTimeField()),
-                ("received_at", models.DateTimeField()),
-                ("digest", models.BinaryField(unique=True)),
-                (
-                    "reporter",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="reports",
-                        to="reprocessing.reporter",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_report",
-            },
-        ),
-        migrations.CreateModel(
-            name="Revision",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("no", models.IntegerField()),
-                ("body", models.BinaryField()),
-                ("attributes", models.BinaryField()),
-                ("body_hash", models.BinaryField()),
-                ("previous_body_hash", models.BinaryField()),
-                ("size", models.IntegerField()),
-                ("idempotency_key", models.TextField(blank=True, null=True)),
-                ("by", models.TextField()),
-                ("reason", models.TextField()),
-                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "letter",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="revisions",
-                        to="reprocessing.letter",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_revision",
-                "default_permissions": (),
-            },
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="revision",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="reprocessing.revision",
-            ),
-        ),
-        migrations.CreateModel(
-            name="Rule",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.SlugField(max_length=100, unique=True)),
-                ("position", models.IntegerField(db_default=100)),
-                ("enabled", models.BooleanField(db_default=False)),
-                ("conditions", models.JSONField(default=list)),
-                (
-                    "action",
-                    models.TextField(
-                        choices=[
-                            ("replay", "replay"),
-                            ("delay", "delay"),
-                            ("divert", "divert"),
-                            ("quarantine", "quarantine"),
-                            ("discard", "discard"),
-                            ("hold", "hold"),
-                        ]
-                    ),
-                ),
-                ("delay", models.FloatField(blank=True, null=True)),
-                ("backoff_base", models.FloatField(blank=True, null=True)),
-                ("backoff_cap", models.FloatField(blank=True, null=True)),
-                (
-                    "backoff_jitter",
-                    models.TextField(
-                        blank=True,
-                        choices=[("full", "full: between 0 and the whole delay"), ("none", "none: the whole delay")],
-                        null=True,
-                    ),
-                ),
-                ("valid_from", models.DateTimeField(blank=True, null=True)),
-                ("valid_until", models.DateTimeField(blank=True, null=True)),
-                ("match_count", models.BigIntegerField(db_default=0)),
-                ("error_count", models.BigIntegerField(db_default=0)),
-                ("last_hit_at", models.DateTimeField(blank=True, null=True)),
-                ("trouble", models.TextField(blank=True, db_default="")),
-                ("created_by", models.TextField()),
-                ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "dlq",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="rules",
-                        to="reprocessing.deadletterqueue",
-                    ),
-                ),
-                (
-                    "rate_class",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="rules",
-                        to="reprocessing.rateclass",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_rule",
-            },
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="rule",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="letters",
-                to="reprocessing.rule",
-            ),
         ),
         migrations.CreateModel(
             name="Rulebook",
@@ -1278,94 +834,28 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "redrive_run",
                 "default_permissions": ("view", "operate"),
-            },
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="run",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="letters",
-                to="reprocessing.run",
-            ),
-        ),
-        migrations.AddField(
-            model_name="lane",
-            name="run",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="reprocessing.run",
-            ),
-        ),
-        migrations.AddField(
-            model_name="attempt",
-            name="run",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="attempts",
-                to="reprocessing.run",
-            ),
-        ),
-        migrations.CreateModel(
-            name="Source",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("arn", models.TextField()),
-                ("removed_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "dlq",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sources",
-                        to="reprocessing.deadletterqueue",
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "standing")), fields=("dlq",), name="one_standing_run_per_dlq"
                     ),
-                ),
-            ],
-            options={
-                "db_table": "redrive_source",
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["finished", "aborted"]), _negated=True),
+                            ("kind", "drain"),
+                            _connector="OR",
+                        ),
+                        name="standing_run_never_ends",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["paused", "aborted"]), _negated=True),
+                            models.Q(models.Q(("why", ""), _negated=True), models.Q(("stopped_by", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="stopped_run_has_person_and_reason",
+                    ),
+                ],
             },
-        ),
-        migrations.AddField(
-            model_name="letter",
-            name="source",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="reprocessing.source",
-            ),
-        ),
-        migrations.AddField(
-            model_name="lane",
-            name="source",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="lanes",
-                to="reprocessing.source",
-            ),
-        ),
-        migrations.AddField(
-            model_name="deadletterqueue",
-            name="default_source",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="default_of",
-                to="reprocessing.source",
-            ),
         ),
         migrations.CreateModel(
             name="Target",
@@ -1438,44 +928,1051 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_target",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("advance__in", ["accepted", "settled"]),
+                            ("kind__in", ["sqs", "celery", "http", "lambda", "topic", "bus"]),
+                            ("proof__in", ["accepted", "absence", "acknowledged"]),
+                        ),
+                        name="target_choices_are_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("rate", None), models.Q(("rate__gte", 0.001), ("rate__lte", 1000000)), _connector="OR"
+                        ),
+                        name="target_rate_between_0_001_and_1000000",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("burst", None), models.Q(("burst__gte", 1), ("burst__lte", 1000000)), _connector="OR"
+                        ),
+                        name="target_burst_between_1_and_1000000",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("window__gte", 0), ("window__lte", 1209600)),
+                        name="return_window_at_most_14_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("proof", "absence"), _negated=True),
+                            ("watched_by__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="proof_by_absence_needs_dlq",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("timeout__gt", 0), ("timeout__lte", 900)),
+                        name="target_timeout_at_most_15_minutes",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind__in", ["topic", "bus"]), _negated=True),
+                            models.Q(("confirmed_fanout__gte", 0), ("confirmed_fanout__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="topic_and_bus_have_confirmed_fanout",
+                    ),
+                ],
             },
         ),
-        migrations.AddField(
-            model_name="source",
-            name="target",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="sources", to="reprocessing.target"
-            ),
+        migrations.CreateModel(
+            name="Breaker",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("threshold", models.IntegerField(db_default=5)),
+                ("ratio", models.FloatField(db_default=0.5)),
+                ("at_least", models.IntegerField(db_default=20)),
+                ("cooldown", models.FloatField(db_default=30.0)),
+                ("cooldown_cap", models.FloatField(db_default=600.0)),
+                ("canaries_to_close", models.IntegerField(db_default=3)),
+                ("ramp_from", models.FloatField(db_default=0.1)),
+                ("ramp_every", models.FloatField(db_default=10.0)),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("closed", "closed: messages are sent"),
+                            ("open", "open: nothing is sent until the cooldown ends"),
+                            ("half_open", "half open: one canary at a time"),
+                        ],
+                        db_default="closed",
+                    ),
+                ),
+                ("since", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("why", models.TextField(blank=True, db_default="")),
+                ("epoch", models.BigIntegerField(db_default=0)),
+                ("rest", models.FloatField(db_default=0.0)),
+                ("retry_at", models.DateTimeField(blank=True, null=True)),
+                ("canary_until", models.DateTimeField(blank=True, null=True)),
+                ("failing_since", models.DateTimeField(blank=True, null=True)),
+                ("successes", models.IntegerField(db_default=0)),
+                ("ramp", models.FloatField(db_default=0.1)),
+                ("ramp_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("ramp_reason", models.TextField(blank=True, db_default="")),
+                ("ramp_failure_ratio", models.FloatField(db_default=0.0)),
+                (
+                    "rate_class",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="breakers",
+                        to="reprocessing.rateclass",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="breakers",
+                        to="reprocessing.target",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_breaker",
+                "permissions": [("reset_breaker", "Can reset circuit breakers")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("target", "rate_class"), name="one_breaker_per_target_and_class", nulls_distinct=False
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("at_least__gte", 1),
+                            ("canaries_to_close__gte", 1),
+                            ("ratio__gt", 0),
+                            ("ratio__lte", 1),
+                            ("threshold__gte", 1),
+                        ),
+                        name="breaker_limits_are_reachable",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("cooldown__gt", 0),
+                            ("cooldown_cap__gte", models.F("cooldown")),
+                            ("cooldown_cap__lte", 1209600),
+                        ),
+                        name="breaker_cooldown_at_most_cap_at_most_14_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("ramp__gt", 0),
+                            ("ramp__lte", 1),
+                            ("ramp_every__gt", 0),
+                            ("ramp_every__lte", 1209600),
+                            ("ramp_from__gt", 0),
+                            ("ramp_from__lte", 1),
+                        ),
+                        name="ramp_between_0_and_1",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("retry_at__isnull", False), ("state", "open")),
+                            models.Q(models.Q(("state", "open"), _negated=True), ("retry_at", None)),
+                            _connector="OR",
+                        ),
+                        name="only_open_breaker_has_retry_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("canary_until", None), ("state", "half_open"), _connector="OR"),
+                        name="only_half_open_breaker_has_canary",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("failing_since", None), models.Q(("state", "closed"), _negated=True), _connector="OR"
+                        ),
+                        name="closed_breaker_is_not_failing",
+                    ),
+                ],
+            },
         ),
-        migrations.AddField(
-            model_name="rule",
-            name="target",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="rules",
-                to="reprocessing.target",
-            ),
+        migrations.CreateModel(
+            name="Reporter",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("token_hash", models.BinaryField(unique=True)),
+                ("added_by", models.TextField()),
+                ("added_at", models.DateTimeField(auto_now_add=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "targets",
+                    models.ManyToManyField(
+                        db_table="redrive_reporter_target", related_name="reporters", to="reprocessing.target"
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_reporter",
+            },
         ),
-        migrations.AddField(
-            model_name="reporter",
-            name="targets",
-            field=models.ManyToManyField(
-                db_table="redrive_reporter_target", related_name="reporters", to="reprocessing.target"
-            ),
+        migrations.CreateModel(
+            name="Report",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("message_id", models.TextField(blank=True, null=True)),
+                ("public_id", models.UUIDField(blank=True, null=True)),
+                ("attempt_no", models.IntegerField(blank=True, null=True)),
+                (
+                    "verdict",
+                    models.TextField(
+                        choices=[
+                            ("delivered", "delivered: it worked"),
+                            ("failed", "failed: it did not, and its consumer will not try again"),
+                            ("retrying", "retrying: a try failed, and its queue hands it out again"),
+                        ]
+                    ),
+                ),
+                ("type", models.TextField(blank=True, default="")),
+                ("message", models.TextField(blank=True, default="")),
+                ("fingerprint", models.TextField(blank=True, default="")),
+                ("happened_at", models.DateTimeField()),
+                ("received_at", models.DateTimeField()),
+                ("digest", models.BinaryField(unique=True)),
+                (
+                    "reporter",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reports",
+                        to="reprocessing.reporter",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_report",
+                "indexes": [
+                    models.Index(
+                        models.F("message_id"),
+                        condition=models.Q(("message_id__isnull", False)),
+                        name="reports_by_message",
+                    ),
+                    models.Index(
+                        models.F("public_id"),
+                        condition=models.Q(("public_id__isnull", False)),
+                        name="reports_by_letter",
+                    ),
+                    models.Index(models.F("received_at"), name="reports_by_time"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("message_id__isnull", False), ("public_id__isnull", False), _connector="OR"
+                        ),
+                        name="report_names_a_message",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("attempt_no", None), ("public_id__isnull", False), _connector="OR"),
+                        name="report_with_attempt_names_a_letter",
+                    ),
+                ],
+            },
         ),
-        migrations.AddField(
-            model_name="letter",
-            name="target",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="reprocessing.target",
-            ),
+        migrations.CreateModel(
+            name="Rule",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("position", models.IntegerField(db_default=100)),
+                ("enabled", models.BooleanField(db_default=False)),
+                ("conditions", models.JSONField(default=list)),
+                (
+                    "action",
+                    models.TextField(
+                        choices=[
+                            ("replay", "replay"),
+                            ("delay", "delay"),
+                            ("divert", "divert"),
+                            ("quarantine", "quarantine"),
+                            ("discard", "discard"),
+                            ("hold", "hold"),
+                        ]
+                    ),
+                ),
+                ("delay", models.FloatField(blank=True, null=True)),
+                ("backoff_base", models.FloatField(blank=True, null=True)),
+                ("backoff_cap", models.FloatField(blank=True, null=True)),
+                (
+                    "backoff_jitter",
+                    models.TextField(
+                        blank=True,
+                        choices=[("full", "full: between 0 and the whole delay"), ("none", "none: the whole delay")],
+                        null=True,
+                    ),
+                ),
+                ("valid_from", models.DateTimeField(blank=True, null=True)),
+                ("valid_until", models.DateTimeField(blank=True, null=True)),
+                ("match_count", models.BigIntegerField(db_default=0)),
+                ("error_count", models.BigIntegerField(db_default=0)),
+                ("last_hit_at", models.DateTimeField(blank=True, null=True)),
+                ("trouble", models.TextField(blank=True, db_default="")),
+                ("created_by", models.TextField()),
+                ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="rules",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+                (
+                    "rate_class",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rules",
+                        to="reprocessing.rateclass",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rules",
+                        to="reprocessing.target",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_rule",
+                "indexes": [models.Index(models.F("position"), models.F("id"), name="rules_by_position")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("action", "delay"), ("delay__gt", 0), ("delay__isnull", False), ("delay__lte", 1209600)
+                            ),
+                            models.Q(models.Q(("action", "delay"), _negated=True), ("delay", None)),
+                            _connector="OR",
+                        ),
+                        name="only_delay_rule_has_delay",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("action", "divert"), _negated=True), ("target__isnull", False), _connector="OR"
+                        ),
+                        name="divert_rule_has_target",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("target", None), ("action__in", ["replay", "divert"]), _connector="OR"),
+                        name="only_replay_and_divert_have_a_target",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("valid_from", None),
+                            ("valid_until", None),
+                            ("valid_until__gt", models.F("valid_from")),
+                            _connector="OR",
+                        ),
+                        name="rule_ends_after_it_begins",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("backoff_base", None), ("backoff_cap", None), ("backoff_jitter", None)),
+                            models.Q(
+                                ("backoff_base__gte", 0),
+                                ("backoff_base__isnull", False),
+                                ("backoff_base__lte", 1209600),
+                                ("backoff_cap__gte", 0),
+                                ("backoff_cap__isnull", False),
+                                ("backoff_cap__lte", 1209600),
+                                ("backoff_jitter__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="rule_backoff_complete_or_absent",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("created_by", ""), _negated=True), name="rule_has_author"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Source",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("arn", models.TextField()),
+                ("removed_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sources",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="sources", to="reprocessing.target"
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_source",
+                "constraints": [models.UniqueConstraint(fields=("dlq", "arn"), name="one_source_per_dlq_and_arn")],
+            },
+        ),
+        migrations.CreateModel(
+            name="Lane",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key_hash", models.BinaryField()),
+                ("key", models.TextField(blank=True, null=True)),
+                ("single", models.BooleanField(db_default=False)),
+                (
+                    "phase",
+                    models.TextField(
+                        choices=[
+                            ("idle", "idle"),
+                            ("ready", "ready"),
+                            ("leased", "leased"),
+                            ("awaiting", "awaiting"),
+                            ("held", "held"),
+                        ],
+                        db_default="idle",
+                    ),
+                ),
+                ("due_at", models.DateTimeField(blank=True, null=True)),
+                ("fence", models.BigIntegerField(db_default=0)),
+                ("owner", models.TextField(blank=True, db_default="")),
+                ("highest_sent_sequence", models.TextField(blank=True, db_collation="C", null=True)),
+                ("hinted_until", models.DateTimeField(blank=True, null=True)),
+                ("why", models.TextField(blank=True, db_default="")),
+                ("stopped_at", models.DateTimeField(blank=True, null=True)),
+                ("stopped_by", models.TextField(blank=True, db_default="")),
+                ("stop_reason", models.TextField(blank=True, db_default="")),
+                (
+                    "breaker",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="reprocessing.breaker",
+                    ),
+                ),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="lanes",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.run",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="lanes",
+                        to="reprocessing.source",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_lane",
+                "permissions": [("stop_lane", "Can stop and resume key queues")],
+                "indexes": [
+                    models.Index(
+                        models.F("run"),
+                        models.F("due_at"),
+                        condition=models.Q(("due_at__isnull", False)),
+                        name="lanes_by_due_time",
+                    ),
+                    models.Index(
+                        models.F("breaker"),
+                        models.F("run"),
+                        models.F("due_at"),
+                        condition=models.Q(("breaker__isnull", False), ("phase", "ready")),
+                        name="ready_lanes_by_breaker",
+                    ),
+                    models.Index(
+                        models.F("run"),
+                        models.F("breaker"),
+                        models.F("due_at"),
+                        condition=models.Q(("phase", "ready")),
+                        name="ready_lanes_by_run",
+                    ),
+                    models.Index(
+                        models.F("hinted_until"),
+                        condition=models.Q(("hinted_until__isnull", False), ("phase", "ready")),
+                        name="hinted_lanes",
+                    ),
+                    models.Index(models.F("dlq"), condition=models.Q(("phase", "held")), name="held_lanes_by_dlq"),
+                    models.Index(
+                        models.F("due_at"), condition=models.Q(("phase", "leased")), name="leased_lanes_by_due_time"
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("dlq", "source", "key_hash"), name="one_lane_per_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("due_at__isnull", False), ("phase__in", ["ready", "leased"])),
+                            models.Q(models.Q(("phase__in", ["ready", "leased"]), _negated=True), ("due_at", None)),
+                            _connector="OR",
+                        ),
+                        name="ready_or_leased_lane_has_due_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stop_reason", ""), ("stopped_at", None), ("stopped_by", "")),
+                            models.Q(
+                                ("stopped_at__isnull", False),
+                                models.Q(("stopped_by", ""), _negated=True),
+                                models.Q(("stop_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="stopped_lane_has_person_and_reason",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Letter",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("public_id", models.UUIDField(default=uuid.uuid4, unique=True)),
+                ("message_id", models.TextField()),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("captured", "captured"),
+                            ("waiting", "waiting"),
+                            ("sending", "sending"),
+                            ("awaiting", "awaiting"),
+                            ("delivered", "delivered"),
+                            ("parked", "parked"),
+                            ("duplicate", "duplicate"),
+                            ("discarded", "discarded"),
+                        ],
+                        db_default="captured",
+                    ),
+                ),
+                ("due_at", models.DateTimeField(blank=True, null=True)),
+                ("attempts", models.IntegerField(db_default=0)),
+                ("not_sent", models.IntegerField(db_default=0)),
+                ("earlier", models.IntegerField(db_default=0)),
+                ("attempts_before_release", models.IntegerField(db_default=0)),
+                ("spared", models.IntegerField(db_default=0)),
+                ("epoch", models.IntegerField(db_default=0)),
+                ("planned", models.BooleanField(db_default=False)),
+                ("blocked_reason", models.TextField(blank=True, db_default="")),
+                ("ordering_key", models.TextField(blank=True, null=True)),
+                ("key_hash", models.BinaryField(blank=True, null=True)),
+                ("single", models.BooleanField(db_default=True)),
+                ("sequence", models.TextField(blank=True, db_collation="C", null=True)),
+                ("idempotency_key", models.TextField(blank=True, null=True)),
+                ("body_hash", models.BinaryField()),
+                ("size", models.IntegerField()),
+                ("frees_lane", models.BooleanField(db_default=False)),
+                ("presumed", models.BooleanField(db_default=False)),
+                (
+                    "route",
+                    models.TextField(
+                        blank=True,
+                        choices=[
+                            ("replay", "replay"),
+                            ("delay", "delay"),
+                            ("divert", "divert"),
+                            ("quarantine", "quarantine"),
+                            ("discard", "discard"),
+                            ("hold", "hold"),
+                            ("erred", "erred: the rule could not be evaluated"),
+                        ],
+                        db_default="",
+                    ),
+                ),
+                ("rulebook_version", models.BigIntegerField(db_default=0)),
+                (
+                    "reason",
+                    models.TextField(
+                        blank=True,
+                        choices=[
+                            ("attempts_spent", "All attempts that the DLQ allows have failed."),
+                            ("refused", "The target refused it, and would refuse it again."),
+                            ("too_large", "It is larger than the target accepts."),
+                            ("unsendable", "The target does not allow its body or its attributes."),
+                            ("no_ordering_key", "It has no ordering key, which the DLQ's settings require."),
+                            ("no_sequence", "It has no sequence, which the DLQ's settings require."),
+                            ("no_idempotency_key", "It has no idempotency key, which the DLQ's settings require."),
+                            ("unreadable_body", "A key is read from its body, and the body is not readable JSON."),
+                            ("unknown_source", "Its source queue is not known, and the DLQ names no other target."),
+                            ("stale", "A later message of its ordering key was delivered before this one arrived."),
+                            ("key_conflict", "Another body was delivered under the same idempotency key."),
+                            ("twin_discarded", "A person discarded another message with the same idempotency key."),
+                            ("possible_return", "It may be a redriven message that came back without its redrive id."),
+                            ("received_too_often", "It was received more often than the DLQ's limit allows."),
+                            ("quarantined", "A rule quarantined it."),
+                            ("no_answer", "Its consumer did not report the outcome in time."),
+                            ("expired", "It is a task message that has expired: a worker would discard it."),
+                            (
+                                "waits_for_a_word",
+                                "It is part of a group or chord of tasks, which may have ended already.",
+                            ),
+                            ("unreadable_task", "It goes to Celery workers, and is not a readable task message."),
+                            ("unsupported_target", "Its source is of a kind that this service cannot send to."),
+                            ("moved_by_aws", "AWS's native redrive took it out of the DLQ, and it has not come back."),
+                            ("in_doubt", "PostgreSQL was restored from a backup, and it may have been sent since."),
+                        ],
+                        db_default="",
+                    ),
+                ),
+                ("detail", models.TextField(blank=True, db_default="")),
+                ("released_by", models.TextField(blank=True, null=True)),
+                ("first_sent_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("captured_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("grouped_at", models.DateTimeField(blank=True, null=True)),
+                ("assigned_to", models.TextField(blank=True, db_default="")),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="letters",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+                (
+                    "duplicate_of",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="duplicates",
+                        to="reprocessing.letter",
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="letters",
+                        to="reprocessing.failuregroup",
+                    ),
+                ),
+                (
+                    "lane",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="letters",
+                        to="reprocessing.lane",
+                    ),
+                ),
+                (
+                    "rate_class",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="reprocessing.rateclass",
+                    ),
+                ),
+                (
+                    "rule",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="letters",
+                        to="reprocessing.rule",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="letters",
+                        to="reprocessing.run",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.source",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.target",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_letter",
+                "permissions": [("export_letter", "Can export messages")],
+                "indexes": [
+                    models.Index(
+                        models.F("lane"),
+                        models.F("sequence"),
+                        models.F("message_id"),
+                        condition=models.Q(("frees_lane", False), ("state__in", ["waiting", "sending", "awaiting"])),
+                        name="letters_by_lane_and_sequence",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("id"),
+                        condition=models.Q(("state", "captured")),
+                        name="captured_letters_by_dlq",
+                    ),
+                    models.Index(
+                        models.F("run"),
+                        models.F("state"),
+                        condition=models.Q(("run__isnull", False)),
+                        name="letters_by_run_and_state",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("finished_at"),
+                        models.F("id"),
+                        condition=models.Q(("state", "parked")),
+                        name="parked_letters_by_dlq",
+                    ),
+                    models.Index(
+                        models.F("finished_at"),
+                        models.F("id"),
+                        condition=models.Q(("state", "parked")),
+                        name="parked_letters_by_time",
+                    ),
+                    models.Index(
+                        models.F("assigned_to"),
+                        models.F("finished_at"),
+                        models.F("id"),
+                        condition=models.Q(("state", "parked"), models.Q(("assigned_to", ""), _negated=True)),
+                        name="parked_letters_by_assignee",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("state"),
+                        models.F("first_sent_at"),
+                        condition=models.Q(("finished_at", None), ("state", "parked"), _connector="OR"),
+                        name="open_letters_by_state_and_age",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("expires_at"),
+                        condition=models.Q(("finished_at", None)),
+                        name="open_letters_by_expiry",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("state"),
+                        models.F("id"),
+                        condition=models.Q(("state__in", ["discarded", "duplicate"])),
+                        name="discarded_and_duplicates",
+                    ),
+                    models.Index(
+                        models.F("id"),
+                        condition=models.Q(
+                            ("planned", True),
+                            ("state__in", ["captured", "waiting", "parked"]),
+                            models.Q(
+                                ("grouped_at", None), ("grouped_at__lt", models.F("finished_at")), _connector="OR"
+                            ),
+                        ),
+                        name="letters_without_group",
+                    ),
+                    models.Index(
+                        models.F("group"),
+                        models.F("id"),
+                        condition=models.Q(("group__isnull", False)),
+                        name="letters_by_group",
+                    ),
+                    models.Index(
+                        models.F("lane"), condition=models.Q(("state", "parked")), name="parked_letters_by_lane"
+                    ),
+                    models.Index(
+                        models.F("rule"),
+                        models.F("state"),
+                        condition=models.Q(("rule__isnull", False)),
+                        name="letters_by_rule",
+                    ),
+                    models.Index(
+                        models.F("duplicate_of"),
+                        condition=models.Q(("duplicate_of__isnull", False)),
+                        name="duplicates_by_original",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("body_hash"),
+                        condition=models.Q(
+                            ("blocked_reason", "moved_by_aws"), ("reason", "moved_by_aws"), _connector="OR"
+                        ),
+                        name="letters_moved_by_aws",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("dlq", "message_id"), name="one_letter_per_message"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["waiting", "sending", "awaiting"]), _negated=True),
+                            models.Q(
+                                ("lane__isnull", False),
+                                ("planned", True),
+                                ("sequence__isnull", False),
+                                ("target__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="queued_letter_has_lane_target_and_sequence",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "parked"), models.Q(("reason", ""), _negated=True)),
+                            models.Q(models.Q(("state", "parked"), _negated=True), ("reason", "")),
+                            _connector="OR",
+                        ),
+                        name="only_parked_letter_has_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("duplicate_of__isnull", False), ("state", "duplicate")),
+                            models.Q(models.Q(("state", "duplicate"), _negated=True), ("duplicate_of", None)),
+                            _connector="OR",
+                        ),
+                        name="only_duplicate_names_delivered_letter",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("finished_at__isnull", False),
+                                ("state__in", ["delivered", "parked", "duplicate", "discarded"]),
+                            ),
+                            models.Q(
+                                models.Q(
+                                    ("state__in", ["delivered", "parked", "duplicate", "discarded"]), _negated=True
+                                ),
+                                ("finished_at", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="only_finished_letter_has_end_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("frees_lane", False), ("state", "awaiting"), _connector="OR"),
+                        name="only_awaiting_letter_frees_lane",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("attempts__gte", 0), ("not_sent__gte", 0)),
+                        name="attempt_counts_not_negative",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("spared__gte", 0),
+                            (
+                                "spared__lte",
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("attempts"), "-", models.F("attempts_before_release")
+                                ),
+                            ),
+                        ),
+                        name="outage_attempts_are_since_the_last_release",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Payload",
+            fields=[
+                (
+                    "letter",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="payload",
+                        serialize=False,
+                        to="reprocessing.letter",
+                    ),
+                ),
+                ("body", models.BinaryField()),
+                ("attributes", models.BinaryField()),
+                ("system", models.JSONField()),
+            ],
+            options={
+                "db_table": "redrive_payload",
+                "permissions": [("view_payload", "Can view payloads")],
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="RestoreDoubt",
+            fields=[
+                (
+                    "letter",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="doubt",
+                        serialize=False,
+                        to="reprocessing.letter",
+                    ),
+                ),
+                ("receives", models.IntegerField(blank=True, null=True)),
+                ("arrived", models.BooleanField(db_default=False)),
+                ("came_back", models.IntegerField(blank=True, null=True)),
+                (
+                    "word",
+                    models.TextField(
+                        blank=True,
+                        choices=[("delivered", "delivered"), ("parked", "parked for a person"), ("replay", "redrive")],
+                        db_default="",
+                    ),
+                ),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                "db_table": "redrive_restore_doubt",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(models.F("letter"), condition=models.Q(("word", "")), name="undecided_restore_doubts")
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("decided_at", None), ("word", "")),
+                            models.Q(models.Q(("word", ""), _negated=True), ("decided_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="restore_decision_has_time",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ParkedLetter",
+            fields=[],
+            options={
+                "proxy": True,
+                "default_permissions": ("view", "release", "discard", "edit", "assign"),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("reprocessing.letter",),
+        ),
+        migrations.CreateModel(
+            name="ParkingQueueMessage",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "parking_event",
+                    models.TextField(
+                        choices=[
+                            ("parked", "parked: send a copy to the parking queue"),
+                            ("left", "left: mark the copy in the parking queue as settled"),
+                        ]
+                    ),
+                ),
+                ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("sent_at", models.DateTimeField(blank=True, null=True)),
+                ("trouble", models.TextField(blank=True, db_default="")),
+                (
+                    "letter",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="notices", to="reprocessing.letter"
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_parking_queue_message",
+                "indexes": [
+                    models.Index(
+                        models.F("id"), condition=models.Q(("sent_at", None)), name="unsent_parking_queue_messages"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Revision",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("no", models.IntegerField()),
+                ("body", models.BinaryField()),
+                ("attributes", models.BinaryField()),
+                ("body_hash", models.BinaryField()),
+                ("previous_body_hash", models.BinaryField()),
+                ("size", models.IntegerField()),
+                ("idempotency_key", models.TextField(blank=True, null=True)),
+                ("by", models.TextField()),
+                ("reason", models.TextField()),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "letter",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="revisions",
+                        to="reprocessing.letter",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_revision",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(models.F("body_hash"), name="revisions_by_body_hash"),
+                    models.Index(models.F("previous_body_hash"), name="revisions_by_previous_hash"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("letter", "no"), name="unique_revision_number_per_letter"),
+                    models.CheckConstraint(condition=models.Q(("no__gte", 1)), name="revision_number_at_least_1"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by", ""), _negated=True), models.Q(("reason", ""), _negated=True)
+                        ),
+                        name="revision_has_person_and_reason",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="HealthCheck",
@@ -1520,6 +2017,43 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_health_check",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("target", "kind", "subject"), name="one_check_per_target_kind_and_subject"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("ceiling", None),
+                                ("kind__in", ["http", "alarm"]),
+                                models.Q(("subject", ""), _negated=True),
+                            ),
+                            models.Q(
+                                ("ceiling__gte", 0),
+                                ("ceiling__isnull", False),
+                                ("kind__in", ["depth", "age"]),
+                                ("subject", ""),
+                            ),
+                            models.Q(("ceiling", None), ("kind", "policy"), ("subject", "")),
+                            _connector="OR",
+                        ),
+                        name="check_has_fields_of_its_kind",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("every__gt", 0), ("max_age__gte", models.F("every")), ("max_age__lte", 1209600)
+                        ),
+                        name="check_repeats_before_max_age",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("verdict", "healthy"), _negated=True),
+                            ("checked_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="healthy_check_has_time",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1570,17 +2104,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_claim",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "held"), _negated=True), ("until__isnull", False), _connector="OR"
+                        ),
+                        name="held_claim_has_end",
+                    )
+                ],
             },
-        ),
-        migrations.AddField(
-            model_name="breaker",
-            name="target",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="breakers",
-                to="reprocessing.target",
-            ),
         ),
         migrations.CreateModel(
             name="AuditEntry",
@@ -1690,17 +2222,30 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_audit_entry",
+                "indexes": [
+                    models.Index(models.F("letter"), models.F("at"), name="audit_entries_by_letter"),
+                    models.Index(
+                        models.F("group"),
+                        models.F("id"),
+                        condition=models.Q(("group__isnull", False)),
+                        name="audit_entries_by_group",
+                    ),
+                    models.Index(
+                        models.F("operation"),
+                        models.F("id"),
+                        condition=models.Q(("operation__isnull", False)),
+                        name="audit_entries_by_bulk_action",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by", ""), _negated=True), models.Q(("reason", ""), _negated=True)
+                        ),
+                        name="audit_entry_has_person_and_reason",
+                    )
+                ],
             },
-        ),
-        migrations.AddField(
-            model_name="attempt",
-            name="target",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="reprocessing.target",
-            ),
         ),
         migrations.CreateModel(
             name="TargetCheck",
@@ -1719,6 +2264,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_target_check",
+                "indexes": [
+                    models.Index(
+                        models.F("target"),
+                        models.OrderBy(models.F("seen_at"), descending=True),
+                        name="target_checks_newest_first",
+                    ),
+                    models.Index(
+                        models.F("target"),
+                        models.OrderBy(models.F("seen_at"), descending=True),
+                        condition=models.Q(("idle_since__isnull", False)),
+                        name="target_checks_while_idle",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1775,19 +2333,252 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_wave",
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "no"), name="unique_wave_number_per_run"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("settled_at", None)), fields=("run",), name="one_open_wave_per_run"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("size", None), ("size__gte", 1), _connector="OR"),
+                        name="wave_size_at_least_1",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("failed", None), ("settled_at", None), ("touched", None)),
+                            models.Q(
+                                ("failed__gte", 0),
+                                ("failed__isnull", False),
+                                ("settled_at__isnull", False),
+                                ("touched__gte", models.F("failed")),
+                                ("touched__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="only_settled_wave_has_result",
+                    ),
+                ],
             },
         ),
-        migrations.AddField(
-            model_name="attempt",
-            name="wave",
-            field=models.ForeignKey(
-                blank=True,
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="reprocessing.wave",
-            ),
+        migrations.CreateModel(
+            name="Attempt",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("no", models.IntegerField()),
+                ("epoch", models.IntegerField()),
+                ("fence", models.BigIntegerField()),
+                ("opened_at", models.DateTimeField()),
+                ("taken_at", models.DateTimeField(blank=True, null=True)),
+                ("deadline", models.DateTimeField(blank=True, null=True)),
+                ("sent_message_id", models.TextField(blank=True, null=True)),
+                (
+                    "outcome",
+                    models.TextField(
+                        blank=True,
+                        choices=[
+                            ("accepted", "accepted"),
+                            ("absent", "absent"),
+                            ("returned", "returned"),
+                            ("refused", "refused"),
+                            ("not_sent", "not_sent"),
+                            ("unknown", "unknown"),
+                            ("acknowledged", "acknowledged"),
+                            ("failed", "failed"),
+                            ("silent", "silent"),
+                        ],
+                        null=True,
+                    ),
+                ),
+                ("detail", models.TextField(blank=True, null=True)),
+                ("closed_at", models.DateTimeField(blank=True, null=True)),
+                ("returned_at", models.DateTimeField(blank=True, null=True)),
+                ("holds_lane", models.BooleanField()),
+                ("breaker_epoch", models.BigIntegerField(db_default=0)),
+                ("counts_as_failure", models.BooleanField(blank=True, null=True)),
+                ("spared", models.BooleanField(db_default=False)),
+                (
+                    "breaker",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.breaker",
+                    ),
+                ),
+                (
+                    "lane",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="reprocessing.lane"
+                    ),
+                ),
+                (
+                    "letter",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="history",
+                        to="reprocessing.letter",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="attempts",
+                        to="reprocessing.run",
+                    ),
+                ),
+                (
+                    "target",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.target",
+                    ),
+                ),
+                (
+                    "wave",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.wave",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_attempt",
+                "indexes": [
+                    models.Index(
+                        models.F("sent_message_id"),
+                        condition=models.Q(("sent_message_id__isnull", False)),
+                        name="attempts_by_sent_message_id",
+                    ),
+                    models.Index(
+                        models.F("target"),
+                        models.F("lane"),
+                        condition=models.Q(("closed_at", None)),
+                        name="open_attempts_by_target",
+                    ),
+                    models.Index(models.F("run"), models.F("outcome"), name="attempts_by_run"),
+                    models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),
+                    models.Index(
+                        models.F("wave"),
+                        models.F("id"),
+                        condition=models.Q(("wave__isnull", False)),
+                        name="attempts_by_wave",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("letter", "no"), name="unique_attempt_number_per_letter"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("holds_lane", True)),
+                        fields=("lane",),
+                        name="one_lane_holding_attempt_per_lane",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("closed_at", None), ("outcome", None)),
+                            models.Q(("closed_at__isnull", False), ("outcome__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="closed_attempt_has_outcome",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("holds_lane", False), ("closed_at", None), _connector="OR"),
+                        name="closed_attempt_holds_no_lane",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DlqCopy",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "dlq_id", "message_id", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("message_id", models.TextField()),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("held", "held: invisible in the DLQ until the message is finished"),
+                            ("delete", "to be deleted"),
+                            ("gone", "deleted"),
+                        ]
+                    ),
+                ),
+                ("handle", models.TextField()),
+                ("visible_until", models.DateTimeField()),
+                ("extended", models.BooleanField(db_default=False)),
+                ("receives", models.IntegerField(db_default=1)),
+                ("gone_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "attempt",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.attempt",
+                    ),
+                ),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+                (
+                    "letter",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="copies", to="reprocessing.letter"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "custody",
+                "db_table": "redrive_dlq_copy",
+                "indexes": [
+                    models.Index(models.F("dlq"), condition=models.Q(("state", "delete")), name="copies_to_delete"),
+                    models.Index(
+                        models.F("dlq"),
+                        models.F("visible_until"),
+                        condition=models.Q(("state", "held")),
+                        name="held_copies_by_visibility",
+                    ),
+                    models.Index(
+                        models.F("gone_at"), condition=models.Q(("state", "gone")), name="gone_copies_by_time"
+                    ),
+                    models.Index(
+                        models.F("attempt"), condition=models.Q(("attempt__isnull", False)), name="copies_by_attempt"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("gone_at__isnull", False), ("state", "gone")),
+                            models.Q(models.Q(("state", "gone"), _negated=True), ("gone_at", None)),
+                            _connector="OR",
+                        ),
+                        name="gone_copy_has_time",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="DlqSample",
@@ -1813,1100 +2604,27 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.AddIndex(
-            model_name="failuregroup",
-            index=models.Index(
-                models.OrderBy(models.F("last_at"), descending=True),
-                models.OrderBy(models.F("id"), descending=True),
-                name="groups_by_last_letter",
+        migrations.AddField(
+            model_name="letter",
+            name="revision",
+            field=models.ForeignKey(
+                blank=True,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="reprocessing.revision",
             ),
         ),
-        migrations.AddConstraint(
-            model_name="failuregroup",
-            constraint=models.UniqueConstraint(fields=("dlq", "fingerprint"), name="one_group_per_fingerprint_and_dlq"),
-        ),
-        migrations.AddConstraint(
-            model_name="failuregroup",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("status", "open"),
-                    models.Q(("settled_at__isnull", False), models.Q(("status_by", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="group_status_has_time_and_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="failuregroup",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("first_at__lte", models.F("last_at"))), name="group_first_not_after_last"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="incident",
-            index=models.Index(
-                models.F("due_at"), condition=models.Q(("due_at__isnull", False)), name="incidents_by_due_time"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="incident",
-            index=models.Index(
-                models.F("ended_at"), condition=models.Q(("ended_at__isnull", False)), name="incidents_by_end"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="incident",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None)),
-                fields=("kind", "subject"),
-                name="one_open_incident_per_kind_and_subject",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="incident",
-            constraint=models.CheckConstraint(
-                condition=models.Q(models.Q(("kind", ""), _negated=True), models.Q(("subject", ""), _negated=True)),
-                name="incident_has_kind_and_subject",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="incident",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("times__gte", 1)), name="incident_announced_at_least_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="incident",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("ended_at", None), ("ended_at__gte", models.F("opened_at")), _connector="OR"),
-                name="incident_ends_after_it_opens",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="restoredoubt",
-            index=models.Index(models.F("letter"), condition=models.Q(("word", "")), name="undecided_restore_doubts"),
-        ),
-        migrations.AddConstraint(
-            model_name="restoredoubt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("decided_at", None), ("word", "")),
-                    models.Q(models.Q(("word", ""), _negated=True), ("decided_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="restore_decision_has_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="dlqcopy",
-            index=models.Index(models.F("dlq"), condition=models.Q(("state", "delete")), name="copies_to_delete"),
-        ),
-        migrations.AddIndex(
-            model_name="dlqcopy",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("visible_until"),
-                condition=models.Q(("state", "held")),
-                name="held_copies_by_visibility",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="dlqcopy",
-            index=models.Index(models.F("gone_at"), condition=models.Q(("state", "gone")), name="gone_copies_by_time"),
-        ),
-        migrations.AddIndex(
-            model_name="dlqcopy",
-            index=models.Index(
-                models.F("attempt"), condition=models.Q(("attempt__isnull", False)), name="copies_by_attempt"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="dlqcopy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("gone_at__isnull", False), ("state", "gone")),
-                    models.Q(models.Q(("state", "gone"), _negated=True), ("gone_at", None)),
-                    _connector="OR",
-                ),
-                name="gone_copy_has_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notificationroute",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("destination", ""), _negated=True), name="route_has_destination"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notificationroute",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "kinds__contained_by",
-                        [
-                            "breaker_open",
-                            "run_stopped",
-                            "run_finished",
-                            "run_stalled",
-                            "failure_group_new",
-                            "failure_group_reopened",
-                            "parked_many",
-                            "parked_old",
-                            "messages_expiring",
-                            "dlq_growing",
-                            "redrive_loop",
-                            "beat_silent",
-                            "workers_silent",
-                            "restore_detected",
-                            "doctor_worse",
-                        ],
-                    )
-                ),
-                name="route_events_are_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notificationroute",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("failures", 0), ("trouble", "")),
-                    models.Q(("failures__gt", 0), models.Q(("trouble", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="failing_destination_has_error",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(
-                models.F("route"),
-                models.F("id"),
-                condition=models.Q(("given_up_at", None), ("sent_at", None)),
-                name="pending_notifications",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(
-                models.F("route"),
-                models.F("sent_at"),
-                condition=models.Q(("sent_at__isnull", False)),
-                name="notifications_by_sent_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(
-                models.F("given_up_at"),
-                condition=models.Q(("given_up_at__isnull", False)),
-                name="notifications_by_give_up_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notification",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(
-                    models.Q(("phase", "reminded"), _negated=True),
-                    models.Q(("given_up_at", None), ("sent_at", None)),
-                    _connector="OR",
-                ),
-                fields=("incident", "route", "phase"),
-                name="one_notification_per_incident_route_and_phase",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notification",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("sent_at", None), ("given_up_at", None), _connector="OR"),
-                name="sent_notification_is_not_given_up",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="parkingqueuemessage",
-            index=models.Index(
-                models.F("id"), condition=models.Q(("sent_at", None)), name="unsent_parking_queue_messages"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="report",
-            index=models.Index(
-                models.F("message_id"), condition=models.Q(("message_id__isnull", False)), name="reports_by_message"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="report",
-            index=models.Index(
-                models.F("public_id"), condition=models.Q(("public_id__isnull", False)), name="reports_by_letter"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="report",
-            index=models.Index(models.F("received_at"), name="reports_by_time"),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("message_id__isnull", False), ("public_id__isnull", False), _connector="OR"),
-                name="report_names_a_message",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("attempt_no", None), ("public_id__isnull", False), _connector="OR"),
-                name="report_with_attempt_names_a_letter",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="revision",
-            index=models.Index(models.F("body_hash"), name="revisions_by_body_hash"),
-        ),
-        migrations.AddIndex(
-            model_name="revision",
-            index=models.Index(models.F("previous_body_hash"), name="revisions_by_previous_hash"),
-        ),
-        migrations.AddConstraint(
-            model_name="revision",
-            constraint=models.UniqueConstraint(fields=("letter", "no"), name="unique_revision_number_per_letter"),
-        ),
-        migrations.AddConstraint(
-            model_name="revision",
-            constraint=models.CheckConstraint(condition=models.Q(("no__gte", 1)), name="revision_number_at_least_1"),
-        ),
-        migrations.AddConstraint(
-            model_name="revision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(models.Q(("by", ""), _negated=True), models.Q(("reason", ""), _negated=True)),
-                name="revision_has_person_and_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "standing")), fields=("dlq",), name="one_standing_run_per_dlq"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state__in", ["finished", "aborted"]), _negated=True), ("kind", "drain"), _connector="OR"
-                ),
-                name="standing_run_never_ends",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state__in", ["paused", "aborted"]), _negated=True),
-                    models.Q(models.Q(("why", ""), _negated=True), models.Q(("stopped_by", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="stopped_run_has_person_and_reason",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="lane",
-            index=models.Index(
-                models.F("run"),
-                models.F("due_at"),
-                condition=models.Q(("due_at__isnull", False)),
-                name="lanes_by_due_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="lane",
-            index=models.Index(
-                models.F("breaker"),
-                models.F("run"),
-                models.F("due_at"),
-                condition=models.Q(("breaker__isnull", False), ("phase", "ready")),
-                name="ready_lanes_by_breaker",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="lane",
-            index=models.Index(
-                models.F("run"),
-                models.F("breaker"),
-                models.F("due_at"),
-                condition=models.Q(("phase", "ready")),
-                name="ready_lanes_by_run",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="lane",
-            index=models.Index(
-                models.F("hinted_until"),
-                condition=models.Q(("hinted_until__isnull", False), ("phase", "ready")),
-                name="hinted_lanes",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="lane",
-            index=models.Index(models.F("dlq"), condition=models.Q(("phase", "held")), name="held_lanes_by_dlq"),
-        ),
-        migrations.AddIndex(
-            model_name="lane",
-            index=models.Index(
-                models.F("due_at"), condition=models.Q(("phase", "leased")), name="leased_lanes_by_due_time"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="lane",
-            constraint=models.UniqueConstraint(fields=("dlq", "source", "key_hash"), name="one_lane_per_key"),
-        ),
-        migrations.AddConstraint(
-            model_name="lane",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("due_at__isnull", False), ("phase__in", ["ready", "leased"])),
-                    models.Q(models.Q(("phase__in", ["ready", "leased"]), _negated=True), ("due_at", None)),
-                    _connector="OR",
-                ),
-                name="ready_or_leased_lane_has_due_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="lane",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("stop_reason", ""), ("stopped_at", None), ("stopped_by", "")),
-                    models.Q(
-                        ("stopped_at__isnull", False),
-                        models.Q(("stopped_by", ""), _negated=True),
-                        models.Q(("stop_reason", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="stopped_lane_has_person_and_reason",
-            ),
-        ),
-        migrations.AddConstraint(
+        migrations.AddField(
             model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("max_attempts__gte", 1)), name="dlq_allows_at_least_one_attempt"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("backoff_jitter__in", ["full", "none"]),
-                    ("delete_when__in", ["terminal", "captured"]),
-                    ("missing_key__in", ["park", "lane"]),
-                    ("mode__in", ["observe", "manual", "automatic"]),
-                    ("stale__in", ["park", "deliver"]),
-                    ("when_parked__in", ["aside", "hold"]),
-                ),
-                name="dlq_choices_are_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("wave_success__gte", 0), ("wave_success__lte", 1)),
-                name="wave_success_between_0_and_1",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("give_up_after", None),
-                    models.Q(("give_up_after__gte", 1), ("give_up_after__lte", 1209600)),
-                    _connector="OR",
-                ),
-                name="give_up_after_between_1_second_and_14_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("backoff_base__gte", 0),
-                    ("backoff_base__lte", 1209600),
-                    ("backoff_cap__gte", 0),
-                    ("backoff_cap__lte", 1209600),
-                ),
-                name="dlq_backoff_at_most_14_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("new_key_delay", None),
-                    models.Q(("new_key_delay__gte", 0), ("new_key_delay__lte", 1209600)),
-                    _connector="OR",
-                ),
-                name="new_key_delay_at_most_14_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("interval", None), ("crontab", None), _connector="OR"),
-                name="dlq_has_interval_or_crontab",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("fifo", True), _negated=True), ("delete_when", "captured"), _connector="OR"
-                ),
-                name="fifo_dlq_deletes_when_captured",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("stop_reason", ""), ("stopped_at", None), ("stopped_by", "")),
-                    models.Q(
-                        ("stopped_at__isnull", False),
-                        models.Q(("stopped_by", ""), _negated=True),
-                        models.Q(("stop_reason", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="dlq_stop_has_person_and_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("aws_redrive_by", ""),
-                        ("aws_redrive_destination", ""),
-                        ("aws_redrive_reason", ""),
-                        ("aws_redrive_since", None),
-                        ("aws_redrive_task", ""),
-                    ),
-                    models.Q(
-                        ("aws_redrive_since__isnull", False),
-                        models.Q(("aws_redrive_by", ""), _negated=True),
-                        models.Q(("aws_redrive_reason", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="aws_redrive_has_person_and_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="deadletterqueue",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("aws_redrive_since", None), ("leased_until", None), _connector="OR"),
-                name="no_capture_during_aws_redrive",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("advance__in", ["accepted", "settled"]),
-                    ("kind__in", ["sqs", "celery", "http", "lambda", "topic", "bus"]),
-                    ("proof__in", ["accepted", "absence", "acknowledged"]),
-                ),
-                name="target_choices_are_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("rate", None), models.Q(("rate__gte", 0.001), ("rate__lte", 1000000)), _connector="OR"
-                ),
-                name="target_rate_between_0_001_and_1000000",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("burst", None), models.Q(("burst__gte", 1), ("burst__lte", 1000000)), _connector="OR"
-                ),
-                name="target_burst_between_1_and_1000000",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("window__gte", 0), ("window__lte", 1209600)), name="return_window_at_most_14_days"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("proof", "absence"), _negated=True), ("watched_by__isnull", False), _connector="OR"
-                ),
-                name="proof_by_absence_needs_dlq",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("timeout__gt", 0), ("timeout__lte", 900)), name="target_timeout_at_most_15_minutes"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="target",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind__in", ["topic", "bus"]), _negated=True),
-                    models.Q(("confirmed_fanout__gte", 0), ("confirmed_fanout__isnull", False)),
-                    _connector="OR",
-                ),
-                name="topic_and_bus_have_confirmed_fanout",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="source",
-            constraint=models.UniqueConstraint(fields=("dlq", "arn"), name="one_source_per_dlq_and_arn"),
-        ),
-        migrations.AddIndex(
-            model_name="rule",
-            index=models.Index(models.F("position"), models.F("id"), name="rules_by_position"),
-        ),
-        migrations.AddConstraint(
-            model_name="rule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("action", "delay"), ("delay__gt", 0), ("delay__isnull", False), ("delay__lte", 1209600)),
-                    models.Q(models.Q(("action", "delay"), _negated=True), ("delay", None)),
-                    _connector="OR",
-                ),
-                name="only_delay_rule_has_delay",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("action", "divert"), _negated=True), ("target__isnull", False), _connector="OR"
-                ),
-                name="divert_rule_has_target",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("target", None), ("action__in", ["replay", "divert"]), _connector="OR"),
-                name="only_replay_and_divert_have_a_target",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("valid_from", None),
-                    ("valid_until", None),
-                    ("valid_until__gt", models.F("valid_from")),
-                    _connector="OR",
-                ),
-                name="rule_ends_after_it_begins",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("backoff_base", None), ("backoff_cap", None), ("backoff_jitter", None)),
-                    models.Q(
-                        ("backoff_base__gte", 0),
-                        ("backoff_base__isnull", False),
-                        ("backoff_base__lte", 1209600),
-                        ("backoff_cap__gte", 0),
-                        ("backoff_cap__isnull", False),
-                        ("backoff_cap__lte", 1209600),
-                        ("backoff_jitter__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="rule_backoff_complete_or_absent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rule",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("created_by", ""), _negated=True), name="rule_has_author"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("lane"),
-                models.F("sequence"),
-                models.F("message_id"),
-                condition=models.Q(("frees_lane", False), ("state__in", ["waiting", "sending", "awaiting"])),
-                name="letters_by_lane_and_sequence",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("id"),
-                condition=models.Q(("state", "captured")),
-                name="captured_letters_by_dlq",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("run"),
-                models.F("state"),
-                condition=models.Q(("run__isnull", False)),
-                name="letters_by_run_and_state",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("finished_at"),
-                models.F("id"),
-                condition=models.Q(("state", "parked")),
-                name="parked_letters_by_dlq",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("finished_at"),
-                models.F("id"),
-                condition=models.Q(("state", "parked")),
-                name="parked_letters_by_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("assigned_to"),
-                models.F("finished_at"),
-                models.F("id"),
-                condition=models.Q(("state", "parked"), models.Q(("assigned_to", ""), _negated=True)),
-                name="parked_letters_by_assignee",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("state"),
-                models.F("first_sent_at"),
-                condition=models.Q(("finished_at", None), ("state", "parked"), _connector="OR"),
-                name="open_letters_by_state_and_age",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("expires_at"),
-                condition=models.Q(("finished_at", None)),
-                name="open_letters_by_expiry",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("state"),
-                models.F("id"),
-                condition=models.Q(("state__in", ["discarded", "duplicate"])),
-                name="discarded_and_duplicates",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("id"),
-                condition=models.Q(
-                    ("planned", True),
-                    ("state__in", ["captured", "waiting", "parked"]),
-                    models.Q(("grouped_at", None), ("grouped_at__lt", models.F("finished_at")), _connector="OR"),
-                ),
-                name="letters_without_group",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("group"), models.F("id"), condition=models.Q(("group__isnull", False)), name="letters_by_group"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("lane"), condition=models.Q(("state", "parked")), name="parked_letters_by_lane"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("rule"), models.F("state"), condition=models.Q(("rule__isnull", False)), name="letters_by_rule"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("duplicate_of"),
-                condition=models.Q(("duplicate_of__isnull", False)),
-                name="duplicates_by_original",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                models.F("dlq"),
-                models.F("body_hash"),
-                condition=models.Q(("blocked_reason", "moved_by_aws"), ("reason", "moved_by_aws"), _connector="OR"),
-                name="letters_moved_by_aws",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.UniqueConstraint(fields=("dlq", "message_id"), name="one_letter_per_message"),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state__in", ["waiting", "sending", "awaiting"]), _negated=True),
-                    models.Q(
-                        ("lane__isnull", False),
-                        ("planned", True),
-                        ("sequence__isnull", False),
-                        ("target__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="queued_letter_has_lane_target_and_sequence",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "parked"), models.Q(("reason", ""), _negated=True)),
-                    models.Q(models.Q(("state", "parked"), _negated=True), ("reason", "")),
-                    _connector="OR",
-                ),
-                name="only_parked_letter_has_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("duplicate_of__isnull", False), ("state", "duplicate")),
-                    models.Q(models.Q(("state", "duplicate"), _negated=True), ("duplicate_of", None)),
-                    _connector="OR",
-                ),
-                name="only_duplicate_names_delivered_letter",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("finished_at__isnull", False), ("state__in", ["delivered", "parked", "duplicate", "discarded"])
-                    ),
-                    models.Q(
-                        models.Q(("state__in", ["delivered", "parked", "duplicate", "discarded"]), _negated=True),
-                        ("finished_at", None),
-                    ),
-                    _connector="OR",
-                ),
-                name="only_finished_letter_has_end_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("frees_lane", False), ("state", "awaiting"), _connector="OR"),
-                name="only_awaiting_letter_frees_lane",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("attempts__gte", 0), ("not_sent__gte", 0)), name="attempt_counts_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("spared__gte", 0),
-                    (
-                        "spared__lte",
-                        django.db.models.expressions.CombinedExpression(
-                            models.F("attempts"), "-", models.F("attempts_before_release")
-                        ),
-                    ),
-                ),
-                name="outage_attempts_are_since_the_last_release",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="healthcheck",
-            constraint=models.UniqueConstraint(
-                fields=("target", "kind", "subject"), name="one_check_per_target_kind_and_subject"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="healthcheck",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("ceiling", None), ("kind__in", ["http", "alarm"]), models.Q(("subject", ""), _negated=True)
-                    ),
-                    models.Q(
-                        ("ceiling__gte", 0), ("ceiling__isnull", False), ("kind__in", ["depth", "age"]), ("subject", "")
-                    ),
-                    models.Q(("ceiling", None), ("kind", "policy"), ("subject", "")),
-                    _connector="OR",
-                ),
-                name="check_has_fields_of_its_kind",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="healthcheck",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("every__gt", 0), ("max_age__gte", models.F("every")), ("max_age__lte", 1209600)),
-                name="check_repeats_before_max_age",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="healthcheck",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("verdict", "healthy"), _negated=True), ("checked_at__isnull", False), _connector="OR"
-                ),
-                name="healthy_check_has_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="claim",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "held"), _negated=True), ("until__isnull", False), _connector="OR"
-                ),
-                name="held_claim_has_end",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.UniqueConstraint(
-                fields=("target", "rate_class"), name="one_breaker_per_target_and_class", nulls_distinct=False
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("at_least__gte", 1),
-                    ("canaries_to_close__gte", 1),
-                    ("ratio__gt", 0),
-                    ("ratio__lte", 1),
-                    ("threshold__gte", 1),
-                ),
-                name="breaker_limits_are_reachable",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("cooldown__gt", 0), ("cooldown_cap__gte", models.F("cooldown")), ("cooldown_cap__lte", 1209600)
-                ),
-                name="breaker_cooldown_at_most_cap_at_most_14_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("ramp__gt", 0),
-                    ("ramp__lte", 1),
-                    ("ramp_every__gt", 0),
-                    ("ramp_every__lte", 1209600),
-                    ("ramp_from__gt", 0),
-                    ("ramp_from__lte", 1),
-                ),
-                name="ramp_between_0_and_1",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("retry_at__isnull", False), ("state", "open")),
-                    models.Q(models.Q(("state", "open"), _negated=True), ("retry_at", None)),
-                    _connector="OR",
-                ),
-                name="only_open_breaker_has_retry_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("canary_until", None), ("state", "half_open"), _connector="OR"),
-                name="only_half_open_breaker_has_canary",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="breaker",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("failing_since", None), models.Q(("state", "closed"), _negated=True), _connector="OR"
-                ),
-                name="closed_breaker_is_not_failing",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(models.F("letter"), models.F("at"), name="audit_entries_by_letter"),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(
-                models.F("group"),
-                models.F("id"),
-                condition=models.Q(("group__isnull", False)),
-                name="audit_entries_by_group",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="auditentry",
-            index=models.Index(
-                models.F("operation"),
-                models.F("id"),
-                condition=models.Q(("operation__isnull", False)),
-                name="audit_entries_by_bulk_action",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="auditentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(models.Q(("by", ""), _negated=True), models.Q(("reason", ""), _negated=True)),
-                name="audit_entry_has_person_and_reason",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="targetcheck",
-            index=models.Index(
-                models.F("target"),
-                models.OrderBy(models.F("seen_at"), descending=True),
-                name="target_checks_newest_first",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="targetcheck",
-            index=models.Index(
-                models.F("target"),
-                models.OrderBy(models.F("seen_at"), descending=True),
-                condition=models.Q(("idle_since__isnull", False)),
-                name="target_checks_while_idle",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="wave",
-            constraint=models.UniqueConstraint(fields=("run", "no"), name="unique_wave_number_per_run"),
-        ),
-        migrations.AddConstraint(
-            model_name="wave",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("settled_at", None)), fields=("run",), name="one_open_wave_per_run"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="wave",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("size", None), ("size__gte", 1), _connector="OR"), name="wave_size_at_least_1"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="wave",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("failed", None), ("settled_at", None), ("touched", None)),
-                    models.Q(
-                        ("failed__gte", 0),
-                        ("failed__isnull", False),
-                        ("settled_at__isnull", False),
-                        ("touched__gte", models.F("failed")),
-                        ("touched__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="only_settled_wave_has_result",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(
-                models.F("sent_message_id"),
-                condition=models.Q(("sent_message_id__isnull", False)),
-                name="attempts_by_sent_message_id",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(
-                models.F("target"),
-                models.F("lane"),
-                condition=models.Q(("closed_at", None)),
-                name="open_attempts_by_target",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(models.F("run"), models.F("outcome"), name="attempts_by_run"),
-        ),
-        migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),
-        ),
-        migrations.AddIndex(
-            model_name="attempt",
-            index=models.Index(
-                models.F("wave"), models.F("id"), condition=models.Q(("wave__isnull", False)), name="attempts_by_wave"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="attempt",
-            constraint=models.UniqueConstraint(fields=("letter", "no"), name="unique_attempt_number_per_letter"),
-        ),
-        migrations.AddConstraint(
-            model_name="attempt",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("holds_lane", True)), fields=("lane",), name="one_lane_holding_attempt_per_lane"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="attempt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("closed_at", None), ("outcome", None)),
-                    models.Q(("closed_at__isnull", False), ("outcome__isnull", False)),
-                    _connector="OR",
-                ),
-                name="closed_attempt_has_outcome",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="attempt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("holds_lane", False), ("closed_at", None), _connector="OR"),
-                name="closed_attempt_holds_no_lane",
+            name="default_source",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="default_of",
+                to="reprocessing.source",
             ),
         ),
         RunDeferredSql(migrations.RunSQL.noop, migrations.RunSQL.noop),
