@@ -56,7 +56,7 @@ def django_db_modify_db_settings(
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     name = connection.settings_dict["NAME"]
-    with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:  # noqa: SLF001  # of no database of ours
+    with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:  # of no database of ours
         cursor.execute("SELECT pg_advisory_lock(1)")  # until this connection ends
         cursor.execute("SELECT FROM pg_database WHERE datname = %s AND datistemplate", [name])
         if not cursor.rowcount:

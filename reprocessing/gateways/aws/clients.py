@@ -1,7 +1,7 @@
 """Create and keep the AWS clients of this process. Threads share a client, forked child processes do not.
 
-To create a session and a client takes about 70 ms, so both are kept. Clients never retry a request: the caller decides
-whether a request may be repeated, because only the caller knows what was in the request.
+Sessions and clients are kept, because the first of them takes about 70 ms. Clients never retry a request: the caller
+decides whether a request may be repeated, because only the caller knows what was in the request.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import boto3
-import botocore.session
 from botocore.config import Config
 
 from reprocessing.gateways.aws.configuration import explain_configuration_errors
 from reprocessing.gateways.aws.lean_requests import use_lean_requests
 from reprocessing.gateways.aws.roles import AssumedRoleProvider
+from reprocessing.gateways.aws.sessions import new_session
 from reprocessing.gateways.aws.throttling import count_throttling
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Clients:
 
     def _session(self, role: str, region: str | None) -> boto3.session.Session:
         if role not in self._sessions:
-            core = botocore.session.get_session()
+            core = new_session()
             if role:
                 core.register_component("credential_provider", AssumedRoleProvider(role, region))
             self._sessions[role] = boto3.session.Session(botocore_session=core)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-import botocore.session
 from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from reprocessing.domain.aws.iam_policy import ASSUMED_SESSION
 from reprocessing.gateways.aws.configuration import AwsConfigurationIsUnclear, explain_configuration_errors
+from reprocessing.gateways.aws.sessions import new_session
 
 #: Session name of every assumed role in CloudTrail.
 SESSION_NAME: Final = ASSUMED_SESSION
@@ -53,7 +53,7 @@ class AssumedRoleProvider:
     def _assume(self) -> dict[str, Any]:
         try:
             # The process's own credentials are loaded each time: they may have been rotated since.
-            core = botocore.session.get_session()
+            core = new_session()
             own = core.get_credentials()
             if own is None:
                 raise NoCredentialsError

@@ -114,7 +114,7 @@ def test_nothing_is_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
         assert message(body).args is None
 
 
-COMPRESSIONS = {
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "application/x-gzip": zlib.compress,
     "application/x-bz2": bz2.compress,
     "application/x-lzma": lzma.compress,
