@@ -236,6 +236,7 @@ class Migration(migrations.Migration):
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("fence", models.BigIntegerField(default=0)),
                 ("orphans_hidden_until", models.DateTimeField(blank=True, null=True)),
+                ("places_version", models.IntegerField(default=0)),
                 ("drained_through", models.DateTimeField(blank=True, null=True)),
                 ("swept_through", models.DateTimeField(blank=True, null=True)),
                 ("depth_visible", models.BigIntegerField(blank=True, null=True)),

@@ -93,6 +93,8 @@ class DeadLetterQueue(models.Model):
         aws_redrive_answered_at: when AWS last answered.
         aws_redrive_error: why AWS did not answer the last call.
         aws_may_have_moved_at: since when AWS may have moved messages of captured letters.
+        places_version: is raised when captured letters must get their places again; a place that was computed before
+            is not written.
         swept_through: `visible_until` of the last held copy that the search for finished letters' copies has read.
         uncaptured_since: since when every check has found messages that are not captured.
     """
@@ -155,6 +157,7 @@ class DeadLetterQueue(models.Model):
     leased_until = models.DateTimeField(null=True, blank=True)
     fence = models.BigIntegerField(default=0)
     orphans_hidden_until = models.DateTimeField(null=True, blank=True)
+    places_version = models.IntegerField(default=0)
     drained_through = models.DateTimeField(null=True, blank=True)
     swept_through = models.DateTimeField(null=True, blank=True)
     depth_visible = models.BigIntegerField(null=True, blank=True)

@@ -91,6 +91,19 @@ class LetterPlace:
     idempotency_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class StoredPlace:
+    """A letter's place in a lane as it is stored, or why the letter gets none (`blocked_reason`, `detail`), or both."""
+
+    blocked_reason: str = ""
+    detail: str = ""
+    ordering_key: str | None = None
+    key_hash: bytes | None = None
+    single: bool = True
+    sequence: str | None = None
+    idempotency_key: str | None = None
+
+
 def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
     """Return the place of a letter, or why the letter must be parked."""
     idempotency = select_key(policy.idempotency, letter)

@@ -11,16 +11,19 @@ from datetime import timedelta
 from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
+from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.envelope import ReceivedMessage, pack_attributes
-from reprocessing.domain.message.identity import body_hash
+from reprocessing.domain.message.identity import LetterFacts, body_hash
 from reprocessing.domain.message.redrive_attributes import attributes_size, earlier_attempts, read_mark
+from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.gateways.sqs import QueueAddress
-from reprocessing.models import DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.models.dlq import DeleteWhen
 from reprocessing.pipeline.capture import delete_copies, find_source
 from reprocessing.pipeline.capture.receivers import Poll, ReceiverPool
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
+from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.capture import (
     capture_lease,
@@ -42,6 +45,7 @@ logger = logging.getLogger(__name__)
 LEASE = 20.0
 #: Most copies in one chunk, and most seconds from the arrival of a chunk's first copy until the chunk is written.
 CHUNK, CHUNK_WAIT = 250, 0.25
+_POSSIBLE_RETURN = StoredPlace(ParkedReason.POSSIBLE_RETURN)
 
 
 @dataclass(slots=True)
@@ -92,10 +96,10 @@ class _Capture:
         self._done = Captured()
         self._held, self._moved = capture_lease.count_held(dlq.pk), False
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
-        self._sources = find_source.Sources(dlq)
+        self._sources, self._keys = find_source.Sources(dlq), place_letters.policy_of(dlq)
         self._waiting: list[ReceivedMessage] = []
         self._since = self._asked = 0.0
-        self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
+        self._at = self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
         self._renewed, self._clock = time.monotonic(), suspend_aware_clock()
         self._hides = False  # a copy was not written, or an undeleted FIFO copy hides later copies of its group
 
@@ -154,7 +158,8 @@ class _Capture:
         if (renewed := self._renew()) is None:
             return False
         # Computed after PostgreSQL's answer: if the worker freezes in between, no handle is trusted for too long.
-        self._until = renewed.at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
+        self._at = renewed.at
+        self._until = self._at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
         self._moved = renewed.has_let_go and moved_by_aws.has_moved_letters(self._dlq.pk)
         copies = {arrival.message_id: arrival for arrival in self._waiting}
         self._done.received += len(self._waiting)
@@ -248,7 +253,9 @@ class _Capture:
         new = [self._new(copy, doubtful) for copy in copies.values()]
         if self._moved:
             new = self._without_moved(new, at_capture=at_capture)
-        written = received_copies.admit(self._dlq.pk, new, until=self._until, at_capture=at_capture)
+        written = received_copies.admit(
+            self._dlq.pk, new, until=self._until, at_capture=at_capture, places_version=self._dlq.places_version
+        )
         self._done.letters += len(written)
         late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
         known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []
@@ -267,10 +274,18 @@ class _Capture:
     def _new(self, copy: ReceivedMessage, doubtful: set[bytes]) -> NewLetter:
         source = self._sources.of(copy.body, copy.attributes, copy.system)
         digest = body_hash(copy.body)
+        size = len(copy.body) + attributes_size(copy.attributes)
         return NewLetter(
             message_id=copy.message_id, handle=copy.handle, body=copy.body, attributes=pack_attributes(copy.attributes),
-            size=len(copy.body) + attributes_size(copy.attributes), system=dict(copy.system),
+            size=size, system=dict(copy.system),
             source=source.pk if source else None, target=source.target_id if source else None,
             attempts=earlier_attempts(copy.attributes), body_hash=digest, first_sent_at=copy.sent_at,
-            expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention), possible_return=digest in doubtful,
+            expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention),
+            place=_POSSIBLE_RETURN if digest in doubtful else self._place(copy, source, size),
         )  # fmt: skip
+
+    def _place(self, copy: ReceivedMessage, source: Source | None, size: int) -> StoredPlace | None:
+        if source is None:
+            return None
+        facts = LetterFacts(copy.message_id, copy.body, copy.attributes, copy.system)
+        return place_letters.place(self._keys, facts, place_letters.limits_of(source.target), size=size, now=self._at)

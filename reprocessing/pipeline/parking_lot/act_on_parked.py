@@ -165,9 +165,13 @@ def _place(letters: Collection[int]) -> None:
     for some in enlistment.unplaced_parked_letters(letters):
         unknown = {letter.dlq_id for letter in some} - policies.keys()
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
-        placed = [place_letters.place_letter(policies[letter.dlq_id], letter) for letter in some]
+        placed = {letter.id: place_letters.place_letter(policies[letter.dlq_id], letter) for letter in some}
         # The person who releases the letters overrules other objections.
-        known = [replace(place, blocked_reason="", detail="") for place in placed if place.key_hash is not None]
+        known = {
+            letter: replace(place, blocked_reason="", detail="")
+            for letter, place in placed.items()
+            if place.key_hash is not None
+        }
         enlistment.set_places(known, state=LetterState.PARKED)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, SelectorSource
-from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace, choose_place
+from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace, StoredPlace, choose_place
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.domain.sources import celery_task
-from reprocessing.models import DeadLetterQueue
+from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
-from reprocessing.store.runs.enlistment import PlacedLetter, UnplacedLetter
+from reprocessing.store.runs.enlistment import UnplacedLetter
 
 _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
@@ -33,32 +36,49 @@ def reads_bodies(policy: KeyPolicy) -> bool:
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
 
-def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> PlacedLetter:
+@dataclass(frozen=True, slots=True)
+class TargetLimits:
+    """What the target of a letter accepts. `kind`: None without a target."""
+
+    size_limit: int | None
+    kind: str | None
+    strips_expires: bool | None
+
+
+def limits_of(target: Target) -> TargetLimits:
+    """Return what a target accepts."""
+    return TargetLimits(target.size_limit, target.kind, target.strips_expires)
+
+
+def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
     """Return a letter's place, why it cannot be sent, or both."""
     facts = LetterFacts(
         unplaced.message_id, bytes(unplaced.body), unpack_attributes(bytes(unplaced.attributes)), unplaced.system
     )  # fmt: skip
     if unplaced.source_id is None:
         detail = find_source.describe_source(facts.body, facts.attributes, facts.system)
-        return PlacedLetter(unplaced.id, blocked_reason=ParkedReason.UNKNOWN_SOURCE, detail=detail)
+        return StoredPlace(ParkedReason.UNKNOWN_SOURCE, detail)
+    limits = TargetLimits(unplaced.size_limit, unplaced.target_kind, unplaced.strips_expires)
+    return place(policy, facts, limits, size=unplaced.size, now=unplaced.asked_at)
+
+
+def place(policy: KeyPolicy, facts: LetterFacts, limits: TargetLimits, *, size: int, now: datetime) -> StoredPlace:
+    """Return the place of a letter of `size` bytes whose source is known, why it cannot be sent, or both."""
     found = choose_place(policy, facts)
     match found:
         case Park(reason, detail):
-            return PlacedLetter(unplaced.id, blocked_reason=reason, detail=detail)
+            return StoredPlace(reason, detail)
         case LetterPlace():
             # No other letter can have a message id as its idempotency key, so such a key is not stored.
-            key = found.idempotency_key if found.idempotency_key != unplaced.message_id else None
-            against = _objection(unplaced)
+            key = found.idempotency_key if found.idempotency_key != facts.message_id else None
+            against = _objection(facts.body, limits, size, now)
             blocked_reason, detail = (against.reason, against.detail) if against else ("", "")
-            return PlacedLetter(
-                unplaced.id, blocked_reason, detail, found.key, found.key_hash, found.single, found.sequence, key
-            )
+            return StoredPlace(blocked_reason, detail, found.key, found.key_hash, found.single, found.sequence, key)
 
 
-def _objection(unplaced: UnplacedLetter) -> Park | None:
-    if unplaced.size_limit is not None and unplaced.size > unplaced.size_limit:
-        return Park(ParkedReason.TOO_LARGE, f"{unplaced.size:,} bytes; the target takes {unplaced.size_limit:,}")
-    if unplaced.target_kind != TargetKind.CELERY:
+def _objection(body: bytes, limits: TargetLimits, size: int, now: datetime) -> Park | None:
+    if limits.size_limit is not None and size > limits.size_limit:
+        return Park(ParkedReason.TOO_LARGE, f"{size:,} bytes; the target takes {limits.size_limit:,}")
+    if limits.kind != TargetKind.CELERY:
         return None
-    task = celery_task.read(bytes(unplaced.body))
-    return celery_task.why_not_send(task, now=unplaced.asked_at, strips_expires=bool(unplaced.strips_expires))
+    return celery_task.why_not_send(celery_task.read(body), now=now, strips_expires=bool(limits.strips_expires))

@@ -31,16 +31,16 @@ class EnlistResult(Enlisted):
 
 
 def place_captured(dlq: DeadLetterQueue) -> int:
-    """Compute the places of letters without a place. Return how many got a place, or a reason not to send them.
+    """Compute the places of letters that got none at their capture. Return how many got one, or a reason not to send.
 
     Letters stay captured: a letter with such a reason is parked only when a run takes it.
     """
-    policy = place_letters.policy_of(dlq)
+    policy = place_letters.policy_of(DeadLetterQueue.objects.get(pk=dlq.pk))  # it may have changed since the capture
     done = 0
     while found := enlistment.unplaced_letters(dlq.pk, bodies=place_letters.reads_bodies(policy)):
         if _named(dlq, [letter for letter in found if letter.source_id is None]):
             continue  # read the letters again, with the limits of their targets
-        enlistment.set_places([place_letters.place_letter(policy, letter) for letter in found])
+        enlistment.set_places({letter.id: place_letters.place_letter(policy, letter) for letter in found})
         done += len(found)
     return done
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 
@@ -34,7 +35,7 @@ class NewLetter:
     body_hash: bytes
     first_sent_at: datetime
     expires_at: datetime
-    possible_return: bool = False
+    place: StoredPlace | None = None  #: None: it gets its place later
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +147,33 @@ SELECT DISTINCT k.body_hash
  WHERE a.closed_at IS NULL OR (a.outcome = 'unknown' AND a.returned_at IS NULL)
 """
 
+# A letter is placed as it is written, unless somebody changed the DLQ's keys after they were read (`FOR SHARE` waits
+# for whoever changes them): such a letter gets its place later.
 _ADMIT = """
 WITH arrived AS (
-    SELECT *, CASE WHEN possible_return THEN 'possible_return' ELSE '' END AS blocked_reason FROM unnest(
+    SELECT * FROM unnest(
         %(message_id)b::text[], %(handle)b::text[], %(body)b::bytea[], %(attributes)b::bytea[], %(size)b::int[],
         %(system)b::jsonb[], %(source)b::bigint[], %(target)b::bigint[], %(attempts)b::int[], %(body_hash)b::bytea[],
-        %(first_sent_at)b::timestamptz[], %(expires_at)b::timestamptz[], %(possible_return)b::bool[])
+        %(first_sent_at)b::timestamptz[], %(expires_at)b::timestamptz[], %(has_place)b::bool[],
+        %(blocked_reason)b::text[], %(detail)b::text[], %(ordering_key)b::text[], %(key_hash)b::bytea[],
+        %(single)b::bool[], %(sequence)b::text[], %(idempotency_key)b::text[])
     AS s(message_id, handle, body, attributes, size, system, source_id, target_id, attempts, body_hash, first_sent_at,
-         expires_at, possible_return)
+         expires_at, has_place, blocked_reason, detail, ordering_key, key_hash, single, sequence, idempotency_key)
      WHERE redrive_now() < %(until)b::timestamptz
+), current AS (
+    SELECT id FROM redrive_dlq WHERE id = %(dlq)b AND places_version = %(places_version)b FOR SHARE
+), placed AS (
+    SELECT * FROM arrived WHERE has_place AND (blocked_reason = 'possible_return' OR EXISTS (SELECT FROM current))
 ), lettered AS (
     INSERT INTO redrive_letter (public_id, dlq_id, message_id, source_id, target_id, attempts, earlier, body_hash, size,
-                                first_sent_at, expires_at, captured_at, planned, blocked_reason)
-    SELECT gen_random_uuid(), %(dlq)b, message_id, source_id, target_id, attempts, attempts, body_hash,
-           size, first_sent_at, expires_at, redrive_now(), possible_return, blocked_reason
-      FROM arrived ORDER BY first_sent_at, message_id ON CONFLICT (dlq_id, message_id) DO NOTHING
+                                first_sent_at, expires_at, captured_at, planned, blocked_reason, detail, ordering_key,
+                                key_hash, single, sequence, idempotency_key)
+    SELECT gen_random_uuid(), %(dlq)b, a.message_id, a.source_id, a.target_id, a.attempts, a.attempts, a.body_hash,
+           a.size, a.first_sent_at, a.expires_at, redrive_now(), p.message_id IS NOT NULL,
+           coalesce(p.blocked_reason, ''), coalesce(p.detail, ''), p.ordering_key, p.key_hash, coalesce(p.single, true),
+           p.sequence, p.idempotency_key
+      FROM arrived a LEFT JOIN placed p ON p.message_id = a.message_id
+     ORDER BY a.first_sent_at, a.message_id ON CONFLICT (dlq_id, message_id) DO NOTHING
     RETURNING id, message_id
 ), kept AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
@@ -192,13 +205,19 @@ def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 
-def admit(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
+def admit(
+    dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool, places_version: int
+) -> set[str]:
     """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
     Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
+    `places_version`: the DLQ's when its settings were read; if it was raised since, the letters get no places.
     """
     values = {
         **rows.arrays(NewLetter, letters),
+        **rows.arrays(StoredPlace, [letter.place or StoredPlace() for letter in letters]),
+        "has_place": [letter.place is not None for letter in letters],
+        "places_version": places_version,
         "dlq": dlq,
         "system": [Jsonb(letter.system) for letter in letters],
         "state": "delete" if at_capture else "held",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.store import rows
 from reprocessing.store.ordering import new_heads
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
@@ -28,20 +29,6 @@ class UnplacedLetter:
     body: bytes
     attributes: bytes
     system: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedLetter:
-    """A letter's place in a lane, or the reason why it gets none."""
-
-    letter_id: int
-    blocked_reason: str = ""
-    detail: str = ""
-    ordering_key: str | None = None
-    key_hash: bytes | None = None
-    single: bool = True
-    sequence: str | None = None
-    idempotency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +74,8 @@ UPDATE redrive_letter l
             SELECT v.idempotency_key FROM redrive_revision v
              WHERE v.letter_id = l.id AND v.idempotency_key IS NOT NULL ORDER BY v.no DESC LIMIT 1),
             s.idempotency_key) END
-  FROM unnest(%(letters)b::bigint[], %(objections)b::text[], %(details)b::text[], %(keys)b::text[],
-              %(hashes)b::bytea[], %(singles)b::bool[], %(sequences)b::text[], %(idems)b::text[])
+  FROM unnest(%(letters)b::bigint[], %(blocked_reason)b::text[], %(detail)b::text[], %(ordering_key)b::text[],
+              %(key_hash)b::bytea[], %(single)b::bool[], %(sequence)b::text[], %(idempotency_key)b::text[])
        AS s(letter_id, blocked_reason, detail, ordering_key, key_hash, single, sequence, idempotency_key)
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
@@ -116,6 +103,8 @@ WITH plans AS (
 )
 UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
 """
+
+_NEW_VERSION = "UPDATE redrive_dlq SET places_version = places_version + 1 WHERE id = %(dlq)b"
 
 # Letters without a run are placed again.
 _REPLAN = """
@@ -257,6 +246,7 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
 
 def place_again(dlq: int) -> int:
     """Let the places of captured letters be determined again, and plans select again; return how many letters."""
+    rows.execute(_NEW_VERSION, {"dlq": dlq})
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
     return rows.execute(_REPLAN, {"dlq": dlq})
@@ -269,16 +259,9 @@ def set_sources(sources: Mapping[int, int]) -> int:
     return rows.execute(_NAME, {"letters": list(sources), "sources": list(sources.values())})
 
 
-def set_places(places: Sequence[PlacedLetter], *, state: LetterState = LetterState.CAPTURED) -> None:
-    """Write the places of letters in lanes. Letters in another state than `state` are not changed."""
-    values = {
-        "state": state, "letters": [place.letter_id for place in places],
-        "objections": [place.blocked_reason for place in places], "details": [place.detail for place in places],
-        "keys": [place.ordering_key for place in places], "hashes": [place.key_hash for place in places],
-        "singles": [place.single for place in places], "sequences": [place.sequence for place in places],
-        "idems": [place.idempotency_key for place in places],
-    }  # fmt: skip
-    rows.execute(_PLACE, values)
+def set_places(places: Mapping[int, StoredPlace], *, state: LetterState = LetterState.CAPTURED) -> None:
+    """Write the places of letters in lanes, by letter id. Letters in another state than `state` are not changed."""
+    rows.execute(_PLACE, {"state": state, "letters": list(places), **rows.arrays(StoredPlace, places.values())})
 
 
 def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
