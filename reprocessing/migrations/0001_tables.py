@@ -1667,6 +1667,15 @@ class Migration(migrations.Migration):
                         name="captured_letters_by_dlq",
                     ),
                     models.Index(
+                        models.F("dlq"),
+                        models.F("source"),
+                        models.F("key_hash"),
+                        models.F("sequence"),
+                        models.F("message_id"),
+                        condition=models.Q(("planned", True), ("single", False), ("state", "captured")),
+                        name="captured_letters_by_lane",
+                    ),
+                    models.Index(
                         models.F("run"),
                         models.F("state"),
                         condition=models.Q(("run__isnull", False)),

@@ -151,6 +151,11 @@ class Letter(models.Model):
             models.Index(
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="captured_letters_by_dlq"
             ),
+            models.Index(
+                F("dlq"), F("source"), F("key_hash"), F("sequence"), F("message_id"),
+                condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
+                name="captured_letters_by_lane",
+            ),
             # Because of this condition, statements that name only a state do not read this index.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(

@@ -130,6 +130,10 @@ _LANE_OF_LETTER: Final[LiteralString] = """(
 _SELECTED: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id = %(run)b AND l.state = 'captured'
        AND (%(letters)b::bigint[] IS NULL OR l.id = ANY(%(letters)b::bigint[]))"""
 
+# True of a letter l if it is one of the given letters, and still has no run: the run takes it as it is enlisted.
+_WITHOUT_RUN: Final[LiteralString] = """l.dlq_id = %(dlq)b AND l.run_id IS NULL AND l.state = 'captured'
+       AND l.id = ANY(%(letters)b::bigint[])"""
+
 #: True of a run r if the next run takes over (adopts) the lanes of r. A plan has lanes if its start failed after it had
 #: adopted them. Only a running run adopts the lanes of a plan, since the plan's start may still finish.
 RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN ('finished', 'aborted') OR (
@@ -140,12 +144,12 @@ RUN_LEAVES_LETTERS: Final[LiteralString] = """(r.id <> %(run)b AND (r.state IN (
 _HAS_LANES: Final[LiteralString] = """
 (SELECT x.run_id FROM redrive_lane x WHERE x.run_id >= r.id ORDER BY x.run_id LIMIT 1) = r.id"""
 
-_LOCK_LANES = f"""
+_LOCK_LANES: Final[LiteralString] = f"""
 SELECT count(*) AS n FROM (
     SELECT n.id FROM redrive_lane n
      WHERE n.id = ANY (ARRAY (
            SELECT {_LANE_OF_LETTER} FROM redrive_letter l
-            WHERE {_SELECTED} AND l.blocked_reason = ''
+            WHERE {{which}} AND l.blocked_reason = ''
            UNION ALL
            SELECT e.id FROM redrive_lane e JOIN redrive_run r ON r.id = e.run_id
             WHERE r.dlq_id = %(dlq)b AND {RUN_LEAVES_LETTERS} AND {_HAS_LANES}))
@@ -172,33 +176,33 @@ UPDATE redrive_lane n SET run_id = %(run)b
 _ADOPT = ADOPT_LETTERS.format(letters="true", lanes="true")
 
 # The new lane of a key waits: an earlier message of the key may still be retried in the source queue.
-_LANES = f"""
+_LANES: Final[LiteralString] = """
 INSERT INTO redrive_lane AS n (dlq_id, source_id, key_hash, key, single, run_id, phase, due_at)
 SELECT l.dlq_id, l.source_id, l.key_hash, min(l.ordering_key), bool_and(l.single), %(run)b, 'ready',
        CASE WHEN bool_and(l.single) THEN redrive_now()
             ELSE greatest(redrive_now(), max(l.captured_at)
                           + make_interval(secs => coalesce(max(d.new_key_delay), max(t.visibility)::float8))) END
   FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id JOIN redrive_target t ON t.id = l.target_id
- WHERE {_SELECTED} AND l.blocked_reason = ''
+ WHERE {which} AND l.blocked_reason = ''
  GROUP BY l.dlq_id, l.source_id, l.key_hash
  ORDER BY min(l.first_sent_at), l.key_hash
 ON CONFLICT (dlq_id, source_id, key_hash) DO UPDATE
    SET phase = CASE WHEN n.phase = 'idle' THEN 'ready' ELSE n.phase END,
        due_at = CASE WHEN n.phase = 'idle' THEN excluded.due_at ELSE n.due_at END,
        run_id = CASE WHEN n.phase = 'idle' THEN excluded.run_id ELSE n.run_id END
-"""  # noqa: S608  # the inserted text is a constant
+"""
 
 # `ahead`: lanes that no worker leases, in which a new letter comes before the former first letter.
-_ENLIST = f"""
+_ENLIST: Final[LiteralString] = f"""
 WITH enlisted AS (
-    UPDATE redrive_letter l SET lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
-     WHERE {_SELECTED} AND l.blocked_reason = ''
+    UPDATE redrive_letter l SET run_id = %(run)b, lane_id = {_LANE_OF_LETTER}, state = 'waiting', due_at = NULL
+     WHERE {{which}} AND l.blocked_reason = ''
     RETURNING l.lane_id, l.sequence, l.message_id
 ), firsts AS MATERIALIZED (
     SELECT DISTINCT ON (lane_id) lane_id, sequence, message_id FROM enlisted ORDER BY lane_id, sequence, message_id
 )
 SELECT (SELECT count(*) FROM enlisted) AS n, coalesce(array_agg(e.lane_id) FILTER (WHERE n.phase IN ('ready', 'held')
-           AND (e.sequence, e.message_id) < (h.sequence, h.message_id)), '{{}}') AS ahead
+           AND (e.sequence, e.message_id) < (h.sequence, h.message_id)), '{{{{}}}}') AS ahead
   FROM firsts e JOIN redrive_lane n ON n.id = e.lane_id
   LEFT JOIN LATERAL (
         SELECT w.sequence, w.message_id FROM redrive_letter w
@@ -206,16 +210,29 @@ SELECT (SELECT count(*) FROM enlisted) AS n, coalesce(array_agg(e.lane_id) FILTE
          ORDER BY w.sequence, w.message_id LIMIT 1) h ON true
 """  # noqa: S608  # the inserted text is a constant
 
-_OBJECT = f"""
+_OBJECT: Final[LiteralString] = f"""
 WITH moved AS (
-    UPDATE redrive_letter l
-       SET state = 'parked', reason = l.blocked_reason, blocked_reason = '', finished_at = redrive_now()
-     WHERE {_SELECTED} AND l.blocked_reason <> ''
+    UPDATE redrive_letter l SET run_id = %(run)b, state = 'parked', reason = l.blocked_reason, blocked_reason = '',
+           finished_at = redrive_now()
+     WHERE {{which}} AND l.blocked_reason <> ''
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'free' AS claim,
               NULL::timestamptz AS until
 ), {CLAIMS_AND_COPIES}
 SELECT count(*) AS n FROM moved
 """  # noqa: S608  # the inserted text is a constant
+
+
+class _Steps:
+    """The statements that enlist the letters of one condition on a letter l."""
+
+    def __init__(self, which: LiteralString) -> None:
+        self.lock_lanes = _LOCK_LANES.format(which=which)
+        self.lanes = _LANES.format(which=which)
+        self.enlist = _ENLIST.format(which=which)
+        self.park = _OBJECT.format(which=which)
+
+
+_STEPS, _STEPS_WITHOUT_RUN = _Steps(_SELECTED), _Steps(_WITHOUT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,17 +281,19 @@ def set_places(places: Mapping[int, StoredPlace], *, state: LetterState = Letter
     rows.execute(_PLACE, {"state": state, "letters": list(places), **rows.arrays(StoredPlace, places.values())})
 
 
-def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None) -> Enlisted:
+def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None, free: bool = False) -> Enlisted:
     """Put the selected letters of a run, and unfinished letters of ended runs, onto their lanes.
 
     Call it in one transaction, so that no letter overtakes an earlier letter. `letters`: only these letters; all
-    letters before them in their lanes must be enlisted already.
+    letters before them in their lanes must be enlisted already. `free`: these letters have no run yet, and the caller
+    has locked them.
     """
     values = {"dlq": dlq, "run": run, "letters": None if letters is None else list(letters)}
-    rows.execute(_LOCK_LANES, values)
+    steps = _STEPS_WITHOUT_RUN if free else _STEPS
+    rows.execute(steps.lock_lanes, values)
     rows.execute(_ADOPT, values)
-    lanes = rows.execute(_LANES, values)
-    found = rows.fetch(_Found, _ENLIST, values)[0]
+    lanes = rows.execute(steps.lanes, values)
+    found = rows.fetch(_Found, steps.enlist, values)[0]
     new_heads.move_to_new_heads(found.ahead)
-    parked = rows.value(int, _OBJECT, values)
+    parked = rows.value(int, steps.park, values)
     return Enlisted(letters=found.n, lanes=lanes, parked=parked)

@@ -123,7 +123,7 @@ def _take(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
     selection.lock_selection(dlq)
     if not rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running"]}):
         return None
-    return enlistment.enlist_letters(dlq, run, letters=selection.claim_letters(dlq, run, letters))
+    return enlistment.enlist_letters(dlq, run, letters=selection.lock_free_letters(dlq, run, letters), free=True)
 
 
 def _cut(ids: list[int]) -> list[list[int]]:

@@ -73,26 +73,34 @@ _NEXT = f"""
 SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
-# Checks only the lanes of these letters again: an earlier letter may have arrived, or gone to another run. CASE makes
-# the sets hashed: a planner that takes the table for empty would join them as a product.
-_CLAIM = """
-WITH placed AS (
-    SELECT l.id, l.source_id, coalesce(l.key_hash, int8send(l.id)) AS lane, l.sequence, l.message_id, l.run_id,
-           CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN l.run_id IS NULL ELSE false END AS wanted
-      FROM redrive_letter l
-     WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.planned
-       AND CASE WHEN l.id IN (SELECT unnest(%(letters)b::bigint[])) THEN true
-                ELSE l.key_hash IN (SELECT k.key_hash FROM redrive_letter k
-                                     WHERE k.id = ANY(%(letters)b::bigint[]) AND k.key_hash IS NOT NULL) END
-), told AS (
-    SELECT id, wanted, bool_and(wanted OR coalesce(run_id = %(run)b, false)) OVER (
-               PARTITION BY source_id, lane ORDER BY sequence, message_id) AS leads
-      FROM placed
+# Of each lane of these letters, only the letters up to the last of these are read, by index: an earlier letter may have
+# arrived, or gone to another run. OFFSET 0: with a join, the planner may read all captured letters.
+_LEADING_FREE = """
+WITH given AS (
+    SELECT id, source_id, key_hash, single, sequence, message_id FROM redrive_letter
+     WHERE id = ANY(%(letters)b::bigint[])
+       AND CASE state WHEN 'captured' THEN dlq_id = %(dlq)b AND planned AND run_id IS NULL ELSE false END
+), last AS (
+    SELECT DISTINCT ON (source_id, key_hash) source_id, key_hash, sequence, message_id
+      FROM given WHERE NOT single ORDER BY source_id, key_hash, sequence DESC, message_id DESC
+), missing AS (
+    SELECT n.source_id, n.key_hash, m.sequence, m.message_id
+      FROM last n CROSS JOIN LATERAL (
+           SELECT l.sequence, l.message_id FROM redrive_letter l
+            WHERE l.dlq_id = %(dlq)b AND l.source_id = n.source_id AND l.key_hash = n.key_hash
+              AND l.state = 'captured' AND l.planned AND NOT l.single
+              AND (l.sequence, l.message_id) <= (n.sequence, n.message_id)
+              AND l.run_id IS DISTINCT FROM %(run)b AND l.id NOT IN (SELECT id FROM given)
+            ORDER BY l.sequence, l.message_id LIMIT 1 OFFSET 0) m
 )
-UPDATE redrive_letter l SET run_id = %(run)b
- WHERE l.id = ANY (ARRAY (SELECT id FROM told WHERE wanted AND leads))
+SELECT l.id FROM redrive_letter l
+ WHERE l.id = ANY (ARRAY (
+           SELECT g.id FROM given g
+             LEFT JOIN missing m ON NOT g.single AND m.source_id = g.source_id AND m.key_hash = g.key_hash
+                                AND (m.sequence, m.message_id) < (g.sequence, g.message_id)
+            WHERE m.message_id IS NULL))
    AND CASE l.state WHEN 'captured' THEN l.run_id IS NULL ELSE false END
-RETURNING l.id
+   FOR NO KEY UPDATE
 """
 
 
@@ -117,13 +125,13 @@ def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
     return rows.column(int, _NEXT, values)
 
 
-def claim_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Give a run those of these letters that only letters of the run precede in their lanes; return these letters.
+def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
+    """Lock and return those of these letters that have no run, and that only letters of `run` precede in their lanes.
 
-    Call it in a transaction. Letters that have a run already are left out.
+    Until the caller's transaction ends, no other run can select them.
     """
     lock_selection(dlq)
-    return rows.column(int, _CLAIM, {"dlq": dlq, "run": run, "letters": list(letters)})
+    return rows.column(int, _LEADING_FREE, {"dlq": dlq, "run": run, "letters": list(letters)})
 
 
 def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:

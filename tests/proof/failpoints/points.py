@@ -58,9 +58,9 @@ class Point:
     alone: bool = False
 
 
-def _is(statement: str) -> Only:
-    """Whether a statement of `rows` is this one."""
-    return lambda *args, **_: statement in args
+def _is(*statements: str) -> Only:
+    """Whether a statement of `rows` is one of these."""
+    return lambda *args, **_: any(statement in args for statement in statements)
 
 
 def _asks(action: str) -> Only:
@@ -85,7 +85,7 @@ POINTS: Final = (
     Point(name="letters placed, run not enlisted", where="reprocessing.pipeline.runs.plan:place_captured", after=True),
     Point(
         name="inside the enlisting transaction", where="reprocessing.store.rows:fetch", after=True,
-        only=_is(enlistment._ENLIST), in_database=True,
+        only=_is(enlistment._STEPS.enlist, enlistment._STEPS_WITHOUT_RUN.enlist), in_database=True,
     ),
     Point(
         name="lanes leased, no head through the gate", where="reprocessing.pipeline.replay.lease_lanes:lease_due",

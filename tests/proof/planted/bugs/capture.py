@@ -71,8 +71,8 @@ a-late-return-is-deleted: test_a_return_reopens_a_letter_that_was_delivered
 -        held = rows.in_transaction(record)
 +        held: list[Deletable] = []
 without-marks-a-possible-return-goes: test_without_redrive_ids_a_possible_return_is_parked
--possible_return=digest in doubtful,
-+possible_return=False,
+-place=_POSSIBLE_RETURN if digest in doubtful else self._place(copy, source, size),
++place=self._place(copy, source, size),
 @tests/reprocessing/pipeline/capture/test_receivers.py
 a-copy-that-stayed-hides-nothing: test_a_fifo_dlq_is_not_drained_behind_a_copy_that_was_not_deleted
 -            self._hides |= self._dlq.fifo
@@ -160,9 +160,13 @@ a-handle-noted-though-its-time-is-over: test_a_frozen_capture_does_not_record_it
 +       AND l.id = c.letter_id
 a-letter-admitted-when-anybody-may-have-it:
     test_a_capture_that_froze_until_its_copy_was_visible_writes_nothing_and_proves_nothing
--         expires_at, possible_return)
+-single, sequence, idempotency_key)
 -     WHERE redrive_now() < %(until)b::timestamptz
-+         expires_at, possible_return)
++single, sequence, idempotency_key)
+@tests/reprocessing/pipeline/capture/test_places_at_capture.py
+a-place-by-former-keys: test_a_letter_is_placed_by_keys_that_changed_while_its_capture_ran
+-WHERE has_place AND (blocked_reason = 'possible_return' OR EXISTS (SELECT FROM current))
++WHERE has_place
 @tests/race/test_swallowed.py
 a-return-is-an-older-attempt-s: test_the_return_of_a_copy_of_two_attempts_fails_the_newer_attempt
 - ORDER BY met.message_id, met.rank, met.no DESC

@@ -68,7 +68,7 @@ a-dlq-that-was-switched-off-is-fed: test_a_dlq_that_becomes_manual_before_the_en
 @tests/race/test_enlistment.py
 enlisted-beside-whoever-moves-the-lanes:
     test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_failed_in
--    rows.execute(_LOCK_LANES, values)
+-    rows.execute(steps.lock_lanes, values)
 +
 @tests/reprocessing/pipeline/replay/test_precedence.py
 an-earlier-letter-waits-for-the-later-one: test_an_earlier_letter_does_not_wait_for_a_paused_run_of_a_later_one
@@ -133,8 +133,9 @@ a-selection-dates-lanes-by-another-source-s-key: test_equal_keys_of_two_sources_
 -min(first_sent_at) OVER (PARTITION BY source_id, lane) AS first
 +min(first_sent_at) OVER (PARTITION BY lane) AS first
 an-instalment-waits-for-another-source-s-key: test_equal_keys_of_two_sources_are_two_lanes
--PARTITION BY source_id, lane ORDER BY sequence, message_id) AS leads
--      F
-+PARTITION BY lane ORDER BY sequence, message_id) AS leads
-+      F
+-l.source_id = n.source_id AND l.key_hash = n.key_hash
++l.key_hash = n.key_hash
+an-instalment-overtakes: test_free_letters_are_locked_only_with_every_letter_before_them
+-            WHERE m.message_id IS NULL))
++            ))
 """)

@@ -44,7 +44,7 @@ def test_enlisting_is_all_or_nothing(bench: Workbench, monkeypatch: pytest.Monke
     bury_keyed(bench, "a1", "b1")
     bench.capture()
     with monkeypatch.context() as patch:
-        patch.setattr(enlistment, "_OBJECT", "SELECT 1 / 0 AS n")
+        patch.setattr(enlistment._STEPS, "park", "SELECT 1 / 0 AS n")
         with pytest.raises(Exception, match="division by zero"):
             bench.enlist()
     assert (set(bench.states().values()), Lane.objects.count()) == ({"captured"}, 0)

@@ -125,8 +125,21 @@ def test_equal_keys_of_two_sources_are_two_lanes(stock: Stock) -> None:
     capture(stock, "c2", source=other)
     c2 = Letter.objects.get(message_id="c2").pk
     with transaction.atomic():
-        assert selection.claim_letters(stock.dlq.pk, plan(stock).pk, [c2]) == [c2]
+        assert selection.lock_free_letters(stock.dlq.pk, plan(stock).pk, [c2]) == [c2]
     assert select(stock, Selection(message_ids=("a2",))) == (SelectedCount(1, 0), ["a2"])
+
+
+@pytest.mark.parametrize(("a1_is_in", "locked"), [("no run", []), ("this run", ["a2"]), ("another run", [])])
+def test_free_letters_are_locked_only_with_every_letter_before_them(
+    stock: Stock, a1_is_in: str, locked: list[str]
+) -> None:
+    run, another = plan(stock), plan(stock)
+    capture(stock, "a1", run={"no run": None, "this run": run, "another run": another}[a1_is_in])
+    capture(stock, "a2", "a3", "b1")
+    ids = dict(Letter.objects.values_list("message_id", "id"))
+    with transaction.atomic():
+        found = selection.lock_free_letters(stock.dlq.pk, run.pk, [ids["a2"], ids["b1"]])
+    assert sorted(Letter.objects.filter(pk__in=found).values_list("message_id", flat=True)) == [*locked, "b1"]
 
 
 def test_letters_under_way_are_ahead_and_letters_of_another_plan_block(stock: Stock) -> None:
