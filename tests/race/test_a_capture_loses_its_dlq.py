@@ -163,10 +163,10 @@ def test_a_letter_written_by_a_frozen_capture_gets_the_handle_of_a_later_receive
 ) -> None:
     admit = received_copies.admit
 
-    def thaws(dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
+    def thaws(dlq: int, letters: Sequence[NewLetter], **options: Any) -> set[str]:  # noqa: ANN401  those of admit
         older = [replace(letter, handle="an older one") for letter in letters]
-        assert len(admit(dlq, older, until=until, at_capture=at_capture)) == 1
-        return admit(dlq, letters, until=until, at_capture=at_capture)
+        assert len(admit(dlq, older, **options)) == 1
+        return admit(dlq, letters, **options)
 
     monkeypatch.setattr(received_copies, "admit", thaws)
     captured = bench.capture().captured
