@@ -53,7 +53,7 @@ class Demo:
             self._exit = unwinding.pop_all()
         self.say(f"Web, worker and beat work together after {time.monotonic() - began:.1f} s:")
         self.say("beat sent a tick, the worker consumed it, and the web server knows.")
-        self.say(f"Admin: {self.address}/admin/  user {ADMIN}, password {self.stack.secrets.admin}")
+        self.say(self.admin())
         return self
 
     def __exit__(
@@ -76,7 +76,11 @@ class Demo:
         seed = int.from_bytes(os.urandom(4))  # each incident has its own queues
         service = Service(manage=self._manage, watch=self._watch)
         incident = Incident(self.stack.folder, self.stack.environment(), service=service, say=self.say, seed=seed)
-        return incident.run(letters)
+        return incident.run(letters, self._exit)
+
+    def admin(self) -> str:
+        """Return where the admin is, and who may sign in."""
+        return f"Admin: {self.address}/admin/  user {ADMIN}, password {self.stack.secrets.admin}"
 
     def _commands(self) -> dict[str, list[str]]:
         python = [sys.executable, "-m"]

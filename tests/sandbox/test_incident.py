@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
@@ -80,11 +81,16 @@ def incident_with(told: Told, folder: Path, said: list[str]) -> Incident:
     return Incident(folder, os.environ, service=service, say=said.append, seed=next(seeds))
 
 
+def run(incident: Incident, letters: int) -> Summary:
+    with ExitStack() as closing:
+        return incident.run(letters, closing)
+
+
 @pytest.mark.soak
 def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -> None:
     said: list[str] = []
     told = Told("parked")
-    summary = incident_with(told, tmp_path, said).run(LETTERS)
+    summary = run(incident_with(told, tmp_path, said), LETTERS)
     assert summary.kept
     figures = summary.figures()
     assert (figures["letters"], figures["parked"], figures["lost"]) == (LETTERS, LETTERS, 0)
@@ -100,7 +106,7 @@ def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -
 
 @pytest.mark.soak
 def test_a_service_that_says_delivered_and_delivered_nothing_is_not_believed(tmp_path: Path) -> None:
-    summary = incident_with(Told("delivered"), tmp_path, []).run(LETTERS)
+    summary = run(incident_with(Told("delivered"), tmp_path, []), LETTERS)
     assert not summary.kept
     assert summary.figures()["lost"] == LETTERS
     assert summary.sentences()[1].startswith(
@@ -114,7 +120,7 @@ def test_letters_that_are_never_finished_are_waited_for_no_longer_than_it_says(
 ) -> None:
     monkeypatch.setattr(incident, "WITHIN", 0.0)
     with pytest.raises(IncidentTimedOut, match=f"not every letter of shop-.* is finished: {LETTERS} waiting"):
-        incident_with(Told("waiting"), tmp_path, []).run(LETTERS)
+        run(incident_with(Told("waiting"), tmp_path, []), LETTERS)
 
 
 def test_a_service_that_says_nothing_more_is_not_waited_for(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -152,28 +153,28 @@ class Incident:
         self._seed = seed
         self.name = f"shop-{seed:08x}"
 
-    def run(self, letters: int) -> Summary:
-        """Run the incident, from the first event to the last letter.
+    def run(self, letters: int, closing: ExitStack) -> Summary:
+        """Run the incident, from the first event to the last letter. The shop's consumer runs until `closing` closes.
 
         Raises:
             SandboxError: the incident did not end; the message says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
-        with Shop(
-            self._folder, environment=self._environment, letters=letters, seed=self._seed, name=self.name
-        ) as shop:
-            self._let_die(shop)
-            shop.deliver_twice()
-            shop.mend(handles=BREAKS_AFTER if shop.shows_brakes else None)
-            self._say("The consumer is mended. SQS will hand out one batch of the dead letters twice.")
-            began = time.monotonic()
-            self._add_dlq(shop)
-            plot = Scenario(shop, dlq=self.name, manage=self._service.manage, say=self._say)
-            self._await_finished(letters, plot)
-            seconds = time.monotonic() - began
-            experiment = shop.experiment(max_attempts=MAX_ATTEMPTS, rate=RATE, burst=RATE, cooldown=COOLDOWN)
-            judgement = shop.judged(experiment, records_of(self._states(), plot.brakes.shut))
-            return Summary(judgement, letters, seconds, plot.brakes, demanded=shop.shows_brakes)
+        shop = closing.enter_context(
+            Shop(self._folder, environment=self._environment, letters=letters, seed=self._seed, name=self.name)
+        )
+        self._let_die(shop)
+        shop.deliver_twice()
+        shop.mend(handles=BREAKS_AFTER if shop.shows_brakes else None)
+        self._say("The consumer is mended. SQS will hand out one batch of the dead letters twice.")
+        began = time.monotonic()
+        self._add_dlq(shop)
+        plot = Scenario(shop, dlq=self.name, manage=self._service.manage, say=self._say)
+        self._await_finished(letters, plot)
+        seconds = time.monotonic() - began
+        experiment = shop.experiment(max_attempts=MAX_ATTEMPTS, rate=RATE, burst=RATE, cooldown=COOLDOWN)
+        judgement = shop.judged(experiment, records_of(self._states(), plot.brakes.shut))
+        return Summary(judgement, letters, seconds, plot.brakes, demanded=shop.shows_brakes)
 
     def _let_die(self, shop: Shop) -> None:
         accounts = len({event.account for event in shop.events})

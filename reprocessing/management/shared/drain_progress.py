@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.lifecycle import LanePhase
-from reprocessing.gateways.sqs import QueueAddress, depth
+from reprocessing.gateways.sqs import Depth, QueueAddress, depth
+from reprocessing.management.command_line import command
 from reprocessing.management.console import format_time
 from reprocessing.management.output import drain_output
 from reprocessing.management.output.drain_output import counted
@@ -79,12 +80,22 @@ def _wait(one: PendingOutcome) -> str:
         return f"Outcomes of messages sent to {name} wait for {awaited}. This does not end by itself."
     if not pending_outcomes.is_never_empty(one):
         return f"Outcomes of messages sent to {name} wait for: {awaited}."
+    found = _depth(target)
+    if found and found.visible and not found.in_flight and pending_outcomes.has_had_time(one):
+        cure = f"Start its consumer, or let SQS's acceptance count as delivered: {_accept(one)}"
+        return f"Nobody seems to consume {name}: {found.visible:,} visible, none in flight. {cure}."
+    visible = f"; {found.visible:,} visible" if found else ""
     asked = "; is its consumer running? This does not end by itself" if pending_outcomes.is_long(one) else ""
-    return f"Waiting for outcomes: {awaited}{_visible(target)}{asked}."
+    return f"Waiting for outcomes: {awaited}{visible}{asked}."
 
 
-def _visible(target: Target) -> str:
+def _accept(one: PendingOutcome) -> str:
+    name = DeadLetterQueue.objects.get(pk=one.dlq_id).name
+    return command("add_dlq", name, "--outcome", "accepted", "--confirm")
+
+
+def _depth(target: Target) -> Depth | None:
     try:
-        return f"; {depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn)).visible:,} visible"
+        return depth(QueueAddress(url=target.url, region=target.region, role=target.role_arn))
     except QueueUnreachable:
-        return ""
+        return None

@@ -69,10 +69,17 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
    AND (t.proof <> 'acknowledged' OR a.deadline <= quiet.drained_through)
 """  # noqa: S608  # as above
 
+# The target's outcome was changed to `accepted` after these messages were sent: the target has accepted them.
+_ACCEPTED: Final[LiteralString] = """
+SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
+  FROM redrive_target t JOIN redrive_attempt a ON a.target_id = t.id
+ WHERE t.proof = 'accepted' AND a.closed_at IS NULL AND a.taken_at IS NOT NULL
+"""
+
 _RIPE = f"""
 SELECT * FROM ({_SETTLED}
    AND a.taken_at + make_interval(secs => %(count_lag)b::float8) <= seen.seen_at
-) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness
+) by_window UNION SELECT * FROM ({_EMPTIED}) by_emptiness UNION SELECT * FROM ({_ACCEPTED}) by_acceptance
  ORDER BY lane_id LIMIT %(limit)b
 """  # noqa: S608  # as above
 

@@ -14,6 +14,8 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
 
+#: A consumer that runs receives a message within this time.
+_SOON: Final = timedelta(seconds=10)
 #: If a target has not been empty for this time, its consumer may be stopped.
 _LONG: Final = timedelta(minutes=2)
 
@@ -148,6 +150,8 @@ def describe(one: PendingOutcome) -> str:
     """Return, as text for people, what must happen before the letter has an outcome; empty: no letter waits."""
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
+    if one.proof == "accepted":
+        return "the next outcome check: the target has accepted them, and that counts as delivered"
     if one.proof == "acknowledged" and one.now < one.until:
         return f"its consumer's report on the {one.which} message, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":
@@ -169,6 +173,11 @@ def is_long(one: PendingOutcome) -> bool:
     """Return whether the target has not been empty for so long that its consumer may be stopped."""
     since = one.again_from or one.taken_at
     return since is not None and one.now - since >= _LONG
+
+
+def has_had_time(one: PendingOutcome) -> bool:
+    """Return whether a running consumer would have received the letter by now."""
+    return one.taken_at is not None and one.now - one.taken_at >= _SOON
 
 
 def _unseen(one: PendingOutcome) -> str:

@@ -91,6 +91,8 @@ class Command(BaseCommand):
             if options["demo"]:
                 with Demo(stack, say=self.say) as demo:
                     self.tell(demo, options)
+                    if not options["exit"]:
+                        self.say(f"The shop's consumer goes on: it receives what you replay. {demo.admin()}")
                     self.stay(stack, options)
             else:
                 self.stay(stack, options)

@@ -57,6 +57,13 @@ def _see(bench: Workbench, taken: datetime, *seconds: float) -> None:
         TargetCheck.objects.create(target=bench.target, seen_at=taken + timedelta(seconds=later))
 
 
+def test_what_the_target_accepted_is_delivered_as_soon_as_acceptance_is_enough() -> None:
+    bench, _ = _awaiting()
+    assert (bench.promote(), bench.states()) == (0, {"letter": "awaiting"})
+    Target.objects.filter(pk=bench.target.pk).update(proof="accepted")
+    assert (bench.promote(), bench.states()) == (1, {"letter": "delivered"})
+
+
 @pytest.mark.parametrize(
     ("seen", "drained", "ripe"),
     [
