@@ -83,7 +83,7 @@ def _look(form: NotificationForm) -> Preview:
         findings.append(Finding(Severity.REFUSE, what, "Change them on its own page."))
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
-        findings.append(Finding(Severity.WARN, what, "Set the environment variable REDRIVE_NOTIFY_… of workers and web."))
+        findings.append(Finding(Severity.WARN, what, "Set the variable REDRIVE_NOTIFY_… for workers and web."))
     return Preview(
         payload=wanted, changes=changed_fields(destination, now, wanted.told()), findings=findings, new=not before
     )
