@@ -62,14 +62,14 @@ class RunForm(forms.Form):
     )  # fmt: skip
     looks = forms.BooleanField(
         required=False, initial=True, label="Capture first",
-        help_text="Receive messages that are not captured yet. This takes a moment and hides them from other consumers of the "
-        "DLQ. Otherwise the plan has only messages that are captured already.",
+        help_text="Receive messages that are not captured yet. This takes a moment and hides them from other consumers "
+        "of the DLQ. Otherwise the plan has only messages that are captured already.",
     )  # fmt: skip
     name = slug("Letters, digits, - and _. It cannot be changed later.")
     reason = reason_field()
 
     def clean(self) -> dict[str, Any]:
-        """Refuse dates that exclude all messages, an unknown source queue, too many ids, and a DLQ that allows no plan."""
+        """Refuse dates that exclude all messages, unknown source queues, too many ids, and DLQs that allow no plan."""
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:

@@ -63,7 +63,7 @@ class RunAction:
 
 
 def _starts(run: Run) -> tuple[str, ...]:
-    first = "Waves: 1 message is sent first, then 10, then 100, then all. A wave starts if the wave before it succeeded. "
+    first = "Waves: 1 message is sent first, then 10, then 100, then all. A wave starts if the last one succeeded. "
     ahead = forecast_plan.forecast_run(
         run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
     )
@@ -82,7 +82,7 @@ def _starts(run: Run) -> tuple[str, ...]:
         said.append(f"The body of {len(gone):,} is in a deleted S3 object, so the consumer will fail: {ids}")
     if ahead.late_targets:
         said.append(
-            f"{sum(share.late for share in ahead.late_targets):,} are sent after SQS deletes the copies in the DLQ, because "
+            f"{sum(share.late for share in ahead.late_targets):,} are sent after SQS deletes the copies, because "
             "the messages of a key wait for each other. PostgreSQL keeps the messages. A shorter return window helps."
         )
     return tuple(said)

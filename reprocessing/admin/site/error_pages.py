@@ -40,7 +40,7 @@ _UNSURE: Final = Refusal(
     "and submit the form again.",
 )
 _SENT_ONLY: Final = Refusal(
-    "Use the button", "This address only accepts a submitted form. Open the page of the form, and press the button."
+    "Use the button", "This address only accepts a form. Open the page of the form, and press the button there."
 )
 _SHOWN_ONLY: Final = Refusal("This page is read-only", "The page accepts no form.")
 _TOO_LARGE: Final = Refusal(
@@ -63,7 +63,7 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400: the request or a filter cannot be read. Without a host or session, answer with Django's plain page."""
+    """Answer 400: the request or a filter cannot be read. Without a session, answer with Django's plain page."""
     if not hasattr(request, "user"):
         return bad_request(request, exception)
     found = _UNREADABLE
