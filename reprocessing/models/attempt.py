@@ -22,7 +22,7 @@ OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt to deliver a letter. A trigger forbids to change a column that has a value.
+    """One attempt to deliver a letter. A trigger forbids changing a column that has a value.
 
     Exceptions: `holds_lane` may become false; `counts_as_failure` and `spared` may become true.
 

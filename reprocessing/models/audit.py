@@ -41,7 +41,7 @@ PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
 class AuditEntry(models.Model):
-    """One entry of the audit log: what a person did, and why. All references null: it concerns the service.
+    """One entry of the audit log: what a person did, and why. If all references are null, it is about the service.
 
     A trigger forbids changes, except that the reference to a deleted rule becomes null. `operation`: the bulk action
     that made the change, if any.

@@ -154,7 +154,7 @@ def signature(review: AuditEntry | None) -> str:
 
 
 def digest(what: object) -> str:
-    """Return a hash of a value that JSON can contain."""
+    """Return a hash of a value; equal values have equal hashes."""
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
