@@ -1,6 +1,6 @@
 """The admin site: Django's admin, with the dashboard as first page and a navigation and stop banner on every page.
 
-The modules of `admin/` register with this site while they are imported, so this module imports them in functions.
+The modules of `admin/` register with this site while they are imported, so this module imports them inside functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reprocessing.store.safety import stops
 
 @dataclass(frozen=True, slots=True)
 class NavigationLink:
-    """A link of the navigation. `here`: the current page is this list or a page of this list."""
+    """A link of the navigation. `here`: the current page is the linked list, or belongs to that list."""
 
     words: str
     address: str
@@ -56,7 +56,7 @@ class RedriveAdminSite(admin.AdminSite):
         return super().each_context(request) | own
 
     def lists(self, request: HttpRequest) -> list[NavigationLink]:
-        """Return the lists that this person may see."""
+        """Return links to the dashboard and to the lists that this person may see; nothing before the login."""
         if not self.has_permission(request):
             return []
         dashboard = reverse("admin:index")
@@ -84,7 +84,7 @@ class RedriveAdminSite(admin.AdminSite):
         return super().index(request, dashboard.dashboard_context(request.user) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return Django's URLs and the URLs of pages that belong to no list."""
+        """Return Django's URLs, and the URLs of the pages that no class in `admin/` adds."""
         from reprocessing.admin.dashboard import dashboard, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
@@ -104,7 +104,7 @@ class RedriveAdminSite(admin.AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
-        """Wrap a view as Django does; in addition answer 401 to htmx after a logout, and explain 405 on a page."""
+        """Wrap a view as Django does. Answer 401 to htmx after a logout, and add an explanation to an answer 405."""
         from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
 
         guarded = super().admin_view(view, cacheable)

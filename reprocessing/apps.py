@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class ReprocessingConfig(AppConfig):
-    """The application that captures and redrives dead messages."""
+    """The application that captures messages from DLQs and redrives them."""
 
     name = "reprocessing"
-    verbose_name = "Dead letters"
+    verbose_name = "Dead messages"

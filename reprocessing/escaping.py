@@ -1,4 +1,7 @@
-"""Template filters and a form renderer that make hidden and direction-changing characters of a text visible."""
+"""Make hidden and direction-changing characters of a text visible: a template filter, and a form renderer.
+
+The labels of fields, models and states (`admin/site/labels.py`) are template filters, too.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,18 @@ for _name in ("column", "plural", "singular", "state"):
 
 @register.filter
 def visible(text: object) -> str:
-    """Return a text or markup, with each hidden or direction-changing character replaced by the character's number."""
+    """Return a text or markup, with each hidden or direction-changing character replaced by its number."""
     shown = str(text)
     if not isinstance(shown, SafeString):
         return safe_text.visible(shown)
     if shown.isprintable():
         return shown
     parts = (char if char.isprintable() else escape(safe_text.visible(char)) for char in shown)
-    return mark_safe("".join(parts))  # noqa: S308  it was safe before, and what is put in is escaped
+    return mark_safe("".join(parts))  # noqa: S308  the markup was safe before, and the inserted text is escaped
 
 
 class FormRenderer(DjangoTemplates):
-    """Django's renderer; hidden characters in texts that an error quotes are made visible."""
+    """Django's renderer, which also makes hidden characters in error messages visible."""
 
     def render(self, template_name: str, context: dict[str, Any], request: Any = None) -> str:  # noqa: ANN401  Django's own
         """Render a form, or a part of one."""

@@ -19,14 +19,14 @@ from reprocessing.store.outcomes import reporters
 
 logger = logging.getLogger(__name__)
 
-#: Max bytes and reports of one request.
+#: Max bytes of one request, and max reports in one request.
 MAX_BYTES, MAX_REPORTS = 1_048_576, 500
 
 dice = random.SystemRandom().random
 
 
 class _Refused(Exception):
-    """The request is refused; the response has this status and error."""
+    """The request is refused: the HTTP status, the error text and the headers of the response."""
 
     def __init__(self, status: HTTPStatus, why: str, **headers: str) -> None:
         super().__init__(why)
@@ -35,7 +35,7 @@ class _Refused(Exception):
 
 @csrf_exempt  # a token authenticates the request, not a cookie
 def reports(request: HttpRequest) -> JsonResponse:
-    """Record the reports of one request, idempotently. Texts of reports are not logged."""
+    """Record the reports of one request; a repeated report is recorded once. Texts of reports are not logged."""
     try:
         _judge(request)
         reporter = _reporter(request)
@@ -56,7 +56,7 @@ def reports(request: HttpRequest) -> JsonResponse:
 
 
 def _judge(request: HttpRequest) -> None:
-    """Check the method, the content type and the length."""
+    """Refuse a request with a wrong method, content type or length."""
     if request.method != "POST":
         raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "Send reports with POST.", Allow="POST")
     if request.content_type != "application/json" or request.headers.get("Content-Encoding", "identity") != "identity":
@@ -64,7 +64,7 @@ def _judge(request: HttpRequest) -> None:
         raise _Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, why)
     length = request.headers.get("Content-Length", "")
     if not length:
-        why = "The request has no Content-Length. Send it; chunked requests are not read."
+        why = "The request has no Content-Length. Send this header; chunked requests are not read."
         raise _Refused(HTTPStatus.LENGTH_REQUIRED, why)
     if length.isdecimal() and (len(length) > len(str(MAX_BYTES)) or int(length) > MAX_BYTES):
         raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
@@ -93,7 +93,7 @@ def _said(request: HttpRequest) -> Sequence[JsonValue]:
         raise _Refused(HTTPStatus.BAD_REQUEST, "The request ended before its Content-Length.") from None
     if len(body) > MAX_BYTES:
         raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LARGE)
-    match json_view.read(body, halves=True):  # a cut text may end in half a character
+    match json_view.read(body, halves=True):  # a consumer may cut a text inside a surrogate pair
         case Unreadable(why):
             raise _Refused(HTTPStatus.BAD_REQUEST, f"The body cannot be read: {why}.")
         case {"reports": list(said), **other} if not other:

@@ -1,6 +1,6 @@
 """Pages of the admin. Records are read-only; each decision is recorded with user and reason.
 
-Models with composite keys have no pages, because Django's admin cannot register them. The page of a message shows them.
+Django's admin cannot register models with composite keys; the page of a message shows their rows.
 """
 
 from __future__ import annotations
@@ -17,4 +17,4 @@ import reprocessing.admin.parking_lot.parking_lot
 import reprocessing.admin.rules.rules
 import reprocessing.admin.runs.runs
 import reprocessing.admin.safety.safety_lists
-import reprocessing.admin.targets.targets  # noqa: F401  it registers its pages
+import reprocessing.admin.targets.targets  # noqa: F401  the import registers the pages

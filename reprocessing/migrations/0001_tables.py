@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("running", "running"),
                             ("done", "done"),
-                            ("aborted", "aborted: what was done stays done"),
+                            ("aborted", "aborted: messages that were changed stay changed"),
                         ],
                         db_default="running",
                     ),
@@ -374,7 +374,7 @@ class Migration(migrations.Migration):
                             ("open", "open"),
                             ("acknowledged", "acknowledged: somebody works on it"),
                             ("resolved", "resolved: reopens when it recurs"),
-                            ("ignored", "ignored: also when it recurs"),
+                            ("ignored", "ignored: stays ignored when it recurs"),
                         ],
                         db_default="open",
                     ),
@@ -870,8 +870,8 @@ class Migration(migrations.Migration):
                             ("celery", "SQS queue of Celery workers"),
                             ("http", "HTTP endpoint"),
                             ("lambda", "Lambda function"),
-                            ("topic", "SNS topic: all subscribers get it again"),
-                            ("bus", "EventBridge bus: all rules get it again"),
+                            ("topic", "SNS topic: all subscribers get the message again"),
+                            ("bus", "EventBridge bus: all rules get the message again"),
                         ],
                         default="sqs",
                     ),
@@ -884,9 +884,9 @@ class Migration(migrations.Migration):
                     "proof",
                     models.TextField(
                         choices=[
-                            ("accepted", "accepted: the target accepted it"),
-                            ("absence", "absence: it did not come back (presumed)"),
-                            ("acknowledged", "acknowledged: its consumer reported it"),
+                            ("accepted", "accepted: the target accepted the message"),
+                            ("absence", "absence: the message did not come back (presumed)"),
+                            ("acknowledged", "acknowledged: the consumer reported success"),
                         ],
                         default="accepted",
                     ),
@@ -1121,9 +1121,9 @@ class Migration(migrations.Migration):
                     "verdict",
                     models.TextField(
                         choices=[
-                            ("delivered", "delivered: it worked"),
-                            ("failed", "failed: it did not, and its consumer will not try again"),
-                            ("retrying", "retrying: a try failed, and its queue hands it out again"),
+                            ("delivered", "delivered: the consumer succeeded"),
+                            ("failed", "failed: the consumer failed and will not try again"),
+                            ("retrying", "retrying: the consumer failed; the queue delivers the message again"),
                         ]
                     ),
                 ),
@@ -1918,7 +1918,7 @@ class Migration(migrations.Migration):
                     models.TextField(
                         choices=[
                             ("parked", "parked: send a copy to the parking queue"),
-                            ("left", "left: mark the copy in the parking queue as settled"),
+                            ("left", "left the parking lot: mark the copy in the parking queue as settled"),
                         ]
                     ),
                 ),
@@ -2088,8 +2088,8 @@ class Migration(migrations.Migration):
                     models.TextField(
                         choices=[
                             ("held", "held: a message with this key is being sent"),
-                            ("free", "free: the message failed, another may be sent"),
-                            ("delivered", "delivered: a letter under this key was delivered"),
+                            ("free", "free: the message failed; another message with this key may be sent"),
+                            ("delivered", "delivered: a message with this key was delivered"),
                             ("discarded", "discarded: a person discarded the message"),
                         ]
                     ),

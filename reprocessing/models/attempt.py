@@ -14,19 +14,21 @@ from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
-#: Open attempts that wait for an outcome: the target accepted the letter (`taken_at`), or the result of the letter's
-#: last attempt was lost (`deadline`).
+#: True of an open attempt that waits for an outcome: the target accepted the letter (`taken_at`), or it was the
+#: letter's last attempt and the target's answer was lost (`deadline`).
 AWAITS_OUTCOME: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
 OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt to deliver a letter. A trigger lets each column be written only once.
+    """One attempt to deliver a letter. A trigger forbids changing a column that has a value.
 
     Exceptions: `holds_lane` may become false; `counts_as_failure` and `spared` may become true.
 
     Attributes:
+        epoch: the letter's `epoch` when the attempt began.
+        fence: the lane's `fence` when the attempt began.
         taken_at: when the target accepted the letter.
         deadline: until when the letter may come back.
         returned_at: when the letter came back; this may be after `closed_at`.
@@ -96,15 +98,16 @@ class ClaimState(models.TextChoices):
     """State of a claim."""
 
     HELD = "held", "held: a message with this key is being sent"
-    FREE = "free", "free: the message failed, another may be sent"
-    DELIVERED = "delivered", "delivered: a letter under this key was delivered"
+    FREE = "free", "free: the message failed; another message with this key may be sent"
+    DELIVERED = "delivered", "delivered: a message with this key was delivered"
     DISCARDED = "discarded", "discarded: a person discarded the message"
 
 
 class Claim(models.Model):
     """An idempotency key that a letter has reserved at a target, so that no other letter with the key is sent there.
 
-    A letter whose idempotency key is its message id needs no claim.
+    A letter whose idempotency key is its message id needs no claim. `key_space`: the DLQ's id, since
+    equal keys of two DLQs do not conflict.
     """
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")

@@ -1,4 +1,4 @@
-"""The audit log, stops of all sends, and edited versions of letters."""
+"""The audit log, the stop of all sends, and edited versions of letters."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
 class AuditEntry(models.Model):
-    """One entry of the audit log: about a letter, group, DLQ, run, target or rule, or (all null) about the service.
+    """One entry of the audit log: what a person did, and why. If all references are null, it is about the service.
 
-    A trigger forbids changes. `operation`: the bulk action that made the change, if any.
+    A trigger forbids changes, except that the reference to a deleted rule becomes null. `operation`: the bulk action
+    that made the change, if any.
     """
 
     act = models.TextField(choices=AuditAct.choices)
@@ -82,7 +83,7 @@ class AuditEntry(models.Model):
 class GlobalStop(models.Model):
     """A row that stops all sends. Row 1: a person's stop. Row 2: the hold after a restore from a backup.
 
-    `restored_to`: the time of the backup. Only `after_restore release` deletes row 2.
+    `restored_to`: the time of the backup. Only `manage.py after_restore release` deletes row 2.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -108,9 +109,9 @@ class GlobalStop(models.Model):
 
 
 class Revision(models.Model):
-    """One edit of one letter. A trigger keeps the row from changing.
+    """One edit of one letter. A trigger forbids changes.
 
-    `body`, `attributes`: what is sent instead of the captured bytes (packed by domain.message.envelope).
+    `body`, `attributes`: sent instead of the captured bytes; domain.message.envelope packs the attributes.
     `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
     """
 

@@ -1,4 +1,4 @@
-"""Maintained counts and sums, so that no page counts millions of rows."""
+"""Counts and sums that are updated with every change, so that no page counts millions of rows."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class HourlyCountDelta(_Hourly):
 
 
 class Metric(models.Model):
-    """A sum that only grows, for one label of a metric.
+    """The value of one time series of a metric: a sum that only grows.
 
     Attributes:
-        place: id of a DLQ or target; 0: neither.
+        place: id of the DLQ or target; 0: the metric has neither.
         part: see `domain.aws.metric_names.Sample`.
-        told: how much of `value` was published to CloudWatch.
+        told: the part of `value` that was published to CloudWatch.
     """
 
     name = models.TextField()

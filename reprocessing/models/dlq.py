@@ -1,4 +1,4 @@
-"""Watched DLQs with their policies, source queues, and samples of their size."""
+"""Watched DLQs with their settings, source queues, and samples of their message counts."""
 
 from __future__ import annotations
 
@@ -79,24 +79,28 @@ class DeadLetterQueue(models.Model):
     """One watched DLQ. Durations are seconds.
 
     Attributes:
-        new_key_delay: how long the first letter of a new ordering key waits; null: the target's visibility timeout.
-        receive_limit: null: no limit.
-        message_type, tenant: expressions of two fields that rules can read.
+        new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
+            an earlier message of the key; null: as long as the target's visibility timeout.
+        receive_limit: a letter is parked if the service received its copy from the DLQ more often; null: no limit.
+        message_type, tenant: where a message has these two values, which rules can read.
         wave_success: share of a wave that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
-        aws_redrive_task: AWS's handle of this redrive; empty: not known yet.
-        aws_redrive_last_task_at: when the newest earlier redrive task began, by AWS's clock.
+        aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
+        aws_redrive_last_task_at: when the newest redrive task before that began, by AWS's clock.
         aws_redrive_asked_at: when AWS was last called.
         aws_redrive_answered_at: when AWS last answered.
         aws_redrive_error: why AWS did not answer the last call.
-        aws_may_have_moved_at: since when AWS may have moved messages of captured letters.
+        aws_may_have_moved_at: since when AWS may have moved copies of captured letters.
+        leased_until: until when one worker may capture; `fence` is a number that rises with every lease.
+        orphans_hidden_until: until when a crashed capture may have left messages invisible.
+        drained_through: start of the last capture that emptied the DLQ.
         places_version: is raised when captured letters must get their places again; a place that was computed before
             is not written.
-        swept_through: `visible_until` of the last held copy that the search for finished letters' copies has read.
-        uncaptured_since: since when every check has found messages that are not captured.
+        swept_through: the search for copies of finished letters has read held copies up to this `visible_until`.
+        uncaptured_since: since when every check has found messages in the DLQ that are not captured.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -227,7 +231,7 @@ class DeadLetterQueue(models.Model):
     def backoff_delay(self, attempts: int, chance: float, own: OwnBackoff | None = None) -> timedelta:
         """Return how long a letter waits after `attempts` counted attempts have failed.
 
-        `chance`: a random number from 0 to below 1. `own`: the backoff of the letter's rule; None: the DLQ's backoff.
+        `chance`: a random number from 0 to below 1. `own`: the letter's own backoff; None: the DLQ's backoff.
         """
         which = self if own is None or own.backoff_base is None else own
         base, cap = timedelta(seconds=which.backoff_base or 0), timedelta(seconds=which.backoff_cap or 0)
@@ -266,7 +270,7 @@ class Source(models.Model):
 
 
 class DlqSample(models.Model):
-    """A sample of a DLQ's counts; see `domain.notifications.dlq_growth.DlqNote`."""
+    """The message counts of a DLQ at one time, as in `domain.notifications.dlq_growth.DlqNote`."""
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
     taken_at = models.DateTimeField(db_default=Now())

@@ -1,4 +1,4 @@
-"""Copies of letters in a DLQ, and their deletion state."""
+"""Messages in a DLQ that are copies of captured letters, and whether they are deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ class DlqCopyState(models.TextChoices):
 
 
 class DlqCopy(models.Model):
-    """One copy of a letter in a DLQ. `attempt`: the attempt from which the copy came back; null: the first copy."""
+    """One message in a DLQ that is a copy of a letter: the captured message, or one that came back after an attempt.
+
+    Attributes:
+        attempt: the attempt after which the copy came back; null: the captured message.
+        handle: receipt handle of the last receive.
+        visible_until: when the copy becomes visible again; `extended`: that time was moved after the receive.
+        receives: how often this service received the copy.
+    """
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
     # No separate index: the planner would prefer it to the primary key and read a whole DLQ for each copy.

@@ -1,4 +1,4 @@
-"""The letters of one DLQ, source queue and ordering key: redriven in order, one at a time."""
+"""A lane: the letters of one DLQ, source queue and ordering key, redriven in order, one at a time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ LANE_PHASES = [(phase.value, phase.value) for phase in LanePhase]
 
 
 class Lane(models.Model):
-    """One lane: the letters of one ordering key.
+    """The state of one lane, which one worker at a time leases.
 
     Attributes:
         due_at: when a ready lane may be leased, or when the lease of a leased lane ends.
-        fence: rises with every lease.
+        fence: fencing token, a number that rises with every lease: writes of an earlier lease are refused.
+        single: for one letter without ordering key.
         highest_sent_sequence: highest sequence of a letter that was delivered, or sent with an unknown outcome.
         breaker: the breaker of the lane's first unfinished letter; null: not looked up yet.
         stopped_at: when a person stopped the lane; no worker leases a stopped lane.
@@ -59,8 +60,8 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_by_due_time"),
-            # The breaker comes first: if the run did, a planner with old statistics would read all lanes of a run for
-            # each breaker.
+            # The breaker comes first. If the run came first, a planner with old statistics would read all lanes of a
+            # run for each breaker.
             models.Index(
                 F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="ready_lanes_by_breaker",

@@ -1,4 +1,4 @@
-"""One captured message and its state. The message's bytes are in the table of `Payload` and never change."""
+"""A captured message (`Letter`) and its bytes (`Payload`), which never change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PARKED = LetterState.PARKED.value
 
 
 class Letter(models.Model):
-    """One captured message.
+    """One captured message and its state.
 
     The DLQ's `max_attempts` is a limit for `attempts` minus `attempts_before_release` minus `spared`.
 
@@ -39,13 +39,17 @@ class Letter(models.Model):
         not_sent: attempts that ended before the letter was sent.
         attempts_before_release: attempts before a person last released the letter.
         spared: attempts that failed because the target was down.
-        epoch: rises with every known failure.
+        epoch: rises with every known failure. It is part of the FIFO deduplication id, so that SQS
+            does not drop the next attempt as a repetition.
+        planned: the fields that depend on the DLQ's settings, such as `ordering_key`, are set.
+        single: the letter has its lane alone, because it has no ordering key.
         blocked_reason: why a run cannot send a captured letter; the run parks the letter for this reason.
         frees_lane: the letter was sent, and the lane's next letter need not wait for the outcome.
         route: the action of `rule`, decided with version `rulebook_version` of the rulebook.
+        presumed: delivered, but only because the letter did not come back.
         group: the failure group, determined at `grouped_at`.
         revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
-        assigned_to: user name.
+        assigned_to: name of the user who works on the parked letter.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -156,7 +160,7 @@ class Letter(models.Model):
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
                 name="captured_letters_by_lane",
             ),
-            # Because of this condition, statements that name only a state do not read this index.
+            # The condition keeps the planner from using this index for statements that name a state but no run.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(
                 F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="parked_letters_by_dlq"
@@ -203,7 +207,7 @@ class Letter(models.Model):
 
 
 class Payload(models.Model):
-    """The bytes of a letter as received; domain.message.envelope packs the attributes."""
+    """The bytes of a letter as received. domain.message.envelope packs `attributes`; `system`: SQS's own attributes."""
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()
@@ -212,7 +216,7 @@ class Payload(models.Model):
 
     class Meta:
         db_table = "redrive_payload"
-        default_permissions = ()  # bytes are neither added, changed nor deleted by people; a letter's page shows them
+        default_permissions = ()  # people cannot add, change or delete payloads; a letter's page shows them
         permissions = [("view_payload", "Can view payloads")]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Incidents, routes of notifications, and the notifications themselves (docs/adr/0034)."""
+"""Incidents, the destinations that are notified of them, and the notifications (docs/adr/0034)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class NotificationPhase(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One phase of an incident, to be told to one destination: pending, sent or given up. A text can contain many."""
+    """One phase of an incident for one destination: pending, sent or given up. One text can contain many."""
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notifications")
     route = models.ForeignKey(NotificationRoute, on_delete=models.CASCADE, related_name="notifications", db_index=False)

@@ -17,7 +17,7 @@ class FailureGroupStatus(models.TextChoices):
     OPEN = "open", "open"
     ACKNOWLEDGED = "acknowledged", "acknowledged: somebody works on it"
     RESOLVED = "resolved", "resolved: reopens when it recurs"
-    IGNORED = "ignored", "ignored: also when it recurs"
+    IGNORED = "ignored", "ignored: stays ignored when it recurs"
 
 
 class FailureGroup(models.Model):
@@ -27,7 +27,7 @@ class FailureGroup(models.Model):
 
     Attributes:
         fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
-        title: a text for people, which quotes no payload.
+        title: the reason in words, without text of payloads.
         first_at, last_at: when the oldest and the newest message of the group were sent.
         released_at: when a letter of the group was last released.
         settled_at, status_by: when the status was set, and by whom.
@@ -78,13 +78,13 @@ class BulkActionState(models.TextChoices):
 
     RUNNING = "running", "running"
     DONE = "done", "done"
-    ABORTED = "aborted", "aborted: what was done stays done"
+    ABORTED = "aborted", "aborted: messages that were changed stay changed"
 
 
 class BulkAction(models.Model):
     """One action by one person on every letter that a filter matches.
 
-    Only letters up to the id `max_letter_id` that were finished at `asked_at` or before are changed.
+    It changes only letters with ids up to `max_letter_id` that had finished (or were parked) by `asked_at`.
 
     Attributes:
         token: identifies the page on which the action was confirmed, so that a page starts only one action.
@@ -92,7 +92,7 @@ class BulkAction(models.Model):
         asked: how many letters the filter matched at the start.
         done: how many letters were changed.
         letters_skipped: how many letters were not changed.
-        refusals: why the first of the skipped letters were not changed, by letter id.
+        refusals: for the first skipped letters, the reason by letter id.
         aborted_by, why: who aborted the action, and why.
     """
 

@@ -11,13 +11,13 @@ from reprocessing.models.target import Target
 class Verdict(models.TextChoices):
     """The outcome that a report states for a message."""
 
-    DELIVERED = "delivered", "delivered: it worked"
-    FAILED = "failed", "failed: it did not, and its consumer will not try again"
-    RETRYING = "retrying", "retrying: a try failed, and its queue hands it out again"
+    DELIVERED = "delivered", "delivered: the consumer succeeded"
+    FAILED = "failed", "failed: the consumer failed and will not try again"
+    RETRYING = "retrying", "retrying: the consumer failed; the queue delivers the message again"
 
 
 class Reporter(models.Model):
-    """A consumer that may report on letters sent to its targets. Only the SHA-256 of its token is stored."""
+    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its token."""
 
     name = models.SlugField(unique=True, max_length=100)
     token_hash = models.BinaryField(unique=True)
@@ -34,10 +34,10 @@ class Reporter(models.Model):
 
 
 class Report(models.Model):
-    """One report about one message. `digest`: hash of the whole report, so that a repeated report is stored once.
+    """One consumer report about one message. `digest`: hash of the report, so that a repeated report is stored once.
 
     The report names the message by SQS message id, by redrive id (`public_id`) and attempt, or by both. `reporter`
-    null: a consumer that shares the database wrote the report. `fingerprint`: equal for failures of one cause.
+    null: a consumer that shares the database wrote the report. `fingerprint`: equal for failures with the same cause.
     """
 
     reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")

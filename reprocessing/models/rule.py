@@ -1,4 +1,4 @@
-"""Routing rules, and the version of the whole rulebook."""
+"""Routing rules, and the version of all rules together."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Rule(models.Model):
     """One rule. Rules are tried in the order of `position`; the first rule whose conditions all hold decides.
 
     Attributes:
-        conditions: texts in the syntax of domain.routing.conditions; none: the rule matches every letter.
+        conditions: texts in the syntax of domain.routing.conditions; an empty list matches every letter.
         dlq: the rule applies to letters of this DLQ; null: of all DLQs.
         delay: seconds.
-        backoff_base, backoff_cap: seconds; null: the backoff of the rate class; if that has none, of the DLQ.
-        trouble: the last error.
+        backoff_base, backoff_cap: seconds; null: as set for the rate class, else as set for the DLQ.
+        trouble: the last error of an evaluation.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -86,7 +86,7 @@ class Rule(models.Model):
 class Rulebook(models.Model):
     """One row, created with the first rule. `version` rises with every change of any rule.
 
-    `changes_at`: when the next rule begins or ends to be valid.
+    `changes_at`: the next time at which a rule becomes valid or expires.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

@@ -1,4 +1,4 @@
-"""Runs and their waves."""
+"""Runs (redrive operations) and their waves."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class RunState(models.TextChoices):
 
 
 class Run(models.Model):
-    """One run.
+    """One redrive operation on letters of a DLQ.
 
     Attributes:
         name: the run's id for people. A request with the same id and another selection is refused.
-        selection: which letters were requested.
-        selected: how many letters the plan found.
-        behind: how many requested letters were left out because earlier letters of their lanes are not in the run.
+        selection: which letters were requested, as domain.runs.selection writes it.
+        selected: how many letters the plan found; null: not selected yet.
+        behind: how many requested letters were left out, because earlier letters of the same lane are not in the run.
         stopped_by, why: who paused or aborted the run, and why.
         waves: whether the run sends 1, 10 and 100 letters before it sends all.
     """

@@ -26,7 +26,7 @@ BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None
 
 
 class RateClass(models.Model):
-    """A class of letters, chosen by rules, with its own rate and backoff, and with its own breaker at each target.
+    """A class of letters that rules assign. It has its own rate and backoff, and its own breaker at each target.
 
     `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's backoff.
     """
@@ -66,13 +66,13 @@ class Breaker(models.Model):
         canaries_to_close: the breaker closes after so many canaries in a row succeeded.
         ramp_from: the share of the rate with which the ramp-up starts; 1: no ramp-up.
         ramp_every: time between two steps of the ramp-up.
-        epoch: rises with every change of state and every canary. A half-open breaker counts only the canary of the
-            present epoch.
+        epoch: number that rises with every change of state and every canary. A half-open breaker counts only the
+            canary with the present number.
         rest: the present cooldown.
-        canary_until: until then no other canary is sent.
-        failing_since: no letter has succeeded since then.
+        canary_until: no other canary is sent before this time.
+        failing_since: time since which no letter has succeeded.
         ramp: the share of the rate that is allowed now.
-        ramp_failure_ratio: the share of letters that had failed at the last step.
+        ramp_failure_ratio: the share of failed letters when the last step of the ramp-up was taken, at `ramp_at`.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="breakers", db_index=False)

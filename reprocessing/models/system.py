@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from reprocessing.models.letter import Letter
 
-# The time of evaluation, not of the statement's start: else a heartbeat committed meanwhile would be in the future.
+# The present time, not the transaction's start: a heartbeat committed meanwhile would seem to be in the future.
 _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
@@ -38,7 +38,7 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Heartbeat, timedelta]:
-        """Return how long ago a worker took a task from this queue, by the database's clock; no row if never."""
+        """Return the time since a worker took a task from this queue, by the database's clock; no row: never."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("consumed_at"), output_field=models.DurationField())
         return Heartbeat.objects.filter(queue=queue).values_list(age, flat=True)
 
@@ -49,7 +49,7 @@ class Heartbeat(models.Model):
 
 
 class TickCount(models.Model):
-    """One row. `database` identifies this database and its restored copies. `ticks`: committed ticks of beat."""
+    """One row. `ticks`: how many ticks (rounds of beat) were committed. `database`: id, equal in restored copies."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     database = models.UUIDField(db_default=models.Func(function="gen_random_uuid", output_field=models.UUIDField()))
@@ -65,7 +65,10 @@ class TickCount(models.Model):
 
 
 class TaskHints(models.Model):
-    """One row. `width`: for how many lanes a tick sends task hints. `lifetime`: seconds for which a hint is valid."""
+    """One row about task hints, the Celery tasks that tell workers which lanes have letters to send.
+
+    `width`: max lanes that get a hint in one tick of beat. `lifetime`: seconds for which a hint is valid.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     width = models.IntegerField()
@@ -94,13 +97,13 @@ class RestoreDecision(models.TextChoices):
 
 
 class RestoreDoubt(models.Model):
-    """A letter whose state is uncertain after a restore, until the hold is released.
+    """A letter whose state is uncertain after a restore from a backup, until the hold (`GlobalStop` 2) is released.
 
     Attributes:
         receives: how often SQS had delivered the letter's held copy when the hold began; null: no held copy.
         arrived: the letter was captured after the hold began, from an older message.
         came_back: number of an attempt that is not in the database, and whose message came back.
-        word: a person's decision; empty: none yet.
+        word: the decision of a person (`RestoreDecision`); empty: none yet.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
@@ -125,21 +128,21 @@ class RestoreDoubt(models.Model):
         return f"doubt about {self.letter_id}"
 
 
-#: True of a copy c that was not received since the hold began: the copy may no longer be as the database says.
+#: True of a copy c that was not received since the hold began: the copy may have changed in SQS since the backup.
 COPY_IS_UNSEEN: Final[LiteralString] = (
     "EXISTS (SELECT FROM redrive_restore_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
 )
 
 
 class ParkingEvent(models.TextChoices):
-    """What happened to a parked letter."""
+    """What a message to a parking queue says about a letter."""
 
     PARKED = "parked", "parked: send a copy to the parking queue"
-    LEFT = "left", "left: mark the copy in the parking queue as settled"
+    LEFT = "left", "left the parking lot: mark the copy in the parking queue as settled"
 
 
 class ParkingQueueMessage(models.Model):
-    """A pending message to a parking queue. A message there cannot be withdrawn: a second one marks it as settled."""
+    """A message to a parking queue. A sent message cannot be withdrawn, so a second message marks it as settled."""
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="notices")
     parking_event = models.TextField(choices=ParkingEvent.choices)

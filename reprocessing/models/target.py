@@ -1,4 +1,4 @@
-"""Targets: where letters are redriven to, and when they were last seen empty."""
+"""Targets, where letters are redriven to, and checks whether a target queue is empty."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from django.db.models import F, Q
 
 from reprocessing.domain.message.arn import resource_name
 
-#: Limits of a target's rate, in letters a second: one in 17 minutes, and more than SQS accepts.
+#: Limits of a target's rate, in letters a second: one letter in 17 minutes, and more letters than SQS accepts.
 MIN_RATE, MAX_RATE = 0.001, 1_000_000
-#: Seconds: the longest retention of SQS, so no delay is longer.
+#: Max seconds of any delay: the longest retention of SQS.
 MAX_SECONDS = 14 * 86_400
 #: Seconds in which a FIFO queue drops a repeated deduplication id (AWS: Amazon SQS message deduplication ID).
 DEDUPLICATED_FOR = 300.0
@@ -22,8 +22,8 @@ class TargetKind(models.TextChoices):
     CELERY = "celery", "SQS queue of Celery workers"
     HTTP = "http", "HTTP endpoint"
     LAMBDA = "lambda", "Lambda function"
-    TOPIC = "topic", "SNS topic: all subscribers get it again"
-    BUS = "bus", "EventBridge bus: all rules get it again"
+    TOPIC = "topic", "SNS topic: all subscribers get the message again"
+    BUS = "bus", "EventBridge bus: all rules get the message again"
 
 
 #: Kinds that are SQS queues.
@@ -37,9 +37,9 @@ MAX_TIMEOUT = 900
 class Proof(models.TextChoices):
     """What proves that a letter was delivered."""
 
-    ACCEPTED = "accepted", "accepted: the target accepted it"
-    ABSENCE = "absence", "absence: it did not come back (presumed)"
-    ACKNOWLEDGED = "acknowledged", "acknowledged: its consumer reported it"
+    ACCEPTED = "accepted", "accepted: the target accepted the message"
+    ABSENCE = "absence", "absence: the message did not come back (presumed)"
+    ACKNOWLEDGED = "acknowledged", "acknowledged: the consumer reported success"
 
 
 class Advance(models.TextChoices):
@@ -55,12 +55,12 @@ class Target(models.Model):
     Attributes:
         arn: the ARN; of an HTTP endpoint, the URL.
         rate: letters a second over all workers; null: no limit.
-        burst: letters that may be sent at once; null: as many as `rate` allows in a second.
+        burst: letters that may be sent at once; null: the letters of one second at `rate`.
         window: how long a failed letter may take to come back, or the consumer's report to arrive.
         size_limit: largest message, including attributes.
-        timeout: how long an endpoint or function may take to answer.
-        answers: what status codes mean (domain.targets.http_responses).
-        secret: name of the signing secret.
+        timeout: how long an HTTP endpoint or Lambda function may take to answer.
+        answers: what the endpoint's status codes mean, as domain.targets.http_responses reads it.
+        secret: name of the secret that signs HTTP requests, in REDRIVE_SECRETS.
         confirmed_fanout: how many healthy subscribers get a published letter again; null: not confirmed.
     """
 
@@ -131,7 +131,7 @@ class Target(models.Model):
 
     @property
     def holds_lane_after_unknown(self) -> bool:
-        """Whether, after a letter's last attempt ended as unknown, the lane waits until the letter cannot come back."""
+        """Whether a lane waits, after a last attempt with unknown outcome, until the letter can no longer come back."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property
@@ -146,10 +146,10 @@ class Target(models.Model):
 
 
 class TargetCheck(models.Model):
-    """The counts of a target queue, as SQS told them once; the request took `took` seconds.
+    """One check of a target queue's message counts. The request began at `seen_at` and took `took` seconds.
 
-    `empty`: no message was visible or delayed. `idle_since`: since when no message was in flight either, each time that
-    SQS was asked; null: a message was in flight this time.
+    `empty`: no message was visible or delayed; false: the check before had found the queue empty. `idle_since`: since
+    when every check found no message in flight either; null: this check found a message.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")

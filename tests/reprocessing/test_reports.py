@@ -121,7 +121,7 @@ def test_other_methods_and_forms_and_calls_without_a_length_are_refused(stock: S
     assert post(reports(DELIVERED), token, **{"Content-Encoding": "gzip"}).status_code == 415
     chunked = {**told, "Content-Type": "application/json", "Transfer-Encoding": "chunked"}
     answer = Client().generic("POST", "/reports", headers=chunked)
-    why = "The request has no Content-Length. Send it; chunked requests are not read."
+    why = "The request has no Content-Length. Send this header; chunked requests are not read."
     assert (answer.status_code, answer.json()) == (411, {"error": why})
 
 

@@ -23,7 +23,7 @@ from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 
-#: Columns of an audit entry that refer to the changed object, the most specific first, and the object's model.
+#: Columns of an audit entry that refer to an object, with the object's model. The first that is set is shown.
 _ABOUT: Final = {
     "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "bulkaction",
@@ -63,7 +63,7 @@ class ExportFilterForm(forms.Form):
 
 @admin.register(AuditEntry)
 class AuditLogAdmin(RecordsAdmin):
-    """The list of what people did. Nobody can change an entry; when an object is deleted, so are its entries."""
+    """The list of what people did. Nobody can change an entry. A message's entries are deleted with the message."""
 
     change_list_template = "reprocessing/admin/audit_log.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
@@ -74,7 +74,7 @@ class AuditLogAdmin(RecordsAdmin):
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:
-        """Return a link to the object that the person changed, such as a DLQ or a message."""
+        """Return a link to the object that the entry is about, such as a DLQ; in words, if there is no such object."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
             if there is not None:
@@ -114,9 +114,9 @@ class AuditLogAdmin(RecordsAdmin):
 
 
 def json_line(entry: LogEntry) -> bytes:
-    """Return an audit entry as a line of JSON. Fields that the Elastic Common Schema has are named as in the schema.
+    """Return an audit entry as a line of JSON, with the field names of the Elastic Common Schema where it has them.
 
-    Characters outside of ASCII are escaped, because some break lines or control terminals.
+    Characters outside of ASCII are escaped, because some of them break lines or control terminals.
 
     Source: https://www.elastic.co/guide/en/ecs/current/ecs-field-reference.html
     """

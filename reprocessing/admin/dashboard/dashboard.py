@@ -39,15 +39,15 @@ from reprocessing.store.safety.breaker_status import BreakerStatus
 
 _UNDER_WAY: Final = frozenset({LetterState.CAPTURED, *OPEN_STATES})
 _BREAKERS: Final = {BreakerState.CLOSED: "closed", BreakerState.OPEN: "open", BreakerState.HALF_OPEN: "half open"}
-_SOON: Final = 86_400.0  # a DLQ is marked if SQS deletes a message within this number of seconds
+_SOON: Final = 86_400.0  # seconds; a DLQ is marked if SQS deletes an unfinished message sooner
 _WORST, _A_DLQ_S = 200, 3  # max failure groups that are read for all DLQs, and that are shown for one DLQ
 
 
 def figures_view(request: HttpRequest) -> HttpResponse:
     """Return the part of the dashboard that an open page refreshes.
 
-    Django's messages are not shown here but on the next whole page. The banner of a stop is returned only if it
-    changed, so that a screen reader does not read it again.
+    Django's messages are shown on the next whole page, not here. The banner of a stop is returned only if the stop
+    changed, so that a screen reader does not read the banner again.
     """
     told = figures_context(request.user)
     if not told["may_see_board"]:
@@ -64,7 +64,7 @@ def dashboard_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
 
 
 def figures_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return the template context with the DLQs; without DLQs, if this person may not see them."""
+    """Return the template context with the DLQs; only `may_see_board`, False, if this person may not see DLQs."""
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
     cards = _cards(sees_groups=user.has_perm("reprocessing.view_failuregroup"))
@@ -104,7 +104,7 @@ def _cards(*, sees_groups: bool) -> list[DlqCard]:
     return sorted(cards, key=lambda card: card.urgency)
 
 
-def _card(  # noqa: PLR0913  # each by its name
+def _card(  # noqa: PLR0913  # all are passed by name
     watch: DlqStatus, found: list[CountByState], expiry: datetime | None, now: datetime, *, oldest: datetime | None,
     runs: tuple[OpenRun, ...], ways: tuple[TargetStatus, ...], causes: list[LargestGroup], in_sight: int,
 ) -> DlqCard:  # fmt: skip
@@ -142,7 +142,7 @@ def _depth(watch: DlqStatus) -> str:
 
 
 def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
-    """Yield the number of messages in each state, with presumed delivered as a state of its own."""
+    """Yield the number of messages in each state. Presumed delivered counts as a state of its own."""
     for state in LetterState:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))

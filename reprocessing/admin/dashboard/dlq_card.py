@@ -33,7 +33,7 @@ class TargetStatus:
         allowed: the rate that is allowed now, in words.
         unsettled: number of sent messages whose outcome is not known.
         alarming: the circuit breaker is not closed.
-        waits_for: what the unknown outcomes depend on; empty: all are known.
+        waits_for: what the unknown outcomes depend on; empty: all outcomes are known.
     """
 
     name: str
@@ -51,7 +51,8 @@ class DlqCard:
     """The values that the dashboard shows for one DLQ.
 
     Attributes:
-        depth: the number of messages in SQS, in words.
+        depth: the number of messages in SQS, in words, as read at `asked_at`.
+        oldest: age of the oldest unfinished message, in words.
         left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
         soon: `left` is less than a day.
         under_way: number of messages in each state that is not final.
@@ -59,7 +60,7 @@ class DlqCard:
         finished: number of messages in each final state.
         causes: the open failure groups with the most messages.
         more_causes: number of open failure groups that are not in `causes`.
-        in_sight: number of captured messages that are also visible in SQS.
+        in_sight: number of captured messages whose copies in SQS are visible.
         unplanned: number of captured messages that are not sent until a person starts a run.
     """
 
@@ -92,7 +93,7 @@ class DlqCard:
 
     @property
     def waits_for_people(self) -> int:
-        """Return how many messages need review."""
+        """Return how many messages need a person: parked, or waiting for a start or resume."""
         return sum(count.n for count in self.parked) + self.at_rest
 
     @property
@@ -102,12 +103,12 @@ class DlqCard:
 
     @property
     def kept(self) -> str:
-        """Return how long SQS keeps a message, in words."""
+        """Return after what time SQS deletes a message of the DLQ, in words."""
         return f"{duration_in_words(self.watch.retention)} after it {'failed' if self.watch.fifo else 'was first sent'}"
 
     @property
     def is_alarming(self) -> bool:
-        """Return whether the DLQ is stopped, has a problem, or SQS deletes messages soon."""
+        """Return whether the DLQ is stopped or has a problem, or SQS soon deletes an unfinished message."""
         return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
 
     @property
@@ -117,7 +118,7 @@ class DlqCard:
 
     @property
     def is_wary(self) -> bool:
-        """Return whether messages are held back, or need review."""
+        """Return whether messages are held back, need a person, or are not captured."""
         return self.is_held_back or self.waits_for_people > 0 or self.uncaptured > 0
 
     @property

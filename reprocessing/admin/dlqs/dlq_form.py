@@ -1,4 +1,4 @@
-"""The form that adds a DLQ or changes its settings, with the checks of the command add_dlq. It redrives nothing."""
+"""The form that adds a DLQ or changes its settings, with the checks of the command add_dlq."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import automatic_redrive, registration
 
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
-_SHAPES: Final = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
+_SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
 #: Form fields with the name of the DLQ's column that they change.
 _ROW: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
@@ -46,7 +46,7 @@ _MODES: Final = (
     (Mode.AUTOMATIC.value, "automatic: capture and redrive all the time"),
 )
 _MISSING_KEY: Final = (
-    (MissingKey.PARK.value, "park the message"), (MissingKey.LANE.value, "redrive the message on its own, in no order"),
+    (MissingKey.PARK.value, "park the message"), (MissingKey.LANE.value, "redrive the message without ordering"),
 )  # fmt: skip
 _LATE: Final = ((StalePolicy.PARK.value, "park the message"), (StalePolicy.DELIVER.value, "deliver the message late"))
 _PARKED_HEAD: Final = (
@@ -60,7 +60,7 @@ _DELETE_WHEN: Final = (
 
 
 class DlqForm(TargetFieldsForm, PreviewForm):
-    """The form of a DLQ's settings. It saves only changed fields; a new DLQ has defaults for empty fields."""
+    """The form of a DLQ's settings. It saves only changed fields; a new DLQ gets defaults for empty fields."""
 
     sections = (
         ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
@@ -89,35 +89,41 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )
     to = text(
         "Target",
-        "Where messages of the source queues above are sent; if none are entered, of all. A registered target, the URL "
-        'of a queue, or "off": back to the source queue. Empty: no change.',
+        "Where messages of the source queues above are sent; if none are entered, messages of all source queues. "
+        'Enter a registered target, the URL of a queue, or "off" for the source queue. Empty: no change.',
     )
     role_arn = fields.RoleField(
-        required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
+        required=False, max_length=2_048, label="IAM role", help_text="ARN of a role to assume for the DLQ, if any."
     )
     ordering_key = fields.SelectorField(
-        label="Ordering key", help_text=f"{_SHAPES} Default: none; FIFO: MessageGroupId."
+        label="Ordering key", help_text=f"{_SHAPES} Default: none; FIFO: system:MessageGroupId."
     )
-    sequence = fields.SelectorField(label="Sequence", help_text="Default: system:SentTimestamp; FIFO: SequenceNumber.")
-    idempotency_key = fields.SelectorField(label="Idempotency key", help_text="Default: message-id.")
+    sequence = fields.SelectorField(
+        label="Sequence", help_text="Order in a key. Default: system:SentTimestamp; FIFO: system:SequenceNumber."
+    )
+    idempotency_key = fields.SelectorField(
+        label="Idempotency key", help_text="Only one message per key is delivered. Default: message-id."
+    )
     missing_key = choice("Missing key", _MISSING_KEY, "What to do with a message that has no ordering key.")
     stale = choice(
-        "Late message", _LATE, "What to do with a message when a later message of its key was delivered already."
+        "Late message", _LATE, "What to do with a message if a later message of its key was delivered before."
     )
-    when_parked = choice("After parking", _PARKED_HEAD, "What to do with the key's next messages.")
+    when_parked = choice("After parking", _PARKED_HEAD, "What to do when a message of a key is parked.")
     max_attempts = whole_number("Max attempts")
-    backoff_base = number("Initial backoff (s)", "After the first failure.", least=0, most=MAX_SECONDS)
+    backoff_base = number("Initial backoff (s)", "After the first failure; then doubled.", least=0, most=MAX_SECONDS)
     backoff_cap = number("Max backoff (s)", least=0, most=MAX_SECONDS)
     backoff_jitter = choice("Jitter", JITTER)
     public_fields = fields.ExpressionsField(
         required=False, max_length=20_000, label="Public body fields", widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="JMESPath, one per line, as in order.id. Everybody who may see messages sees these fields.",
+        help_text="JMESPath, one per line, such as order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
     waves = choice("Waves", _YES_NO, "Send 1 message first, then 10, then 100, then all.")
-    wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)
+    wave_success = number(
+        "Wave success ratio", "The share of a wave that must succeed before the next wave starts.", least=0, most=1
+    )
     give_up_after = number(
         "Give up after (s)",
-        "Mode automatic: the run pauses, and people are notified, when no message to a target succeeded for so long. "
+        "Mode automatic: if no message to a target succeeds for this long, the run pauses and people are notified. "
         "Empty: never.",
         least=1, most=MAX_SECONDS,
     )  # fmt: skip
@@ -126,32 +132,32 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         required=False, max_length=200, label="Poll crontab",
         help_text="Instead of an interval: minute hour day month weekday.",
     )  # fmt: skip
-    at_once = choice("Poll again", _YES_NO, "Poll again at once after a poll that found messages.")
+    at_once = choice("Poll again", _YES_NO, "After a poll that found messages, poll again at once.")
     delete_when = choice("Delete SQS copies", _DELETE_WHEN, empty="by queue type")
     held_copies_limit = whole_number(
-        "Max SQS copies", "How many captured messages the service keeps in SQS at most.", least=0, most=120_000
+        "Max SQS copies", "How many captured messages stay in the DLQ, in flight, at most.", least=0, most=120_000
     )
     new_key_delay = number(
         "First delay (s)",
-        "Delay before the first message of a key is sent. Empty: the source queue's visibility timeout.",
+        "How long the first message of a key waits after its capture. Empty: the target's visibility timeout.",
         least=0, most=MAX_SECONDS,
     )  # fmt: skip
     receive_limit = whole_number(
-        "Max receive count", "Messages that were received more often than this are parked. Empty: no limit."
+        "Max receive count", "A message that this service received more often from the DLQ is parked. Empty: no limit."
     )
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
     message_type = fields.SelectorField(
-        shared=True, label="Message type", help_text="Where it is: attribute:NAME or body:JMESPATH. Empty: not used."
+        shared=True, label="Message type", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
     )
     tenant = fields.SelectorField(
-        shared=True, label="Tenant", help_text="Where it is: attribute:NAME or body:JMESPATH. Empty: not used."
+        shared=True, label="Tenant", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
     )
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
-        "What consumes the source queues.", empty="no change, or others",
+        "What consumes the source queues.", empty="unchanged; new DLQ: others",
     )  # fmt: skip
     strips_eta, strips_expires, resets_retries, renews_id = (
-        choice(words, _YES_NO, empty="no change, or no") for words in _TASKS.values()
+        choice(words, _YES_NO, empty="unchanged; new DLQ: no") for words in _TASKS.values()
     )
 
     def clean(self) -> dict[str, Any]:
@@ -218,8 +224,8 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         title=f"Change {row.name}" if row else "Add a DLQ",
         intro="The preview reads the attributes of the queues. It receives, sends and saves nothing."
         if row
-        else "The preview reads the attributes of the queues. It receives, sends and saves nothing. Adding a DLQ "
-        "redrives nothing. Empty fields get defaults that fit the queues.",
+        else "The preview reads the attributes of the queues. It receives, sends and saves nothing. Empty fields get "
+        "defaults that fit the queues.",
         button="Save" if row else "Add",
         back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
         about=row.name if row else "Dead-letter queues",

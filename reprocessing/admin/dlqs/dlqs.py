@@ -1,4 +1,4 @@
-"""List and pages of dead-letter queues; the settings of a DLQ are changed on its form."""
+"""List and pages of dead-letter queues. The form in `dlq_form` adds and changes a DLQ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLICY = (
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
-#: Labels of the form, and longer labels for fields that a page shows without a column title.
+#: Labels of the form, and longer labels for two fields whose usual label suits only a column title.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
     "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
 }  # fmt: skip

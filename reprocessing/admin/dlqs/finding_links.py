@@ -1,4 +1,4 @@
-"""Adapt texts of checks to the admin: replace options by labels of form fields, and commands by links."""
+"""Adapt texts that name commands to the admin: replace options by labels of form fields, and commands by links."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Options whose form field does not have the option's name.
+#: Form fields of options whose name is not the name of the field.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: Commands that have a page: the model, the text of the link, and the pages that add and change a row.
+#: For each command with a page: the model, the link's text, the pattern of URL names, and the name of the change page.
 _PAGES: Final = {
     "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),

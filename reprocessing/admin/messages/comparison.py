@@ -16,7 +16,7 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 def differences(before: Version, after: Version) -> list[dict[str, Any]]:
     """Return the differences of body and attributes.
 
-    `cut` is the number of lines that are not shown. `note` is a remark if there are no lines to show.
+    `cut` is the number of differing lines that are left out. `note` says why no line is shown.
     """
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),

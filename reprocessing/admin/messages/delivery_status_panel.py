@@ -18,7 +18,7 @@ from reprocessing.store.outcomes.delivery_status import ConsumerReason
 def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
     """Return the template context of the panel.
 
-    Consumer reports can quote the payload, so they are included only if `shown`: the page shows the payload.
+    Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`).
     """
     reasons = None
     if shown and may_see_payloads(user):

@@ -1,7 +1,7 @@
 """The pages that edit a parked message: the form, then the preview of changes.
 
 Signed hidden fields hold what the page showed and what the person typed; the session holds nothing. The form shows the
-payload, so opening it is recorded in the audit log.
+payload, so the audit log records who opens the form.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
-#: Seconds after which an open page can no longer be submitted.
+#: Seconds for which an open page can be submitted.
 _VALID: Final = 12 * 3_600
 _AS_IT_IS: Final = "surrogateescape"  # so that bytes that are not UTF-8 keep their values
 _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
@@ -109,7 +109,7 @@ def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 
 
 def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
-    """Save the edit if it is still as previewed; if not, show the form again."""
+    """Save the previewed edit; show the form or the preview again if the person asks for it, or something is wrong."""
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:
         return _elsewhere(request, letter, _ANEW)
@@ -132,7 +132,7 @@ def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
         case Edited(no, left):
             _tell(at.request, no, left, replay=given["then"] == "replay")
             stays = given["then"] != "replay" and at.request.user.has_perm("reprocessing.view_parkedletter")
-            page = "parkedletter" if stays else "letter"  # the page where the message can be decided about
+            page = "parkedletter" if stays else "letter"  # the page with the actions on the message
             return HttpResponseRedirect(reverse(f"admin:reprocessing_{page}_change", args=[at.letter.pk]))
         case ChangedMeanwhile(why):
             return _preview(at, to, form, f"Nothing was done: {why}.")
@@ -190,7 +190,7 @@ def _carried(at: _Page) -> dict[str, Any]:
 
 
 def _signed(request: HttpRequest, name: str, salt: str, letter: Letter) -> dict[str, Any] | None:
-    """Return a signed field that was made for this person and this message; None: it is not valid."""
+    """Return the content of a signed field; None: it is not valid for this person and this message, or too old."""
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)
     except signing.BadSignature:

@@ -20,11 +20,11 @@ from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _EMPTY_ROWS: Final = 3
 _MOST_ROWS: Final = 3 * MOST_ATTRIBUTES
-_LONGEST: Final = 1_048_576  # characters; a message of SQS has at most so many bytes
+_LONGEST: Final = 1_048_576  # characters; SQS allows so many bytes
 
 
 class BodyForm(forms.Form):
-    """The form of the body, with checkboxes that remove attributes which cannot be edited."""
+    """The form of the body, with checkboxes (`gone`) that remove attributes which cannot be edited."""
 
     body = forms.CharField(
         required=False, strip=False, max_length=2 * _LONGEST,  # browsers send two characters for each line end
@@ -45,7 +45,7 @@ class AttributeForm(forms.Form):
 
 
 class EditConfirmForm(forms.Form):
-    """A form that asks for the reason and for what to do after saving. If a key changed, it asks for confirmation."""
+    """A form that asks for the reason, for what to do after saving, and, if a key changed, for a confirmation."""
 
     reason = reason_field()
     then = forms.ChoiceField(
@@ -54,7 +54,7 @@ class EditConfirmForm(forms.Form):
     )  # fmt: skip
     new_key = forms.BooleanField(
         label="New idempotency key", required=False,
-        help_text="The consumer treats it as a new message. With the old key, it may skip the message.",
+        help_text="The consumer treats the message as new. With the old key, the consumer may skip the message.",
     )  # fmt: skip
     knowing = forms.BooleanField(
         label="I know that keys or rules use this value",

@@ -17,7 +17,7 @@ def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
     """Return a button for each action.
 
     Args:
-        offered: for each action its name, a URL or URL name, a label, and why it is not allowed (empty: it is).
+        offered: for each action its name, a URL or URL name, a label, and why it is not allowed (empty: allowed).
     """
     return [Button(label, _address(address), closed) for _, address, label, closed in offered]
 

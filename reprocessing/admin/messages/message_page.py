@@ -1,4 +1,4 @@
-"""The values on a message's page. The payload is included only if a person with the permission asks for it."""
+"""The values on a message's page. The payload is included only if a person who may see payloads asks for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbo
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
-_SHOWN = 1_000  # max characters of a task's arguments, as its producer wrote them
+_SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments
 _LINES = 200  # max rows of each table
 _OPEN_LENGTH = 200  # max characters of a public field
 _MOODS: Final = {
@@ -92,7 +92,7 @@ def payload_view(letter: Letter, held: ShownPayload) -> dict[str, Any]:
 
 
 def public_fields(letter: Letter) -> list[tuple[str, str]]:
-    """Return those fields of the body that everybody may see who sees messages, with their values."""
+    """Return the DLQ's public fields of the body with their values; everybody who sees messages may see these."""
     if not letter.dlq.public_fields:
         return []
     held = letter.revision or Payload.objects.filter(letter=letter).first()
@@ -122,7 +122,7 @@ def group_address(letter: Letter) -> str:
 def _a_person_decided(letter: Letter) -> bool:
     """Return whether a person, not a rule, decided where the released message is sent.
 
-    So it is if the person named a target, or released a message that a rule had quarantined.
+    The person named a target, or released a message that a rule had quarantined.
     """
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
@@ -140,7 +140,7 @@ def _why(at: Neighbours, letter: Letter) -> str:
         case LanePhase.HELD:
             return visible(_holds(at, head))
         case LanePhase.AWAITING:
-            return f"{head} was sent; the next one is sent when its outcome is known{_evidence(letter)}"
+            return f"{head} was sent; the next message is sent when this outcome is known{_evidence(letter)}"
         case LanePhase.LEASED:
             return f"a worker is sending {head}"
         case LanePhase.IDLE:
@@ -159,7 +159,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter) -> str:
-    """Return what the outcomes of messages sent to this message's target wait for, as the end of a sentence."""
+    """Return what outcomes of this message's target wait for, as the end of a sentence; empty: nothing."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
@@ -170,7 +170,7 @@ def _evidence(letter: Letter) -> str:
 def _holds(at: Neighbours, head: str) -> str:
     if at.head_route in {"hold", "erred"}:
         return f"the rule {at.head_rule or '(removed)'} holds {head}"
-    return "a parked message holds it" if at.holds else f"held{f' ({at.why})' if at.why else ''}"
+    return "a parked message holds this key" if at.holds else f"held{f' ({at.why})' if at.why else ''}"
 
 
 def _bounded(number: int) -> str:
@@ -197,7 +197,7 @@ def _inner(body: bytes) -> Readable | None:
 
 
 def _task(letter: Letter, held: ShownPayload) -> dict[str, Any] | None:
-    """Return the message as a Celery task; None: it is no task, and its target is not consumed by Celery workers."""
+    """Return the message as a Celery task; None: it is no task, and Celery workers do not consume its target."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None

@@ -28,8 +28,8 @@ from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.maintenance import counters
 
-# State of a message's copy in SQS. The list shows no time left for a copy that is deleted, or to be deleted. This is a
-# subquery, because with EXISTS, PostgreSQL would read all copies, not only those of the page's messages.
+# State of a message's copy in SQS; the list shows the time left only of held copies. This is a subquery: with EXISTS,
+# PostgreSQL would read all copies, not only those of the page's messages.
 _COPY = models.Subquery(
     DlqCopy.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
 )
@@ -60,7 +60,7 @@ class MessageList(KeysetList):
     def ordered_rows(self) -> QuerySet[Letter]:
         """Return the messages, newest first.
 
-        If only few messages match, PostgreSQL sorts them: to scan the index by id, it would read all messages.
+        If few messages match, they are sorted: a scan of the index by id would read all messages.
         """
         rows = super().ordered_rows()
         if self.known is None or self.known > REACH:
@@ -88,7 +88,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return MessageList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
-        """Return messages with the time until SQS deletes their copy in the DLQ, by the clock of PostgreSQL."""
+        """Return messages with their age and the time until SQS deletes the copy in the DLQ, by PostgreSQL's clock."""
         letters: QuerySet[Letter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
             _age=models.ExpressionWrapper(_NOW - F("first_sent_at"), output_field=models.DurationField()),
@@ -120,7 +120,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     @admin.display(description="time left in SQS", ordering="expires_at")
     def time_left(self, letter: Letter) -> str:
-        """Return how long SQS keeps the message's copy in the DLQ; PostgreSQL keeps the message longer."""
+        """Return how much longer SQS keeps the copy in the DLQ; PostgreSQL keeps the message longer."""
         return duration(_annotated(letter, "_left"))
 
     def change_view(
@@ -132,7 +132,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return further values for the page. `deeds` are the actions that `action_buttons` shows."""
+        """Return further values for the page: `deeds` (actions for `action_buttons`) and `letters` (a hidden field)."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
@@ -167,7 +167,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return self.get_queryset(request).select_related(*_RELATED).filter(pk=object_id).first()
 
     def _reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
-        """Show the message with its payload, and record that in the audit log first."""
+        """Record the view in the audit log, then show the message with its payload."""
         shown = show_payload.payload_to_send(
             self._revealed(request, letter), by=request.user.get_username(), why=show_payload.LOOKED
         )

@@ -18,7 +18,7 @@ __all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-# Each alternative also matches at the end of the text, so that no body makes the expression backtrack.
+# Each alternative also matches at the end of the text. So no body makes the expression backtrack.
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
@@ -32,7 +32,7 @@ class Readable:
     """Bytes for display.
 
     Attributes:
-        form: JSON, text or hex.
+        form: how the bytes are shown: JSON, text, hex, or a format of `BodyFormat`.
         size: number of bytes.
         cut: not all bytes are shown.
     """
@@ -70,7 +70,11 @@ def readable_as(body: bytes, dialect: BodyFormat) -> Readable:
 
 
 def indented(body: bytes) -> str:
-    """Return a text for comparison: JSON indented, other text unchanged. Nothing is cut off."""
+    """Return a body for comparison: JSON indented, other text unchanged, nothing cut off.
+
+    Raises:
+        UnicodeDecodeError: the body is not text.
+    """
     text = body.decode()
     return text if isinstance(json_view.read(body), Unreadable) else "".join(_indented(text))
 
@@ -82,7 +86,7 @@ def short_key(key: str) -> str:
 
 
 def duration(length: timedelta | None) -> str:
-    """Return a duration in its two largest units, as in "3 d 4 h"; "over" if it is not positive, "-" for None."""
+    """Return a duration in its two largest units, such as "3 d 4 h"; "over" below one second, "-" for None."""
     if length is None:
         return "-"
     seconds = int(length.total_seconds())
@@ -147,7 +151,7 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _nested(text: str) -> Iterator[str]:
-    """Yield XML with one tag a line; an element with only text stays on one line. Entities stay as they are."""
+    """Yield XML with one tag a line. An element with only text stays on one line; entities are not replaced."""
     depth = 0
     before = ""
     for part in (found.group().strip() for found in _XML.finditer(text)):

@@ -42,7 +42,7 @@ class Sources(ReadOnlyAdmin):
 
 @admin.register(TargetCheck)
 class Sightings(RecordsAdmin):
-    """List of the times when target queues were found empty, which is evidence for outcome `absence`."""
+    """List of checks that found a target queue empty, or no longer empty: the evidence for outcome `absence`."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -60,14 +60,14 @@ class Notices(RecordsAdmin):
 
 @admin.register(GlobalStop)
 class Halts(ReadOnlyAdmin):
-    """List with the stop of all DLQs, if there is one, and who stopped them."""
+    """List with the stop of all DLQs, and the hold after a restore; empty if nothing is stopped."""
 
     list_display = ("since", "by", "reason")
 
 
 @admin.register(Heartbeat)
 class Pulses(ReadOnlyAdmin):
-    """List of the task queues, and when workers last took a task from each queue."""
+    """List of the service's own task queues, and when a worker last took a task from each queue."""
 
     list_display = ("queue", "consumed_at")
 

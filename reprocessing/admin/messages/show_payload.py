@@ -1,4 +1,4 @@
-"""Read payloads for people. The same transaction records in the audit log who reads them."""
+"""Read a payload for a person. The same transaction records the person in the audit log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARED: Final = "Compared an edit with the captured message."
 
 @dataclass(frozen=True, slots=True)
 class ShownPayload:
-    """A payload that a person may see now. `revision` is the number of the edit, 0 for the captured payload."""
+    """A payload whose view is recorded. `revision` is the number of the edit, 0 for the captured payload."""
 
     revision: int
     body: bytes = field(repr=False)
@@ -31,7 +31,7 @@ class ShownPayload:
 
 
 def payload_to_send(letter: Letter, *, by: str, why: str) -> ShownPayload | None:
-    """Return the payload that would be sent: the last edit, or the captured payload; None: it was deleted."""
+    """Return the payload that would be sent: the last edit, or else the captured payload; None: it was deleted."""
     return _shown(letter, letter.revision, by, why)
 
 

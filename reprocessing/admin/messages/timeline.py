@@ -1,4 +1,4 @@
-"""The attempts and edits of a message, newest first, for its page."""
+"""The attempts and edits on a message's page, newest first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 def attempts_and_edits(letter: Letter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the attempts and the edits, newest first."""
+    """Return the attempts and the edits for display, newest first, at most `MOST` of each."""
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
     revisions = list(kept.order_by("-no")[:MOST]) if letter.revision_id else []

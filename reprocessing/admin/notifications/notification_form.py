@@ -1,4 +1,4 @@
-"""The admin form that sets which events a destination receives, like the command set_notification."""
+"""The form that sets which events a destination receives, as the command set_notification does."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class NotificationForm(PreviewForm):
 
     destination = forms.CharField(
         max_length=100, label="Destination",
-        help_text="Its name, such as ops for the variable REDRIVE_NOTIFY_OPS. URLs are never shown here.",
+        help_text="Such as ops, if the environment variable REDRIVE_NOTIFY_OPS has the URL. URLs are never shown.",
     )  # fmt: skip
     events = forms.MultipleChoiceField(
         required=False, label="Events", choices=[(kind.value, kind.value.replace("_", " ")) for kind in EventKind],
         help_text="None selected: all events.",
     )  # fmt: skip
     dlqs = forms.MultipleChoiceField(
-        required=False, label="Dead-letter queues", help_text="None selected: all DLQs, and the service itself."
+        required=False, label="Dead-letter queues", help_text="None selected: all DLQs and the service itself."
     )
 
     def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:
@@ -80,10 +80,10 @@ def _look(form: NotificationForm) -> Preview:
     findings = []
     if before and not form.row:
         what = f"{destination} has notifications already."
-        findings.append(Finding(Severity.REFUSE, what, "Change it on its own page."))
+        findings.append(Finding(Severity.REFUSE, what, "Change them on its own page."))
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
-        findings.append(Finding(Severity.WARN, what, "Set its variable REDRIVE_NOTIFY_… for workers and web."))
+        findings.append(Finding(Severity.WARN, what, "Set the variable REDRIVE_NOTIFY_… for workers and web."))
     return Preview(
         payload=wanted, changes=changed_fields(destination, now, wanted.told()), findings=findings, new=not before
     )

@@ -32,12 +32,12 @@ class NotificationRoutes(ReadOnlyAdmin):
 
     @admin.display(description="events")
     def events(self, row: NotificationRoute) -> str:
-        """Return the events that a destination gets."""
+        """Return the events that a destination receives."""
         return ", ".join(row.kinds) or "all events"
 
     @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Return the DLQs whose events a destination gets."""
+        """Return the DLQs whose events a destination receives."""
         return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
@@ -68,7 +68,7 @@ class Incidents(RecordsAdmin):
 
 @admin.register(Notification)
 class Notifications(RecordsAdmin):
-    """List of notifications that were sent, wait to be sent, or failed finally."""
+    """List of notifications: sent, waiting to be sent, or given up after too many failures."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
     list_filter = ("route", "phase")

@@ -30,7 +30,7 @@ from reprocessing.store.runs import released_into_runs
 
 #: Max bulk actions on one page.
 SHOWN: Final = 50
-#: If no worker started a bulk action after this time, its page says so.
+#: If no worker has started a bulk action after this time, the page of the bulk action says so.
 _UNUSUAL: Final = timedelta(seconds=15)
 
 
@@ -66,7 +66,7 @@ class Operations(ReadOnlyAdmin):
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the URLs of Django's pages, of the part that an open page refreshes, and of the abort."""
+        """Return Django's URLs, and the URLs of the abort and of the progress, which an open page refreshes."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -123,14 +123,14 @@ class Operations(ReadOnlyAdmin):
 
 
 def no_longer_matching(one: BulkAction) -> int:
-    """Return how many messages no longer matched the filter when the bulk action came to them; 0 until it is done."""
+    """Return how many messages did not match the filter any more when their turn came; 0 before the end."""
     return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
 
 
 def progress_of(one: BulkAction) -> dict[str, Any]:
     """Return the progress as template context.
 
-    `gone` is the number of messages that no longer matched the filter, `late` the number that matched too late.
+    `gone` is the result of `no_longer_matching`; `late` counts messages that match now, but were parked too late.
     """
     passed, runs = one.done + one.letters_skipped, one.state == BulkActionState.RUNNING
     return {
@@ -141,7 +141,7 @@ def progress_of(one: BulkAction) -> dict[str, Any]:
 
 
 def _waits(one: BulkAction) -> bool:
-    """Return whether the bulk action was confirmed more than `_UNUSUAL` ago (`asked_at`: when its page was made)."""
+    """Return whether the bulk action was confirmed more than `_UNUSUAL` ago; `asked_at` is when the form was made."""
     begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
     return lanes.database_now() - (begun or one.asked_at) > _UNUSUAL
 
@@ -160,7 +160,7 @@ def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
 
 
 def _late(one: BulkAction) -> str:
-    """Return how many messages match but arrived too late for the bulk action; empty: none, or no index counts them."""
+    """Return how many messages match now, but were parked too late; empty: none, or counting them would be slow."""
     sieve = MessageFilter.read(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
         return ""

@@ -27,7 +27,7 @@ from reprocessing.store.ordering import lanes
 
 _PEOPLE = 500
 _A_YEAR = timedelta(days=366)
-#: What a form of a release also asks for: a time, or a target.
+#: Values of `how`: a form that releases messages also asks for a time, or for a target.
 AT, TO = "at", "to"
 
 
@@ -50,7 +50,7 @@ class DecisionForm(FilterForm):
     """A form of a decision about the messages that a page showed, or about all messages that match a filter.
 
     Attributes:
-        token: id of a new bulk action; if the form is submitted twice, the bulk action still runs once.
+        token: id of a new bulk action, which runs only once, even if the form is submitted twice.
         opened: when the page was made; messages that match the filter only later are not changed.
         how: what a release also asks for, `AT` (a time) or `TO` (a target); empty: nothing.
     """
@@ -115,7 +115,7 @@ class DecisionForm(FilterForm):
         return told
 
     def reopen(self) -> None:
-        """Let the form select the messages that match the filter now; keep what the person entered."""
+        """Let the form select the messages that match the filter now. Keep the other values that the person entered."""
         self.data = dict(self.data.items()) | {"opened": lanes.database_now().isoformat()}
 
     @property
@@ -141,7 +141,7 @@ class ExportForm(FilterForm):
     bodies = forms.BooleanField(
         required=False,
         label="Include bodies and attributes",
-        help_text="As they would be sent, with edits. Bytes that are not UTF-8 are written in base64.",
+        help_text="As they would be sent, including edits. Bytes that are not UTF-8 are written in base64.",
     )
     originals = forms.BooleanField(
         required=False,
@@ -161,7 +161,7 @@ def filter_of_query(query: str) -> MessageFilter:
     """Return the filter that a URL query describes.
 
     Raises:
-        InvalidFilter: the query is no filter.
+        InvalidFilter: the query has unknown parts, invalid values, or over 100 parts.
     """
     try:
         return MessageFilter.from_query(parse_qs(query, keep_blank_values=True, max_num_fields=100))
@@ -172,7 +172,7 @@ def filter_of_query(query: str) -> MessageFilter:
 def _when(*, required: bool) -> forms.DateTimeField:
     return utc_datetime(
         "Not before (UTC)",
-        "Until then the messages, and later messages of their keys, stay queued.",
+        "Until then, the messages and later messages of the same keys stay queued.",
         required=required,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
@@ -183,7 +183,7 @@ def _where() -> forms.ModelChoiceField[Target]:
     return forms.ModelChoiceField(
         Target.objects.exclude(arn__in=watched).order_by("arn"),
         label="Target",
-        help_text="Rules are not evaluated for this replay. Messages that the target cannot accept are skipped.",
+        help_text="Rules are not evaluated for this replay. Messages that this target cannot accept are skipped.",
     )
 
 

@@ -1,8 +1,8 @@
 """Act on the parked messages that a page showed. Skip messages that changed after the page was made.
 
-Another person may have decided first, or a message was replayed and parked again for another reason. So the page has,
-for each message, the time when it was parked and the edit that would be sent. If one of the two changed, the message
-is skipped.
+Another person may have decided first, or a message was replayed and parked again for another reason. So the page
+stores, for each message, the time of parking and the id of the edit that would be sent. A message is skipped if one of
+the two changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DecisionKind(StrEnum):
 
     @property
     def takes(self) -> str:
-        """Return, in words, which permission the decision needs."""
+        """Return which permission the decision requires, as a part of a sentence."""
         return f"it takes the permission to {_ALLOWS[self.permission.partition('.')[2]]}"
 
     @property
@@ -88,7 +88,7 @@ def unpack_messages(text: str) -> SeenMessages:
     """Return the messages that a hidden field contains.
 
     Raises:
-        ValidationError: the text has another form, or too many messages.
+        ValidationError: `pack_messages` did not write the text, or it has more than `MOST` messages.
     """
     found = [_SEEN.fullmatch(part) for part in text.split(",")]
     seen = {int(part[1]): (int(part[2]), int(part[3])) for part in found if part}
@@ -101,13 +101,13 @@ def unpack_messages(text: str) -> SeenMessages:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What the page showed besides messages: the assignee of each message, and the time when it was made (`at`)."""
+    """What the page showed besides messages: the assignee of each message. `at`: when the page was made."""
 
     assigned: Mapping[int, str] | None = None
     at: datetime | None = None
 
 
-def decide(  # noqa: PLR0913  # each by its name
+def decide(  # noqa: PLR0913  # all are passed by name
     deed: DecisionKind,
     seen: SeenMessages,
     *,
@@ -116,7 +116,7 @@ def decide(  # noqa: PLR0913  # each by its name
     arguments: Arguments | None = None,
     stood: PageState | None = None,
 ) -> Reviewed:
-    """Act on the messages that did not change after the page was made. Return them, and why others were skipped."""
+    """Act on the messages that did not change after the page was made; return these, and why others were skipped."""
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
@@ -142,7 +142,7 @@ def read_assignees(text: str) -> Mapping[int, str]:
     """Return the assignees that `assignees` wrote.
 
     Raises:
-        ValidationError: the text has another form.
+        ValidationError: `assignees` did not write the text.
     """
     try:
         return {int(letter): str(who) for letter, who in json.loads(text).items()}
@@ -151,7 +151,7 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return which messages are skipped: they have this assignee already, or not the assignee that the page showed."""
+    """Return the messages to skip, with the reason: assigned to `to` already, or not assigned as the page showed."""
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
     left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
@@ -163,7 +163,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return which messages are skipped: they have this note already, because the page was submitted twice."""
+    """Return the messages to skip: they have this note already, because the page was submitted twice."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -187,7 +187,7 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return which messages are skipped, and why: they were parked again, or edited, after the page was made."""
+    """Return the messages to skip, with the reason: parked again, or edited, after the page was made."""
     there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):

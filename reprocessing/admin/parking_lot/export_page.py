@@ -42,7 +42,7 @@ _FORMULA: Final = (
     "\uff0b",
     "\uff0d",
     "\uff20",
-)  # also in their full-width forms
+)  # the last four: full-width =, +, - and @
 _FIELDS: Final = (
     "redrive_id", "message_id", "dlq", "source", "target", "state", "reason", "ordering_key", "idempotency_key",
     "attempts", "size", "first_sent_at", "captured_at", "finished_at", "expires_at", "assigned_to", "group", "edited",
@@ -53,7 +53,7 @@ _ORIGINAL: Final = "original"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Whether the export includes the payloads that would be sent, and the original payloads of edited messages."""
+    """Whether the export has payloads as they would be sent, and captured payloads (`originals`) of edited messages."""
 
     bodies: bool
     originals: bool
@@ -161,7 +161,7 @@ def _csv(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[st
 
 
 def _values(letter: ExportedLetter, parts: _Parts) -> dict[str, Any]:
-    """Return the exported values of a message by column, in the order of the columns."""
+    """Return the exported values of a message by column name, in the order of the columns."""
     values = {name: _plain(getattr(letter, name)) for name in _FIELDS}
     if parts.bodies:
         values |= _payload(letter.body, letter.attributes)

@@ -1,4 +1,4 @@
-"""Failure groups for display: cards whose numbers link to messages, and links to the next page."""
+"""Failure groups for display: cards whose numbers link to messages, and the URL parameter of the next page."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
 
 
 def pack_position(last: GroupRow) -> str:
-    """Return text for the URL of the next page: it names the last group of this page."""
+    """Return the URL parameter of the next page, which names the last group of this page."""
     microseconds = (last.last_at - _EPOCH) // timedelta(microseconds=1)
     return f"{int(last.status == FailureGroupStatus.OPEN)}.{microseconds}.{last.id}"
 
 
 def unpack_position(text: str) -> PageStart | None:
-    """Return the group after which a page begins, read from its URL; None: the first page."""
+    """Return the group after which a page begins, from the page's URL parameter; None: the first page."""
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
@@ -45,7 +45,7 @@ def unpack_position(text: str) -> PageStart | None:
 
 
 def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
-    """Return the id in this parameter; None: the parameter is missing, or is no id."""
+    """Return the id in the URL parameter `name`; None: the parameter is missing, or is no id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 

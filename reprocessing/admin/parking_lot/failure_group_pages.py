@@ -40,7 +40,7 @@ class StatusForm(forms.Form):
         required=False,
         max_length=_LONGEST_NOTE,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="For example a ticket, who works on it, what was tried.",
+        help_text="For example a ticket, who works on the group, what was tried.",
     )
     reason = reason_field(rows=2)
     seen_status = forms.ChoiceField(choices=FailureGroupStatus.choices, widget=forms.HiddenInput)
@@ -53,7 +53,7 @@ class StatusForm(forms.Form):
         return _lines(self.cleaned_data["note"])
 
     def clean_seen_note(self) -> str:
-        """Return the note that the page showed with line ends as in `clean_note`."""
+        """Return the note that the page showed, with line ends as in `clean_note`."""
         return _lines(self.cleaned_data["seen_note"])
 
     def clean(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Groups(ReadOnlyAdmin):
         form.add_error(
             None,
             f"Nothing was changed: after you opened this page, {visible(who)}. Its status is {now.status}. "
-            "Your values are kept below; submit them again to replace it.",
+            "Your values are kept below; submit them again to replace that change.",
         )
         return self._page(request, now, form)
 
@@ -167,7 +167,7 @@ class Groups(ReadOnlyAdmin):
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
         """Return the group's newest messages, or the messages that wait behind them in their key queues.
 
-        Return one message more than a page shows: it tells whether there is a next page.
+        Return one message more than a page shows, if there is a next page.
         """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []

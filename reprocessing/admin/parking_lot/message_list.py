@@ -1,4 +1,4 @@
-"""The list of the parking lot, with a filter that also selects the messages of bulk actions."""
+"""The list of the parking lot, with a filter. A bulk action acts on all messages that match the filter."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def filter_of(request: HttpRequest) -> MessageFilter:
 
     Raises:
         InvalidFilter: the query is no filter.
-        PermissionDenied: it searches payloads, and this person may not see them.
+        PermissionDenied: the filter searches payloads, and this person may not see payloads.
     """
     sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
     check_allowed(sieve, request.user)
@@ -56,8 +56,8 @@ def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) 
     """Check that this person may use a filter.
 
     Raises:
-        PermissionDenied: it searches payloads, and this person may not see them.
-        InvalidFilter: the messages are in progress, so they are not in this list.
+        PermissionDenied: the filter searches payloads, and this person may not see payloads.
+        InvalidFilter: the filter selects unfinished messages, which are not in this list.
     """
     if sieve.text is not None and not may_see_payloads(user):
         raise PermissionDenied
@@ -180,13 +180,13 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
-    """Return the parts of the filter that the filter form keeps in hidden fields."""
+    """Return the parts of the filter that the filter form keeps in hidden fields: those without a visible field."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
 def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
-    """Yield each part of the filter that has no visible form field, in words, with the URL that removes the part."""
+    """Yield parts of the filter without a visible form field, in words, each with the URL that removes the part."""
     for name in ("group", "source", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}

@@ -36,7 +36,7 @@ _DONE: Final = {
     DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
-#: Actions that leave a message's state. They explain why a message was skipped only if it was the same action.
+#: Actions that do not change a message's state. They do not explain why another action skipped the message.
 _BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
 _ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
@@ -163,7 +163,7 @@ class ParkingLot(MessagesAdmin):
 
 
 def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the messages of the form that are still in the state that the decision needs."""
+    """Return the form's messages that are still in the state that the decision requires: number, reasons, examples."""
     seen = _seen(str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))
@@ -181,7 +181,7 @@ def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
 
 
 def _seen(letters: str) -> list[int]:
-    """Return the ids of messages that a hidden field contains; none if it cannot be read."""
+    """Return the ids of messages that a hidden field contains; no ids if the field cannot be read."""
     try:
         return list(unpack_messages(letters))
     except ValidationError:
@@ -216,12 +216,12 @@ def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> N
     """Check that a decision is possible on all messages that match a filter.
 
     Raises:
-        InvalidFilter: the filter selects another state than the decision needs, or would not find all matches.
+        InvalidFilter: the filter selects another state than the decision requires, or does not find all matches.
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
     message_list.check_allowed(sieve, request.user)
     if sieve.states != (deed.state.value,):
-        raise InvalidFilter(f"This is only for {deed.state.value} messages. Open their list, and select them there.")
+        raise InvalidFilter(f"This is only for {deed.state.value} messages. Select messages in the list of these.")
     message_filters.require_exhaustive(sieve)
 
 
@@ -257,7 +257,7 @@ def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
 
 
 def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
-    """Show what was done; for skipped messages, also why, and who changed them."""
+    """Show what was done; for the first skipped messages, also why, and the last action on the message."""
     if reviewed.done:
         messages.success(request, done)
     else:
@@ -274,4 +274,4 @@ def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewe
         )
         messages.warning(request, f"Message {names.get(letter, letter)} was skipped: {why.removesuffix('.')}.{who}")
     if len(reviewed.refused) > _SAMPLE:
-        messages.warning(request, f"{len(reviewed.refused) - _SAMPLE:,} more were skipped.")
+        messages.warning(request, f"{len(reviewed.refused) - _SAMPLE:,} more messages were skipped.")

@@ -1,4 +1,4 @@
-"""The form field for the conditions of a rule, which are a JSON list of texts. It has examples and clear errors."""
+"""The form field for the conditions of a rule: a JSON list of texts. It has examples and its own error messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ConditionsField(forms.CharField):
 
 
 def with_example(text: str, number: str) -> str:
-    """Return the conditions with this example added, if it is missing. Return text that is no list unchanged."""
+    """Return the conditions `text`, with example `number` added if it is missing; unchanged if `text` is no list."""
     try:
         found = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _list(text: str) -> list[Any]:
 
 
 def _problem(error: JSONDecodeError) -> str:
-    """Return what is wrong at the place where parsing stopped. Messages of Python differ between its versions."""
+    """Return what is wrong where parsing stopped. Versions of Python report a comma before the ] differently."""
     rest, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
     if before.endswith(",") and rest.startswith("]"):
         return "remove the comma after the last text."

@@ -1,7 +1,7 @@
 """Build a rule from a message: the initial conditions, and further conditions on the message's fields.
 
-The conditions show values of the message. Its message type and task, and the names of its other fields, are shown to
-everybody. To use values of the other fields, a person needs the permission to see payloads, and the use is recorded.
+Conditions show values of the message. Everybody may use the message type, the task, and the names of other fields. The
+values of other fields require the permission to see payloads, and their use is recorded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SourceMessage:
 
     @property
     def fields(self) -> list[str]:
-        """Return the names of the message's fields, as they are written in conditions."""
+        """Return the names of the message's fields, as conditions write them, such as attribute:customer."""
         if self.facts is None:
             return []
         asked = [Field(kind) for kind in (FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
@@ -59,7 +59,7 @@ class SourceMessage:
         return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each field: it has this message's value; without `values`, it exists."""
+        """Yield a condition for each field: the field has this message's value; without `values`, the field exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -68,7 +68,7 @@ class SourceMessage:
 
 
 def source_message(request: HttpRequest) -> SourceMessage | None:
-    """Return the message that the parameter `letter` names; None: it is missing, or this person may not see it."""
+    """Return the message that the URL parameter `letter` names; None: there is none that this person may see."""
     key = request.GET.get("letter", "")
     if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_letter"):
         return None
@@ -111,7 +111,7 @@ def _facts(of: Letter) -> MessageFields | None:
 
 
 def _equal(name: str, value: str) -> str:
-    """Return the condition that a field has this value, or that the field exists if the value cannot be written."""
+    """Return the condition that a field has this value, or that it exists if no condition can contain the value."""
     text = f"{name} {Operator.EQUALS} {json.dumps(value[: VALUE_LENGTH + 1], ensure_ascii=False)}"
     try:
         Condition.parse(text)

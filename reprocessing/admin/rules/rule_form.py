@@ -40,12 +40,12 @@ MOST: Final = 20_000
 _PATIENCE: Final = 1.0
 _DAYS: Final = 7
 _WORDS: Final = {
-    Action.REPLAY: "replay: with the settings below, where given",
+    Action.REPLAY: "replay: send, with the target, rate class and backoff set below",
     Action.DELAY: "delay: replay after the delay below",
     Action.DIVERT: "divert: send to another target",
     Action.QUARANTINE: "quarantine: park for review",
-    Action.DISCARD: "discard: never send",
-    Action.HOLD: "hold: keep queued until the rule changes",
+    Action.DISCARD: "discard: do not send",
+    Action.HOLD: "hold: keep the message and its key queued until the rule changes",
 }
 
 
@@ -74,15 +74,15 @@ class RuleForm(PreviewForm):
         help_text="Rules are evaluated from the lowest position; the first rule whose conditions all match decides.",
     )  # fmt: skip
     action = forms.ChoiceField(label="Action", choices=[(one.value, words) for one, words in _WORDS.items()])
-    delay = number("Delay (s)", "Only for delay.", least=0.001, most=MAX_SECONDS)
-    target = text("Target", "Only for replay and divert: a registered target, or the URL or ARN of a queue.")
+    delay = number("Delay (s)", "Only for the action delay.", least=0.001, most=MAX_SECONDS)
+    target = text("Target", "For the actions replay and divert: a registered target, or the URL or ARN of a queue.")
     enabled = forms.BooleanField(required=False, label="Enabled", help_text="A rule that is not enabled does nothing.")
     rate_class = forms.ModelChoiceField(
         RateClass.objects.order_by("name"), required=False, label="Rate class", empty_label="none"
     )
-    backoff_base = number("Initial backoff (s)", "Empty: as set for the DLQ.", least=0, most=MAX_SECONDS)
-    backoff_cap = number("Max backoff (s)", "Set all three backoff fields, or none.", least=0, most=MAX_SECONDS)
-    backoff_jitter = choice("Jitter", JITTER, empty="as set for the DLQ")
+    backoff_base = number("Initial backoff (s)", "Empty: from the rate class or the DLQ.", least=0, most=MAX_SECONDS)
+    backoff_cap = number("Max backoff (s)", "Set both backoff fields, or neither.", least=0, most=MAX_SECONDS)
+    backoff_jitter = choice("Jitter", JITTER, empty="full if a backoff is set here")
     valid_from = utc_datetime("Valid from (UTC)")
     valid_until = utc_datetime("Valid until (UTC)")
 
@@ -141,7 +141,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
 
 
 def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
-    """Return the form's values, with the example or the fields of the message that the person chose as conditions."""
+    """Return the form's values, with the chosen example or the chosen fields of the message added as conditions."""
     values = "values" in request.POST
     if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
         raise PermissionDenied
@@ -176,7 +176,7 @@ def _look(form: RuleForm, *, sees: bool) -> Preview:
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
     """Return what the rule would do to recent messages.
 
-    Without `sees`, this person may not see payloads; then a rule with conditions on payloads is not tested.
+    If `sees` is false, this person may not see payloads; a rule with conditions on payloads is then not tested.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]

@@ -94,7 +94,7 @@ class Rules(ReadOnlyAdmin):
 
 @admin.register(RateClass)
 class RateClasses(ReadOnlyAdmin):
-    """List of rate classes: rate limits that rules give to messages; see manage.py add_rate_class."""
+    """List of rate classes: rate limits that rules assign to messages. The command add_rate_class adds them."""
 
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
     ordering = ("name",)
@@ -102,7 +102,7 @@ class RateClasses(ReadOnlyAdmin):
 
 @admin.register(Rulebook)
 class Rulebooks(ReadOnlyAdmin):
-    """List with the version number of the rules, and when the next rule becomes valid or expires."""
+    """The version number of all rules together, and the next time at which a rule becomes valid or expires."""
 
     list_display = ("__str__", "changes_at")
     ordering = ("pk",)

@@ -35,11 +35,11 @@ class RunForm(forms.Form):
 
     dlq = forms.ModelChoiceField(
         DeadLetterQueue.objects.order_by("name"), label="Dead-letter queue", empty_label="Choose a DLQ",
-        help_text="It must be in mode manual.",
+        help_text="The DLQ must be in mode manual.",
     )  # fmt: skip
     limit = forms.IntegerField(
         required=False, min_value=1, max_value=2**31 - 1, label="Max messages",
-        help_text="Empty: all. Keys with the oldest messages are taken first.",
+        help_text="Empty: all. The keys with the oldest messages are selected first.",
     )  # fmt: skip
     source = forms.CharField(
         required=False, max_length=_LONGEST_TEXT, label="Source queue",
@@ -62,14 +62,14 @@ class RunForm(forms.Form):
     )  # fmt: skip
     looks = forms.BooleanField(
         required=False, initial=True, label="Capture first",
-        help_text="Receive messages that are not captured yet. That takes a moment and hides them from other consumers "
+        help_text="Receive messages that are not captured yet. This takes a moment and hides them from other consumers "
         "of the DLQ. Otherwise the plan has only messages that are captured already.",
     )  # fmt: skip
     name = slug("Letters, digits, - and _. It cannot be changed later.")
     reason = reason_field()
 
     def clean(self) -> dict[str, Any]:
-        """Refuse dates that exclude all messages, an unknown source queue, and a DLQ that no run can be planned for."""
+        """Refuse dates that exclude all messages, unknown source queues, too many ids, and DLQs that allow no plan."""
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:
@@ -78,7 +78,7 @@ class RunForm(forms.Form):
             self.add_error("dlq", why)
         wish = self.wish
         if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
-            self.add_error("died_before", "This is before the other date. Exchange the two dates.")
+            self.add_error("died_before", "This is not after the date in “Sent at or after”. Exchange the two dates.")
         known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
         if wish.source and not any(wish.source in {arn, resource_name(arn)} for arn in known):
             names = ", ".join(map(resource_name, known)) or "none"
@@ -103,7 +103,7 @@ class RunForm(forms.Form):
 
 
 def suggested_name() -> str:
-    """Return a name that no run has."""
+    """Return a name from the time and a random part."""
     return f"run-{lanes.database_now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
@@ -131,7 +131,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return a sentence if AWS itself redrives the DLQ now; empty: it does not, or that is not known."""
+    """Return a sentence if AWS's own redrive moves the DLQ's messages; empty: it does not, or that is not known."""
     with suppress(QueueUnreachable):
         native_redrive.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
@@ -139,7 +139,7 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def plan_from_form(form: RunForm, *, by: str) -> Run:
-    """Plan the run. Its messages are selected now, or after the next capture of the DLQ.
+    """Plan the run. Its messages are selected now or, with "Capture first", after the next capture of the DLQ.
 
     Raises:
         RunIdInUse: a run with another selection has this name.

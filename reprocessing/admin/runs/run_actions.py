@@ -1,6 +1,6 @@
 """Pages that start, pause, resume and abort a run.
 
-They ask for a reason, and do nothing if the run changed after the page was made.
+Each page asks for a reason. It does nothing if the run changed after the page was made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AbortRunForm(ReasonForm):
     stop_dlq = forms.BooleanField(
         required=False,
         label="Stop the DLQ",
-        help_text="Its next messages would probably fail too. Nothing is sent until somebody resumes the DLQ.",
+        help_text="The DLQ's next messages would probably fail, too. Nothing is sent until somebody resumes the DLQ.",
     )
 
 
@@ -63,7 +63,7 @@ class RunAction:
 
 
 def _starts(run: Run) -> tuple[str, ...]:
-    first = "1 message is sent first, then 10, then 100, then all; a wave starts if the wave before it succeeded. "
+    first = "Waves: 1 message is sent first, then 10, then 100, then all. A wave starts if the last one succeeded. "
     ahead = forecast_plan.forecast_run(
         run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
     )
@@ -79,11 +79,11 @@ def _starts(run: Run) -> tuple[str, ...]:
         said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
     if gone := check_s3_pointers.find_missing_bodies(run).missing:
         ids = ", ".join(gone[:_GONE_NAMED])
-        said.append(f"S3 objects with the body are deleted for {len(gone):,}, so the consumer will fail: {ids}")
+        said.append(f"The body of {len(gone):,} is in a deleted S3 object, so the consumer will fail: {ids}")
     if ahead.late_targets:
         said.append(
-            f"SQS will delete its copies of {sum(share.late for share in ahead.late_targets):,} before they are sent, "
-            "because the messages of a key wait for each other. PostgreSQL keeps them; a shorter return window helps."
+            f"{sum(share.late for share in ahead.late_targets):,} are sent after SQS deletes the copies, because "
+            "the messages of a key wait for each other. PostgreSQL keeps the messages. A shorter return window helps."
         )
     return tuple(said)
 
@@ -102,7 +102,7 @@ def _aborts(run: Run) -> tuple[str, ...]:
     )
 
 
-_PAUSE = "No worker sends its messages until somebody resumes the run. Messages that are being sent are settled."
+_PAUSE = "The run sends nothing until somebody resumes it. Messages that are being sent get their result."
 RUN_ACTIONS: Final = {
     deed.name: deed
     for deed in (
@@ -133,12 +133,12 @@ _PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RE
 
 
 def possible_actions(run: Run) -> list[RunAction]:
-    """Return the actions that a run's state allows; permissions are not checked."""
+    """Return the actions that are possible for a run now; permissions are not checked."""
     return [deed for deed in RUN_ACTIONS.values() if not why_impossible(run, deed)]
 
 
 def why_impossible(run: Run, deed: RunAction) -> str:
-    """Return why a run's state does not allow the action; empty: it allows the action."""
+    """Return why a run does not allow the action now; empty: the action is possible."""
     if run.state not in deed.out_of:
         return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
@@ -146,7 +146,7 @@ def why_impossible(run: Run, deed: RunAction) -> str:
     if deed.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
         return aws_redrives.describe(moved)
     if deed.name == "start" and run.selected is None:
-        return "Its messages are not selected yet: the DLQ is being captured."
+        return "The run's messages are not selected yet: the DLQ is captured first."
     return stops.describe_stop(run.dlq) if deed.name == "start" else ""
 
 
@@ -168,7 +168,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether the page offers to stop the DLQ too. It does not for a plan: a plan sent nothing."""
+    """Return whether the page offers to stop the DLQ, too. It does not for a plan, which sent nothing."""
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")
         and not Run.objects.filter(pk=run, state=RunState.PLANNED).exists()
@@ -218,7 +218,7 @@ def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done |
 
 
 def _prepare(run: Run, deed: RunAction) -> None:
-    """Ask AWS whether it moved messages of the DLQ itself; if so, such messages are parked, not sent."""
+    """Prepare a start or resume: read whether AWS itself moved messages of the DLQ, and take over leftover messages."""
     if deed.name == "start":
         with suppress(QueueUnreachable):
             native_redrive.read_redrives(run.dlq)
@@ -232,7 +232,7 @@ def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | 
 
 
 def _then(run: Run, deed: RunAction) -> str:
-    """Return a sentence: what happens next; for a resumed run, what else keeps it from sending."""
+    """Return, for a resumed run, what else keeps the run from sending; empty: nothing."""
     if deed.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

@@ -29,7 +29,7 @@ from reprocessing.store.runs.plan_figures import TargetFigures
 from reprocessing.store.runs.progress import MAX_EXACT
 from reprocessing.store.safety import stops
 
-#: Max age of a plan's figures on an open page. A plan of more than `MAX_EXACT` messages is not refreshed.
+#: Max age of a plan's figures on an open page. The figures of more than `MAX_EXACT` messages are not refreshed.
 _FRESH: Final = timedelta(seconds=60)
 #: Max audit entries that are shown.
 _REVIEWS: Final = 20
@@ -42,7 +42,7 @@ _MARKS: Final = {
 
 
 def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return the values that do not change while the page is open."""
+    """Return all values of the page. Only those of `live_context` are refreshed while the page is open."""
     return {
         "asked": visible(_asked(run)),
         "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
@@ -70,9 +70,9 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBas
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Return whether an open page of a plan need not be refreshed: state and figures are still right.
+    """Return whether an open page of a plan is still right, so that it need not be refreshed.
 
-    `shown` is what the page sent: the state and the time of its figures.
+    `shown` is what the page sent, as `_shown` wrote it: the plan's state and the time of the figures.
     """
     stood, _, at = shown.rpartition("@")
     try:
@@ -94,7 +94,7 @@ def _stands(run: Run) -> str:
 
 
 def _standing(run: Run) -> str:
-    """Return why the run sends nothing; empty: it may send."""
+    """Return why the run sends nothing, or cannot be started; empty: nothing prevents that."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return run_actions.state_sentence(run)
     stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""
@@ -159,17 +159,17 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
         ids = ", ".join(map(visible, outlook.behind))
         yield (
             outlook.run.behind,
-            f"Earlier messages of their keys are not in this run, so they stay queued. For example {ids}",
+            f"not in this run: earlier messages of their keys are not in the run either. For example {ids}",
         )
     for share in outlook.late_targets:
         yield (
             share.late,
-            f"SQS deletes its copies before they are sent to {resource_name(share.name)}. PostgreSQL keeps them.",
+            f"sent to {resource_name(share.name)} only after SQS deletes the copies. PostgreSQL keeps the messages.",
         )
     for plan in outlook.plans:
         yield plan.selected or 0, f"more: {forecast_plan.describe_holder(plan)}."
     for run in outlook.paused:
-        yield 0, f"The run {run.name} is paused; later messages of its keys stay queued."
+        yield 0, f"The run {run.name} is paused; later messages of the keys in that run stay queued."
 
 
 def _expiry(outlook: PlanForecast) -> str:

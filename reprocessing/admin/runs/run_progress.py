@@ -1,4 +1,4 @@
-"""The progress of a run: states of the run's messages and key queues, and the earliest end."""
+"""The progress of a run: states of the run's messages and key queues, the rate, and the earliest end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts, TargetRemainder
 from reprocessing.store.safety import breaker_status
 
-#: Max key queues that are read.
+#: Max key queues of a run that are read.
 _LANES: Final = 20_000
 #: Max waves that are shown; a DLQ's standing run has many.
 _WAVES: Final = 12
@@ -37,14 +37,14 @@ _TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
 @dataclass(frozen=True, slots=True)
 class RateBase:
-    """The number of messages that a run had sent at an earlier time. The page keeps it, to compute the rate."""
+    """The number of messages that a run had sent at an earlier time, which an open page keeps to compute the rate."""
 
     sent: int
     at: datetime
 
     @classmethod
     def read(cls, text: str) -> RateBase | None:
-        """Read the number and time that a page sent; None: the text is not valid."""
+        """Read the number and the time that a page sent, as `__str__` writes them; None: the text is not valid."""
         sent, _, at = text.partition("@")
         try:
             moment = datetime.fromisoformat(at)
@@ -88,7 +88,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Return what key queues do or wait for, each with the number of key queues, the largest number first."""
+    """Return numbers of key queues, each with what these key queues do or wait for, the largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(dlq_status.describe_lanes(lanes))] += lanes.n
@@ -107,7 +107,7 @@ def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the seconds until all outcomes are known at the earliest; None: not known, or none is pending."""
+    """Return the min seconds until all outcomes are known; None: that is not known, or no outcome is pending."""
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
 
@@ -115,7 +115,7 @@ def _latest(known: Mapping[int, float | None]) -> float | None:
 def _unknown(
     run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None]
 ) -> str:
-    """Return why the end of the run is unknown; empty: it is known."""
+    """Return why the end of the run is unknown; empty: the end is known."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why
@@ -165,22 +165,22 @@ def letters_of(run: Run, asked: Mapping[str, object]) -> str:
 
 
 def _rate(sent: int, now: datetime, base: RateBase | None) -> str:
-    """Return the messages sent per second since the time of `base`; empty: not measured yet."""
+    """Return the messages sent per second since the time of `base`; empty: `base` is missing, too new or too old."""
     passed = (now - base.at).total_seconds() if base else 0.0
     if base is None or passed < 1 or passed > 3 * _MEASURED:
         return ""
     return f"{max(sent - base.sent, 0) / passed:,.1f}"
 
 
-def _ends(  # noqa: PLR0913  # all by name
+def _ends(  # noqa: PLR0913  # all are passed by name
     run: Run, tally: RunCounts, left: list[TargetRemainder], *, unknown: str, known: float | None, now: datetime
 ) -> str:
     if run.state in {RunState.FINISHED, RunState.ABORTED} or not tally.open:
         return ""
     if run.state == RunState.PAUSED:
-        return "paused: ends after somebody resumes it"
+        return "paused: the run ends after somebody resumes it"
     if not tally.under_way:
-        return "ends after a person decides about the messages that hold their keys"
+        return "the run ends after a person decides about the messages that hold their keys"
     if unknown:
         return f"end unknown: {visible(unknown)}"
     if not tally.waiting and known is not None:
@@ -205,7 +205,7 @@ def _ends_by_rate(run: Run, tally: RunCounts) -> str:
         return _TRIAL
     allowed = [breaker.allowed for breaker in found if breaker.rate_class is None]
     if not allowed or None in allowed:
-        return "unknown: its targets have no rate limit"
+        return "unknown: the targets have no rate limit"
     return duration_in_words(tally.waiting / max(sum(filter(None, allowed)), 0.001))
 
 

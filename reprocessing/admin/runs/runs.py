@@ -1,4 +1,4 @@
-"""List and pages of runs, and the page that plans one."""
+"""List and pages of runs, and the page that plans a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Runs(ReadOnlyAdmin):
     add_permission = run_actions.PERMISSION
 
     def pages(self) -> Iterable[Page]:
-        """Return the part of a run's page that an open page refreshes, and the pages of the actions."""
+        """Return the progress, which an open page of a run refreshes, and the pages of the actions."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
@@ -111,7 +111,7 @@ class Runs(ReadOnlyAdmin):
 
 
 def _planned(form: RunForm, by: str) -> Run | None:
-    """Plan the run, and return it; None: it cannot be planned, and the form has the reason as error."""
+    """Plan and return the run; None: the run cannot be planned, and the form shows the reason."""
     if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None

@@ -1,6 +1,6 @@
 """Pages that close, open and half-open a circuit breaker.
 
-They ask for a reason, and do nothing if the circuit breaker changed after the page was made.
+Each page asks for a reason. It does nothing if the circuit breaker changed after the page was made.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-op
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
     "closed": "Messages are sent again, slowly at first (ramp-up). Failures so far no longer count.",
-    "open": "Nothing is sent during the cooldown. Then one message is sent as a canary.",
-    "half_open": "One message is sent at once as a canary. If it succeeds, the next one is sent; if it fails, the "
+    "open": "Nothing is sent during the cooldown. Then one message is sent as a canary, a test of the target.",
+    "half_open": "One message is sent at once as a canary. If it succeeds, the next canary is sent; if it fails, the "
     "circuit breaker opens again.",
 }
 
@@ -44,7 +44,7 @@ class OpenForm(ReasonForm):
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return the possible actions. An open breaker can be opened again, to change its cooldown."""
+    """Return the keys of `MOVES` that are possible now. An open breaker can be opened again, to change its cooldown."""
     return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
 
 

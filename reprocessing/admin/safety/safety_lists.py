@@ -34,7 +34,7 @@ class Lanes(RecordsAdmin):
 
 @admin.register(Breaker)
 class Breakers(ReadOnlyAdmin):
-    """List and pages of circuit breakers, which manage.py reset_breaker also changes."""
+    """List and pages of circuit breakers. The command reset_breaker changes circuit breakers, too."""
 
     list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp", "ramp_reason")
     list_filter = ("state",)
@@ -56,7 +56,7 @@ class Breakers(ReadOnlyAdmin):
 
 @admin.register(Wave)
 class Waves(RecordsAdmin):
-    """List of waves, the parts of a run. The next wave starts if the last one succeeded."""
+    """List of waves, the parts of a run. The next wave starts if the wave before it succeeded."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)
@@ -65,7 +65,7 @@ class Waves(RecordsAdmin):
 
 @admin.register(HealthCheck)
 class HealthChecks(ReadOnlyAdmin):
-    """List of health checks, which manage.py check_health adds and removes."""
+    """List of health checks. The command check_health adds and removes them."""
 
     list_display = ("id", "target", "kind", "subject", "ceiling", "verdict", "detail", "checked_at")
     list_filter = ("kind", "verdict")

@@ -1,6 +1,6 @@
 """Pages that stop and resume a DLQ, a key queue or all DLQs.
 
-They ask for a reason, and do nothing if somebody else stopped or resumed first.
+Each page asks for a reason. It does nothing if somebody else stopped or resumed first.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class StopKind:
     """A kind of object that can be stopped: a DLQ, a key queue, or all DLQs.
 
     Attributes:
-        name: the model's name.
+        name: the model's name; `everything` for all DLQs.
         says: sentences that say what a stop does.
-        of: returns the object's name for an id.
-        stopped: the function of `stops` that reads the stop.
-        stop: the function of `stops` that stops the object.
-        resume: the function of `stops` that ends the stop.
+        of: returns the name of the object with an id.
+        stopped: returns the object's stop, if any.
+        stop: stops the object.
+        resume: ends the stop.
         resumes: a sentence that says what happens after the stop ends.
-        dlq: returns the id of the DLQ that a resume concerns, for the object's id; None: all DLQs.
+        dlq: returns the id of the object's DLQ; None: all DLQs.
     """
 
     name: str
@@ -98,16 +98,14 @@ _KINDS: Final = {
         StopKind(
             "lane", "reprocessing.stop_lane",
             "No worker sends messages of this ordering key. Messages that are being sent get their result. All other "
-            "key "
-            "queues go on.",
+            "key queues go on.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
             "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent get their result; "
-            "all "
-            "others keep their state. Messages are still captured.",
+            "all others keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",
             lambda _: None,
@@ -179,7 +177,7 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
 
 
 def _moment(text: str) -> datetime:
-    """Return the start of the stop that the page showed; for an invalid text, a time that matches no stop."""
+    """Return the time in the field `seen`, when the shown stop began; for other texts, a time that no stop has."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -12,8 +12,9 @@ class Button:
     """A button.
 
     Attributes:
-        closed: why this person may not use it; empty: the person may.
-        how: what a release button also asks for: a time or a target.
+        closed: why this person may not use the button; empty: the person may.
+        grave: the button has the colour of a warning.
+        how: what the next page of a release also asks for: a time or a target.
     """
 
     label: str
@@ -24,7 +25,7 @@ class Button:
 
 
 def button(request: HttpRequest, label: str, address: str, takes: tuple[str, str], *, grave: bool = False) -> Button:
-    """Return a button for this person. `takes` is the needed permission, and what it allows, as in "stop DLQs"."""
+    """Return a button for this person. `takes`: the required permission, and what it allows, such as "stop DLQs"."""
     permission, allows = takes
     closed = "" if request.user.has_perm(f"reprocessing.{permission}") else f"You may not {allows}"
     return Button(label, address, closed, grave)

@@ -1,6 +1,6 @@
-"""The confirmation page of an action. It shows the effect, asks for the reason, then acts.
+"""The confirmation page of an action. The page shows the effect, asks for the reason, then acts.
 
-If the state changed after the page was made, it does nothing, and shows who changed the state.
+If the state changed after the page was made, nothing is done, and the page shows who changed the state.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Question:
 
     Attributes:
         says: sentences that say what the action will do.
-        seen: the present state, for the hidden field.
+        seen: the present state, as text for the hidden field.
         back: the URL of the page of the object that the action changes.
         about: the name of that object.
         facts: the present state, as labels and values that the page shows.
@@ -76,7 +76,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done: why, and who changed the state before."""
+    """Nothing was done. `why`: the reason, with the person who changed the state before."""
 
     why: str
 

@@ -36,13 +36,13 @@ _MISSING: Final = Refusal(
 )
 _UNSURE: Final = Refusal(
     "This page has expired",
-    "You logged in or out after you opened the form, or it came from another site. Go back, reload the page, and "
-    "submit the form again.",
+    "You logged in or out after you opened the form, or the form came from another site. Go back, reload the page, "
+    "and submit the form again.",
 )
 _SENT_ONLY: Final = Refusal(
-    "Use the button", "This address only accepts a form. Open the page of the form, and press its button."
+    "Use the button", "This address only accepts a form. Open the page of the form, and press the button there."
 )
-_SHOWN_ONLY: Final = Refusal("This page is read-only", "It accepts no form.")
+_SHOWN_ONLY: Final = Refusal("This page is read-only", "The page accepts no form.")
 _TOO_LARGE: Final = Refusal(
     "Too much data",
     "An edited body may have at most 1 MiB, and at most 1,000 messages can be selected. To act on more messages, "
@@ -63,7 +63,7 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400. If the host or the session cannot be read, answer with Django's plain page."""
+    """Answer 400: the request or a filter cannot be read. Without a session, answer with Django's plain page."""
     if not hasattr(request, "user"):
         return bad_request(request, exception)
     found = _UNREADABLE
@@ -80,7 +80,7 @@ def unsure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG
 
 
 def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-    """Answer 405, and list the HTTP methods that are allowed."""
+    """Answer 405 with an explanation. `answer` is Django's response, which lists the allowed HTTP methods."""
     found = _SENT_ONLY if request.method in {"GET", "HEAD"} else _SHOWN_ONLY
     page = _page(request, found, 405)
     page.headers["Allow"] = answer.headers["Allow"]

@@ -39,7 +39,7 @@ def lines(label: str, help_text: str = "") -> forms.CharField:
 
 
 def slug(help_text: str) -> forms.SlugField:
-    """Return a form field for a name of letters, digits, - and _."""
+    """Return a required form field for a name of letters, digits, - and _."""
     why = "Use only the letters a to z, digits, - and _: no spaces, no dots. Example: orders-2026."
     return forms.SlugField(max_length=100, label="Name", help_text=help_text, error_messages={"invalid": why})
 
@@ -73,7 +73,7 @@ def choice(
 
 
 class UtcDateTimeField(forms.DateTimeField):
-    """A field for a date and time. It may have an offset; without an offset, it is in UTC."""
+    """A field for a date and time. A time without an offset is in UTC."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
         """Return the time in UTC."""
@@ -85,7 +85,7 @@ class UtcDateTimeField(forms.DateTimeField):
 
 
 class NumberOrOff(forms.CharField):
-    """A field for a number in a range or `off`; it may be empty."""
+    """An optional field for a number from `least` to `most`, or `off`."""
 
     def __init__(self, *, least: float, most: float, **more: Any) -> None:  # noqa: ANN401  Django's own
         self.least, self.most = least, most
@@ -108,7 +108,7 @@ class NumberOrOff(forms.CharField):
 class SelectorField(forms.CharField):
     """A field for a selector: where a value is in a message, such as `attribute:customer`.
 
-    With `shared`, it refuses selectors whose value differs in every message.
+    With `shared`, the field refuses selectors that give every message another value, or none.
     """
 
     def __init__(self, *, shared: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
@@ -125,7 +125,7 @@ class SelectorField(forms.CharField):
         except InvalidSelector as error:
             raise ValidationError(str(error)) from error
         if self.shared and found.source in _ALIKE:
-            raise ValidationError("No two messages share this value. Use another selector, or leave the field empty.")
+            raise ValidationError("Messages do not share this value. Use another selector, or leave the field empty.")
         return str(found)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
-#: Singular and plural of a model's name, where the pages show another name than Django would.
+#: Singular and plural of a model's name, where the pages show another name than Django's.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
@@ -16,7 +16,7 @@ _NAMES: Final = {
     "notificationroute": ("notification destination", "notification destinations"),
     "notification": ("notification", "notifications sent"), "globalstop": ("global stop", "global stop"),
     "heartbeat": ("worker heartbeat", "worker heartbeats"),
-    "targetcheck": ("empty target check", "empty target checks"),
+    "targetcheck": ("target check", "target checks"),
     "parkingqueuemessage": ("parking queue notice", "parking queue notices"),
     "rulebook": ("rules version", "rules version"),
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
@@ -45,19 +45,19 @@ FIELDS: Final = {
     "aws_redrive_since": "AWS redrive since", "parking_event": "Event", "next_at": "Next attempt",
     "next_poll_at": "Next poll",
     "no": "No.", "opened_at": "Started at", "operation": "Bulk action", "source": "Source queue",
-    "outcome": "Outcome", "highest_sent_sequence": "Delivered up to", "phase": "State", "position": "Position",
-    "proof": "Outcome", "public_id": "Redrive id", "idle_since": "Empty since", "ramp": "Ramp-up (share of rate)",
-    "ramp_at": "Next ramp-up step", "ramp_every": "Ramp-up step (s)", "ramp_from": "Ramp-up start (share of rate)",
-    "ramp_failure_ratio": "Failures in this step", "ramp_reason": "Ramp-up reason", "rate": "Rate (messages/s)",
+    "outcome": "Outcome", "highest_sent_sequence": "Sent up to", "phase": "State", "position": "Position",
+    "proof": "Outcome", "public_id": "Redrive id", "idle_since": "Idle since", "ramp": "Ramp-up (share of rate)",
+    "ramp_at": "Last ramp-up step", "ramp_every": "Ramp-up step (s)", "ramp_from": "Ramp-up start (share of rate)",
+    "ramp_failure_ratio": "Failure ratio at last step", "ramp_reason": "Ramp-up reason", "rate": "Rate (messages/s)",
     "rate_class": "Rate class", "ratio": "Failure ratio", "received_at": "Received at",
     "confirmed_fanout": "Extra recipients",
     "region": "Region", "rest": "Current cooldown (s)", "retention": "Retention (s)", "retry_at": "Next canary",
     "returned_at": "Came back at", "reviews": "Audit log", "role_arn": "IAM role", "route": "Destination",
-    "run": "Run", "secret": "Signing secret", "seen_at": "Empty at", "selected": "Messages selected",
+    "run": "Run", "secret": "Signing secret", "seen_at": "Checked at", "selected": "Messages selected",
     "sent_at": "Sent at", "sent_message_id": "Sent message id", "settled_at": "Finished at", "since": "Since",
     "size": "Size (messages)", "stop_reason": "Stop reason", "stopped_at": "Stopped at", "stopped_by": "Stopped by",
     "subject": "Subject", "successes": "Successes in a row", "taken_at": "Accepted at",
-    "threshold": "Failures to open", "timeout": "Timeout (s)", "times": "Times", "took": "Messages sent before",
+    "threshold": "Failures to open", "timeout": "Timeout (s)", "times": "Times", "took": "Request time (s)",
     "touched": "Messages sent", "trouble": "Problem", "url": "URL", "valid_from": "Valid from (UTC)",
     "valid_until": "Valid until (UTC)", "verdict": "Result", "visibility": "Visibility timeout (s)",
     "watched_by": "DLQ behind it", "why": "Reason", "window": "Return window (s)",
@@ -82,5 +82,5 @@ def column(title: str) -> str:
 
 
 def state(name: str) -> str:
-    """Return the name of a message's state as docs/concepts.md has it."""
+    """Return the name of a message's state in docs/concepts.md, such as "queued" for `waiting`."""
     return _STATES.get(name, name)

@@ -1,4 +1,4 @@
-"""The page that shows a person what they may do, and which permission each action needs."""
+"""The page that shows a person which actions are allowed, and which permission each action requires."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from reprocessing.store.maintenance import roles
 
-#: The actions of the admin, and the permission that each of them needs.
+#: The actions of the admin, and the permission that each action requires.
 PERMISSIONS: Final = {
     "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
     "See messages": "reprocessing.view_letter",
@@ -43,7 +43,7 @@ PERMISSIONS: Final = {
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the permissions of this person."""
+    """Show each action, its permission, and whether this person has the permission; also groups and roles."""
     user = request.user
     context = {
         **admin.site.each_context(request),

@@ -1,7 +1,7 @@
-"""A form with a preview: it checks the values and shows what would change, before it saves them.
+"""A form with a preview: the page checks the values and shows what would change, before it saves the values.
 
-The page contains a digest of the preview. If a save would change something else than the preview showed, nothing is
-saved, and a new preview is shown.
+The page contains a digest of the preview. If the save would differ from the preview, nothing is saved, and a new
+preview is shown.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ _WRITE: Final = "write"
 
 
 class PreviewForm(forms.Form):
-    """A form that also knows the values that the row had when the form was opened.
+    """A form whose field `opened` is a digest of the row's values, to notice that somebody changed the row since.
 
     Attributes:
-        sections: headings and their fields. A section is closed at first if its heading is in brackets.
+        sections: headings and their fields. A heading in brackets: the section is collapsed at first.
         fixed: fields that only the form of a new row has.
+        row: the row that the form changes; None: the form adds a row.
     """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
@@ -65,7 +66,7 @@ class PreviewForm(forms.Form):
 
     @property
     def parts(self) -> list[tuple[str, bool, list[forms.BoundField]]]:
-        """Return the sections: heading, whether the section is closed at first, and fields."""
+        """Return the sections: heading, whether the section is collapsed at first, and fields."""
         found = []
         for heading, names in self.sections:
             fields = [self[name] for name in names if name in self.fields]
@@ -82,8 +83,8 @@ class Preview:
         payload: what `FormPage.write` saves.
         passed: names of checks that found no problem.
         new: the row does not exist yet.
-        version: version of other data on which the preview depends, such as all rules.
-        preview: what the save would do, for the template of this form.
+        version: version of other data on which the preview depends, such as that of all rules.
+        preview: the effect of a save, for the template `FormPage.preview`.
     """
 
     payload: Any
@@ -117,12 +118,14 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPage:
-    """The functions of a form page.
+    """The texts and functions of a form page.
 
     Attributes:
+        back: the URL of the page to which Cancel leads; `about`: its name.
         make: returns the form, with the submitted values or the present values of the row.
         look: returns the preview.
-        write: saves the previewed values, with the user name and the reason.
+        write: saves the previewed values; takes the preview, the user name and the reason.
+        preview: name of the template that shows `Preview.preview`; empty: none.
     """
 
     permission: str
@@ -139,19 +142,19 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form, then the preview. Save the values if the save would do what the preview showed."""
+    """Show the form, then the preview. Save the values if the save would change what the preview showed."""
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)
 
 
 def signature(review: AuditEntry | None) -> str:
-    """Return who made a change, and why, from the audit entry of the change."""
+    """Return who made a change, and why, from the audit entry of the change; None: the user is unknown."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
 
 
 def digest(what: object) -> str:
-    """Return a short text that is equal for equal values, and differs for other values."""
+    """Return a hash of a value; equal values have equal hashes."""
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -201,7 +204,7 @@ def _shown(
 
 
 def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the problems as severity, text and what to do, in which options are replaced by labels of the form."""
+    """Return the problems: severity, text, and what to do. Both texts have form labels instead of command options."""
     return [
         (finding.severity, with_links(finding.what, form.fields), with_links(finding.cure, form.fields))
         for finding in (look.findings if look else ())

@@ -1,6 +1,6 @@
-"""Base classes of all lists and pages of the admin. They change nothing, and no list reads a whole table.
+"""Base classes of the lists and pages of the admin. The pages change nothing, and no list reads a whole table.
 
-The next page of a list begins after the last row of the page before (keyset pagination).
+Keyset pagination: the next page of a list begins after the last row of the page before.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ else:
     Desk = admin.ModelAdmin
     Pages = Paginator
 
-#: Max rows that a list counts. If there are more rows, the list says "at least".
+#: Max rows that a list counts. If there are more rows, the list shows "at least 1,000".
 REACH = 1_000
-#: The URL parameter that tells where a page begins: the last row of the page before, as JSON of its sort values.
+#: The URL parameter with the place where a page begins: the sort values of the last row of the page before, as JSON.
 AFTER: Final = "after"
 
 
@@ -49,7 +49,7 @@ class OrderColumn:
     is_descending: bool
 
 
-_ID_DIGITS: Final = 19  # digits of the largest bigint; an id has fewer
+_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
 #: Django lookups that a URL may use.
 _COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
@@ -73,7 +73,7 @@ class KeysetList(ChangeList):
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
         self.more, self.is_keyed = "", False
         self._after = request.GET.get(AFTER)
-        if self._after is not None:  # the list's links to filters and searches shall lead to the first page
+        if self._after is not None:  # so that links to filters and searches lead to the first page
             left = request.GET.copy()
             del left[AFTER]
             request.GET = left  # type: ignore[assignment]  # as Django's own views do
@@ -82,7 +82,7 @@ class KeysetList(ChangeList):
 
     @property
     def goes_on(self) -> bool:
-        """Whether this is not the first page."""
+        """Whether this page has pages before it."""
         return self.is_keyed and self._after is not None
 
     @property
@@ -96,7 +96,7 @@ class KeysetList(ChangeList):
         return None
 
     def ordered_rows(self) -> QuerySet[Any]:
-        """Return the rows of the list, in the list's order."""
+        """Return the rows in the order of the list. Subclasses may choose another query for the same order."""
         rows: QuerySet[Any] = self.queryset
         return rows
 
@@ -123,12 +123,15 @@ class KeysetList(ChangeList):
             self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
 
 
-#: A further page of a model: the route, the view, the end of the URL's name, and fixed arguments of the view.
+#: A page besides Django's own: the route, the view, the end of the URL's name, and fixed arguments of the view.
 Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
 class ReadOnlyAdmin(Desk):
-    """Read-only list and pages of a model. Nobody can add, change or delete rows with Django's own forms."""
+    """Read-only list and pages of a model. Nobody can add, change or delete rows with Django's own forms.
+
+    `link_filters`: filters that only links use. `add_permission`: permission to open the form of a new row.
+    """
 
     paginator = FirstPages
     show_full_result_count = False
@@ -141,7 +144,7 @@ class ReadOnlyAdmin(Desk):
     add_permission: ClassVar[str] = ""
 
     def pages(self) -> Iterable[Page]:
-        """Return this model's further pages, which Django's admin does not have."""
+        """Return the model's pages that Django's admin does not have."""
         return ()
 
     def buttons(self, request: HttpRequest, row: Any) -> Iterable[Button]:  # noqa: ANN401  a row of the model
@@ -163,14 +166,14 @@ class ReadOnlyAdmin(Desk):
         return KeysetList
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the list. Refuse an invalid filter; Django would show all rows."""
+        """Return the list. Refuse an invalid filter, where Django would show all rows."""
         try:
             return super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
             raise DisallowedModelAdminLookup("A filter cannot be read") from error
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, *about: object) -> HttpResponse:
-        """Answer 404 for a missing row: Django's own redirects to the dashboard."""
+        """Answer 404 for a missing row, where Django would redirect to the dashboard."""
         raise Http404
 
     def add_view(
@@ -180,7 +183,7 @@ class ReadOnlyAdmin(Desk):
         return self.add_page(request)
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return Django's form of a new row, which nobody may open; subclasses return their own form."""
+        """Return Django's form, which nobody may open. Subclasses with `add_permission` return their own form."""
         return super().add_view(request)
 
     def change_view(
@@ -226,7 +229,7 @@ class RecordsAdmin(ReadOnlyAdmin):
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
-    """Return the newest rows with ids below `after`, and the id after which the next page begins; None: no more."""
+    """Return the `size` newest rows with ids below `after`, and the `after` of the next page; None: the last page."""
     rows = rows.order_by("-pk")
     found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
     return found[:size], found[size - 1].pk if len(found) > size else None
@@ -288,7 +291,7 @@ def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
 
 
 def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
-    """Return the rows after the row with these values. PostgreSQL can use an index for the condition `begins`."""
+    """Return the rows after the row with these values. The condition `begins` adds nothing, but can use an index."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

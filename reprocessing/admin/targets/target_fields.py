@@ -11,21 +11,21 @@ from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, who
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
 from reprocessing.store.targets import targets
 
-#: Values that "off" or an emptied field sets; for other fields, it sets None.
+#: The value of a field that was emptied or set to "off"; fields that are not listed get None.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
 }  # fmt: skip
 PACE: Final = ("proof", "advance", "window", "rate", "burst")
 BRAKES: Final = tuple(targets.BREAKER_FIELDS)
-_AS_IS: Final = "no change, or default"
+_AS_IS: Final = "unchanged; new: default"
 _PROOFS: Final = (
     (Proof.ACCEPTED.value, "accepted: the target accepted the message"),
     (Proof.ABSENCE.value, "absence: the message did not come back to a DLQ (presumed)"),
     (Proof.ACKNOWLEDGED.value, "acknowledged: the consumer reported success"),
 )
 _ADVANCES: Final = (
-    (Advance.ACCEPTED.value, "when the target accepted the one before"),
+    (Advance.ACCEPTED.value, "when the target accepted the previous message"),
     (Advance.SETTLED.value, "when the previous message's outcome is known"),
 )
 
@@ -40,7 +40,8 @@ class TargetFieldsForm(forms.Form):
     )  # fmt: skip
     advance = choice(
         "Next message", _ADVANCES,
-        "When a key's next message is sent. Default: outcome known for standard queues with a key, else accepted.",
+        "When a key's next message is sent. Default: when the outcome is known, for standard queues with an ordering "
+        "key; else when accepted.",
         empty=_AS_IS,
     )  # fmt: skip
     window = number(
@@ -48,23 +49,24 @@ class TargetFieldsForm(forms.Form):
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
-        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)", help_text='All workers together. "off": no limit.'
+        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)", help_text='For all workers together. "off": no limit.'
     )
     burst = NumberOrOff(
-        least=1, most=MAX_RATE, label="Burst (messages)", help_text='"off": the messages of one second.'
+        least=1, most=MAX_RATE, label="Burst (messages)", help_text='Max messages at once. "off": those of one second.'
     )
     breaker_threshold = whole_number(
         "Failures to open", "Failures in a row that open the circuit breaker. Default: 5.", most=1_000
     )
     breaker_ratio = number(
         "Failure ratio to open",
-        "Share of failures, among 20 attempts or more, that opens the circuit breaker. Default: 0.5.",
+        "Share of failures among the latest attempts (20 or more) that opens the circuit breaker. Default: 0.5.",
         least=0.001,
         most=1,
     )
     breaker_cooldown = number(
         "Cooldown (s)",
-        "How long an open circuit breaker waits before a canary. Default: 30; doubled after each failed canary.",
+        "How long an open circuit breaker waits before it sends a canary, one message as a test. Default: 30; doubled "
+        "after each failed canary.",
         least=0.1,
         most=MAX_SECONDS,
     )
@@ -80,11 +82,11 @@ class TargetFieldsForm(forms.Form):
         help_text='Default: 0.1. "off": the full rate at once.',
     )
     ramp_every = number(
-        "Ramp-up step (s)", "Minimum time before the rate doubles. Default: 10.", least=0.1, most=MAX_SECONDS
+        "Ramp-up step (s)", "Min time before the rate doubles. Default: 10.", least=0.1, most=MAX_SECONDS
     )
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """Return the changed values by field name. The values of "off" and emptied fields are in `VALUES_OF_OFF`."""
+    """Return the changed values by field name; for "off" and emptied fields, the value in `VALUES_OF_OFF` or None."""
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

@@ -29,7 +29,7 @@ _REACH: Final = ("timeout", "answers", "content_type", "secret", "role_arn", "re
 
 
 class TargetForm(TargetFieldsForm, PreviewForm):
-    """The form of a target's settings. It saves only changed fields; a new target has defaults for empty fields."""
+    """The form of a target's settings. It saves only changed fields; a new target gets defaults for empty fields."""
 
     sections = (
         ("Target", ("target",)),
@@ -43,16 +43,20 @@ class TargetForm(TargetFieldsForm, PreviewForm):
         max_length=2_048, label="Target",
         help_text="The URL of an HTTP endpoint, or the ARN of a function, a queue, an SNS topic or an EventBridge bus.",
     )  # fmt: skip
-    timeout = number("Timeout (s)", "HTTP endpoints and functions.", least=0.1, most=MAX_TIMEOUT)
-    answers = text("Status codes", 'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait or poison.')
-    content_type = text("Content type", "HTTP endpoints. Empty: chosen by the message.")
-    secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS.")
-    role_arn = RoleField(
-        required=False, max_length=2_048, label="IAM role", help_text="The ARN of a role of another AWS account."
+    timeout = number("Timeout (s)", "Max time until an endpoint or function answers.", least=0.1, most=MAX_TIMEOUT)
+    answers = text(
+        "Status codes",
+        'HTTP endpoints, as in "409=success 4xx=retry": success, retry, wait (retry, but count no attempt) or poison '
+        "(park the message).",
     )
-    region = text("Region", "Empty: from the ARN.")
+    content_type = text("Content type", "HTTP endpoints. Empty: from the attributes or the body of each message.")
+    secret = text("Signing secret", "HTTP endpoints: a name in REDRIVE_SECRETS. Empty: requests are not signed.")
+    role_arn = RoleField(
+        required=False, max_length=2_048, label="IAM role", help_text="ARN of a role to assume for the target, if any."
+    )
+    region = text("Region", "The AWS region. Empty: the region in the ARN.")
     confirmed_fanout = whole_number(
-        "Extra recipients", "Topics and buses: how many others may get each message again.", least=0
+        "Extra recipients", "Topics and buses: how many other subscribers may get each message again.", least=0
     )
 
     def clean_answers(self) -> str:

@@ -1,4 +1,4 @@
-"""List and pages of targets; a target is added and changed on its form."""
+"""List and pages of targets. The form in `target_form` adds and changes a target."""
 
 from __future__ import annotations
 

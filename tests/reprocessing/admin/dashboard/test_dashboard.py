@@ -166,7 +166,7 @@ def test_queries_do_not_grow_with_dlqs(django_assert_max_num_queries: DjangoAsse
 
 
 def test_empty_dashboard_links_to_add_a_dlq() -> None:
-    assert '<a href="/admin/rights">your permissions</a>): each is checked' in _board(person("ann", *SEES))
+    assert '<a href="/admin/rights">your permissions</a>): each DLQ is checked' in _board(person("ann", *SEES))
     assert '<a href="/admin/reprocessing/deadletterqueue/add/">' in _board(person("eva", *SEES, "add_deadletterqueue"))
 
 

@@ -44,7 +44,7 @@ def test_page_shows_live_progress() -> None:
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     part = client.get(f"{DESK}{operation.pk}/progress").content.decode()
     assert {name: _facts(part)[name] for name in ("Done", "Skipped")} == {"Done": "3", "Skipped": "0"}
-    assert ("hx-get" in part, "1 message matched the filter only later" in part) == (False, True)
+    assert ("hx-get" in part, "1 message matched the filter only after the start" in part) == (False, True)
 
 
 def test_paused_run_is_named() -> None:

@@ -479,7 +479,7 @@ def test_large_plan_is_queued_by_workers(monkeypatch: pytest.MonkeyPatch, source
     run = _plan(source)
     page = confirm(ann, _address(run, "start/now"))
     assert set(Letter.objects.values_list("state", flat=True)) == {"captured"}
-    assert "A worker queues the messages in batches: 3 are left." in page
+    assert "A worker queues the messages in batches: 3 are not queued yet." in page
     plan.enlist_started_plans(stop=lambda: False)
     page = ann.get(_address(run)).content.decode()
     assert ("<b>3</b> queued" in page, "A worker queues" in page) == (True, False)
