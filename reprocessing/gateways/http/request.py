@@ -28,7 +28,7 @@ _AGENT: Final = "redrive-service"
 _IN_WORDS: Final = {
     pycurl.E_COULDNT_CONNECT: "no connection came about",
     pycurl.E_SSL_CONNECT_ERROR: "no secure connection came about",
-    pycurl.E_PEER_FAILED_VERIFICATION: "its certificate is not good",
+    pycurl.E_PEER_FAILED_VERIFICATION: "its certificate is invalid",
     pycurl.E_GOT_NOTHING: "the connection was closed before an answer",
     pycurl.E_SEND_ERROR: "the connection broke while it was asked",
     pycurl.E_RECV_ERROR: "the connection broke before an answer",

@@ -18,7 +18,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
-_WHY = "Redis knows {known:,} ticks of beat, and PostgreSQL only {ticks:,}: PostgreSQL was restored from a backup."
+_WHY = "Redis knows {known:,} ticks of beat, and PostgreSQL {ticks:,}: PostgreSQL was restored from a backup."
 
 
 def count_tick(marks: TickWatermark) -> bool:

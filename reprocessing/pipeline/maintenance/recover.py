@@ -82,7 +82,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Hide copies of unfinished letters once more, for the longest time, after two thirds of their timeout."""
+    """Hide copies of unfinished letters once more, as long as SQS allows, after two thirds of their timeout."""
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):

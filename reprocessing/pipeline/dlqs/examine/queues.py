@@ -35,7 +35,7 @@ def identity(case: Case) -> Iterator[Finding]:
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """The DLQ is none of the service's own queues, and no DLQ of these."""
+    """The DLQ is not one of the service's own queues, nor the DLQ of one."""
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
         yield refuse(

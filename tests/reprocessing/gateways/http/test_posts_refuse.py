@@ -60,7 +60,7 @@ def test_a_certificate_must_be_the_names_own(certified: tuple[ssl.SSLContext, ss
     for tls, trusted in ((other, trusts), (other, trusts_other), (shows, None)):
         with standing_in(tls=tls) as there, posting(there.port, tls=trusted) as posts:
             [outcome] = become(posts, post(there.port, scheme="https"))
-            assert outcome == NotSent("its certificate is not good", unreachable=True)
+            assert outcome == NotSent("its certificate is invalid", unreachable=True)
             assert there.asked == []
 
 
