@@ -38,7 +38,7 @@ class CommandsConfig(AppConfig):
 
 
 class DeskConfig(AdminConfig):
-    """Django's admin, as this service's admin."""
+    """Django's admin, with this service's sign-in form."""
 
     default_site = "reprocessing.admin_site.RedriveAdminSite"
 

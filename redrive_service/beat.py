@@ -1,4 +1,6 @@
-"""A beat that may run several times: one process leads, and even two leaders cannot send one tick twice.
+"""Celery beat, of which several processes may run: one leads, and even two leaders cannot send one tick twice.
+
+A tick is one due task of the schedule.
 
 django-celery-beat 2.9.0 sends a tick first and saves this later, by default after minutes. A process that takes over
 sends the tick again, and so does a process after a database error; two beats send everything twice. Here, a process

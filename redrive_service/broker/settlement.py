@@ -30,7 +30,7 @@ class SettlingChannel(ClientsChannel):
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
         """Leave a message to SQS: it reappears after its visibility timeout, or with `requeue` after one long poll.
 
-        kombu 5.7.0 deletes a message rejected from a queue without a redrive policy (research: celery_sqs.md 0.4). Here
+        kombu 5.7.0 deletes a message rejected from a queue without a redrive policy. Here
         SQS shows it again, and dead-letters it once it was received `maxReceiveCount` times.
         """
         try:
@@ -60,7 +60,7 @@ class SettlingChannel(ClientsChannel):
 
     def _message_to_python(self, message: KombuValue, queue: str, queue_url: str) -> KombuValue:
         # The sender wrote the routing key, and kombu settles by it. A message copied from elsewhere names a queue that
-        # this worker does not know (research: celery_sqs.md 0.6).
+        # this worker does not know.
         payload = super()._message_to_python(message, queue, queue_url)  # type: ignore[misc]  # not in kombu's stubs
         payload["properties"]["delivery_info"].update(exchange="", routing_key=queue)
         return payload

@@ -24,7 +24,7 @@ def require_proved_kombu(installed: str) -> None:
     """
     if installed != PROVED:
         raise KombuIsUnproved(
-            f"kombu {installed} is installed, but the SQS transport of this service is proved on kombu {PROVED} only. "
+            f"kombu {installed} is installed, but the SQS transport of this service is tested on kombu {PROVED} only. "
             f"Install kombu=={PROVED}, or run tests/broker on {installed} and, when it passes, name that version in "
             f"redrive_service/broker/version.py (docs/adr/0001-celery-and-kombu-version.md says how)."
         )

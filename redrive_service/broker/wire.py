@@ -48,7 +48,7 @@ class ContainedSqsConnection(AsyncSQSConnection):
     """An SQS connection whose receives return a dict of messages or a `ReceiveFailure`, and never raise.
 
     kombu 5.7.0 returns a list on 5xx, which its channel uses as a dict, and raises on every other error; both end the
-    worker or, from a timer, its polling (research: celery_sqs.md 0.1, 0.2).
+    worker or, from a timer, its polling.
     """
 
     def __init__(self, *, timeouts: Timeouts, long_poll: float, **kwargs: KombuValue) -> None:

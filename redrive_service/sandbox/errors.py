@@ -20,7 +20,7 @@ class ServerDidNotStart(SandboxError):
 
 
 class PasswordDiffers(SandboxError):
-    """A cluster was created with a password that differs from the folder's settings."""
+    """PostgreSQL's data have another password than the folder's settings."""
 
 
 class ServerNotFound(SandboxError):

@@ -1,1 +1,4 @@
-"""Layer 4: one stage or operation a module. Stages return values; only tasks, commands and views enqueue tasks."""
+"""Layer 4: each module is one stage or one operation.
+
+Stages return values; only tasks, commands and views enqueue tasks.
+"""

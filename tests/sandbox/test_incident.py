@@ -151,7 +151,7 @@ def test_a_letters_state_is_what_the_judge_takes_for_the_services_word() -> None
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"letters": 10}, "--letters is for --demo: without it there is nobody to bring them back."),
+        ({"letters": 10}, "--letters is for --demo: without it there is no incident."),
         ({"json": True}, "--json prints the figures of --demo's incident. Add --demo."),
     ],
 )

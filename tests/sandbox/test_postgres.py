@@ -96,7 +96,7 @@ def test_a_cluster_with_another_password_is_refused_at_once_with_its_cure(tmp_pa
         cluster(tmp_path, "another").start(tmp_path / "postgres.log")
     assert str(caught.value) == (
         f"PostgreSQL's data in {tmp_path / 'postgres' / 'data'} have another password than the settings in {tmp_path}. "
-        "Start with --fresh, which forgets the data, or name another --folder."
+        "Start with --fresh, which deletes the data, or name another --folder."
     )
 
 

@@ -26,7 +26,7 @@ SOUND = [
     "unknown SQS's clock against this machine's: SQS did not return its time.",
     "warning No destination gets notifications.",
     "note Capturing hides messages: an alarm on the DLQ's visible messages no longer fires.",
-    "unknown orders: The state of their consumers is unknown: the queues are at another endpoint than AWS's, which",
+    "unknown orders: The state of their consumers is unknown: the queues are not in AWS, so CloudWatch has no metrics",
 ]
 DOCTOR = (". .sandbox/environment", ".venv/bin/python manage.py redrive_doctor")
 

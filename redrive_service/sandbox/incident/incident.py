@@ -40,8 +40,8 @@ PACE = (
     ("--backoff-cap", "1"),
     ("--new-key-delay", "1"),
 )
-# The demo shows the breaker, so no wave pauses the run for a person; and the last few letters, poison messages that are
-# retried alone, must not open the breaker again.
+# No failed wave pauses the run, since the demo shows the breaker. The last letters are poison messages, retried alone:
+# they must not open the breaker again.
 BRAKES = (
     ("--ramp-from", "0.2"),
     ("--ramp-every", "1"),
@@ -53,7 +53,7 @@ BRAKES = (
 WITHIN = 170.0  # seconds
 _BREATH = 0.25
 _LOOKS_EVERY = "0.25"  # seconds between two status reports of the service
-_EXAMPLES = 10  # of broken promises are shown
+_EXAMPLES = 10  # most broken promises that are shown
 
 Say = Callable[[str], None]
 
@@ -98,7 +98,8 @@ class Summary:
 
     Attributes:
         seconds: from the first poll to the last finished letter.
-        brakes: what was seen of them, and whether the incident had enough letters to show them (`demanded`).
+        brakes: the observed waves, ramp-up, rule and breaker.
+        demanded: whether the incident had enough letters to show all four brakes.
     """
 
     judgement: Judgement
@@ -109,7 +110,7 @@ class Summary:
 
     @property
     def kept(self) -> bool:
-        """Return whether every promise was kept, every letter is accounted for, and every brake was seen."""
+        """Return whether every promise was kept, every letter is finished, and every brake was seen."""
         counts = self.judgement.counts()
         ended = counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()

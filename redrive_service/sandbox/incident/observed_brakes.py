@@ -37,12 +37,12 @@ class ObservedBrakes:
 
     @property
     def shut(self) -> tuple[BreakerOpening, ...]:
-        """When the breaker was not closed, as the service reports."""
+        """The periods in which the breaker was not closed, as the service reports."""
         return tuple(self._shut)
 
     @property
     def is_open(self) -> bool:
-        """Whether the breaker was not closed in the last status report."""
+        """Whether the breaker was open or half open in the last status report."""
         return bool(self._shut) and self._shut[-1].closed is None
 
     def missing(self) -> list[str]:
@@ -81,11 +81,11 @@ class ObservedBrakes:
         self.waves.append(wave["size"])
         match wave["size"]:
             case None:
-                yield "wave: the ones before went well, and all that is left may go."
+                yield "wave: the waves before succeeded; all remaining letters may be sent."
             case 1:
-                yield "wave: 1 letter may go; all others wait for what becomes of it."
+                yield "wave: 1 letter may be sent; all others wait for its outcome."
             case size:
-                yield f"wave: the one before went well; now {size} letters may go."
+                yield f"wave: the wave before succeeded; now {size} letters may be sent."
 
     def _look_at_ramp(self, breaker: DlqStatus) -> Iterator[str]:
         rate = breaker["allowed_rate"]
@@ -106,10 +106,10 @@ class ObservedBrakes:
             case "open":
                 self.failed += self.is_open
                 self._note_open(at)
-                yield f"breaker: OPEN, since {breaker['why']}. Nothing goes before the next canary."
+                yield f"breaker: OPEN, since {breaker['why']}. Nothing is sent before the next canary."
             case _:
                 self._note_open(at)
-                yield "breaker: half open; one letter goes as the canary, all others wait for what becomes of it."
+                yield "breaker: half open; one letter is sent as the canary, all others wait for its outcome."
 
     def _note_open(self, at: float) -> None:
         if not self.is_open:

@@ -28,8 +28,8 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
 def _of(event: Event, evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
     """Return the fates of one event's letters.
 
-    A redrive id belongs to one letter of the event, and it does not matter to which: as many letters of the event are
-    delivered, or on their way, as redrive ids are.
+    Each redrive id stands for one letter of the event, whichever it is: as many letters count as delivered, or on their
+    way, as redrive ids do.
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
     travelling = {send.letter for send in event.arrivals if _is_there(send.message)} - delivered

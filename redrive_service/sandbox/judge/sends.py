@@ -15,7 +15,7 @@ WINDOW = 1.0  # seconds
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends of an event whose earlier message was consumed or had not returned."""
+    """Find sends of an event after an earlier message of the event was consumed, or before it had returned."""
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -81,7 +81,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
         while window[0] <= send.at - WINDOW:
             window.popleft()
         if len(window) > allowed:
-            sentence = f"{send.queue} took {len(window)} letters in the second to {send.at:.3f}: {allowed:g} may go."
+            sentence = f"{send.queue} took {len(window)} letters in the second to {send.at:.3f}: at most {allowed:g}."
             yield Finding(Offence.OVER_RATE, send.queue, sentence, send.call)
 
 
@@ -103,7 +103,7 @@ def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
         for letter, attempts in tried.items():
             most = max(accepted[letter], len(attempts))
             if most > experiment.max_attempts:
-                sentence = f"Letter {letter} (event {event.name}) was sent {most} x: {experiment.max_attempts} may be."
+                sentence = f"Letter {letter} (event {event.name}) was sent {most} x: at most {experiment.max_attempts}."
                 yield Finding(Offence.OVER_ATTEMPTS, event.name, sentence)
 
 

@@ -125,7 +125,7 @@ class Postgres:
     def _make_cluster(self, programs: Path, log: Path, lock: int | None) -> None:
         """Create the cluster under a temporary name: a half-created cluster is never used.
 
-        initdb runs under a guard that holds the lock, so an initdb that outlives its launcher never meets the next one.
+        initdb runs under a guard that holds the lock: even if its launcher is killed, no second initdb runs beside it.
         """
         privilege.give(self._home, self.identity)
         unfinished = self._home / "unfinished"
@@ -160,7 +160,7 @@ class Postgres:
                 return False
             raise PasswordDiffers(
                 f"PostgreSQL's data in {self._home / 'data'} have another password than the settings in {self.folder}. "
-                "Start with --fresh, which forgets the data, or name another --folder."
+                "Start with --fresh, which deletes the data, or name another --folder."
             ) from error
         return True
 

@@ -1,10 +1,9 @@
 """Gives the servers of a sandbox that root started another identity: PostgreSQL refuses to run as root.
 
 First choice: a user namespace in which root appears as nobody. The files keep their owner, and folders that only root
-may enter (root's home with the virtual environment in it) stay reachable. Where namespaces are forbidden, as in most
-containers, or do not reach the files, as in another user's private home (a namespace has no rights over others'
-files), the server runs as the real user nobody, from copies of programs and data that nobody can reach. No user is
-added and no folder's permissions are changed in either case.
+may enter (root's home with the virtual environment in it) stay reachable. But most containers forbid namespaces, and a
+namespace cannot read files in another user's private home. Second choice: the server runs as the real user nobody, from
+copies of programs and data that nobody can read. In both cases no user is added, and no folder's permissions change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The shop's events: some hundred accounts, a few events that nobody can process, and a few duplicates.
+"""The shop's events: some hundred accounts, a few events that nobody can process (poison), and a few duplicates.
 
-All amounts of one account are not numbers from some event on.
+In one account, called spoilt, no amount is a number.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class ShopEvent:
 def make_events(letters: int, dice: Random) -> list[ShopEvent]:
     """Return exactly this many messages, in publication order; 2,000 messages have about 660 accounts.
 
-    An account's messages are in the order of their sequence, at most four of them, and those of all accounts are mixed.
-    One in two hundred is poison and one in two hundred a duplicate, at least one of each from ten letters on. From
-    three hundred letters on, a dozen more belong to the spoilt account, all of them poison.
+    An account has at most four messages, in the order of their sequence; the messages of all accounts are mixed. One
+    message in 200 is poison and one in 200 a duplicate: with 10 letters or more, at least one of each. With 300 letters
+    or more, 12 belong to the spoilt account, and all of these are poison.
     """
     night = f"{dice.getrandbits(32):08x}"
     spoilt = [SPOILT] * OF_SPOILT if letters >= LETTERS_FOR_SPOILT else []

@@ -16,7 +16,7 @@ class LocalSqs:
 
     The same calls at the same times with the same random generator give the same answers. Timed events - the end of a
     visibility timeout, delay or retention, move tasks - happen at their due times when a later call arrives.
-    Earlier calls make no difference to them.
+    How many calls come in between makes no difference.
     """
 
     def __init__(self, dice: Random, *, region: str = DEFAULT_REGION, in_flight_limit: int = 120_000) -> None:

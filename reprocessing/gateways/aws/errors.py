@@ -90,13 +90,13 @@ def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
     """
     if isinstance(error, ParamValidationError):
         # The error's own text quotes content of the letter.
-        return Refused("ParamValidation", f"It has a part that {service} has no form for.", poison=True)
+        return Refused("ParamValidation", f"It has a part that cannot be sent to {service}.", poison=True)
     renew_credentials(error)
     if isinstance(error, ClientError):
         return _outcome_of_answer(error, service)
     if isinstance(error, _BEFORE_ANYTHING_WENT_OUT) or _is_bad_certificate(error):
         return NotSent(f"{NOTHING_WAS_SENT}{error_in_words(error)}", unreachable=True)
-    return Unknown(f"no answer of {service} was had: {error_in_words(error)}")
+    return Unknown(f"{service} did not answer: {error_in_words(error)}")
 
 
 def renew_credentials(error: Exception) -> None:
@@ -159,14 +159,14 @@ def _cure(action: str, error: Exception) -> str:
         return error.cure if isinstance(error, RoleIsNotAssumed | AwsConfigurationIsUnclear) else own
     code = code_of(error)
     if "AccessDenied" in code:
-        return f"Allow {action} on it, and on its KMS key what the action needs, to the role of this process."
+        return f"Allow {action} on it, and the KMS rights of this action on its key, to the role of this process."
     if code in {"NonExistentQueue", "QueueDoesNotExist", "InvalidAddress", "NotFound", "ResourceNotFoundException"}:
         return "Check its name, account and region."
     if code in _STALE_CREDENTIALS or "Signature" in code:
         return "Renew the credentials of this process."
     if code.startswith(("KMS.", "Kms")) and code not in THROTTLED:
         return "Check the state and the policy of its KMS key."
-    return "It is tried again with the next call; when it lasts, look at AWS's health page."
+    return "The next call tries again. If the error lasts, look at AWS's health page."
 
 
 def _message(error: ClientError) -> str:

@@ -21,4 +21,4 @@ def refuse_queues_outside_aws(client: AwsClient, queues: Sequence[QueueAddress])
     """
     host = urlsplit(str(getattr(client, "meta").endpoint_url)).hostname or ""  # noqa: B009  # no part of the protocol
     if host.endswith(_AWS) and not all(is_of_sqs(queue.url) for queue in queues):
-        raise CloudWatchUnreachable("the queues are at another endpoint than AWS's, which CloudWatch has nothing of.")
+        raise CloudWatchUnreachable("the queues are not in AWS, so CloudWatch has no metrics of them.")

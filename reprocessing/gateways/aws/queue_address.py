@@ -54,7 +54,7 @@ class QueueAddress:
         if parts.scheme not in {"http", "https"} or not host or not parts.path.strip("/"):
             raise QueueUnreachable(f"{url!r} is not the URL of a queue. {_CURE}")
         if "@" in parts.netloc:
-            raise QueueUnreachable(f"The URL of a queue at {host} carries credentials, which would be kept. {_CURE}")
+            raise QueueUnreachable(f"The URL of a queue at {host} contains credentials, which would be stored. {_CURE}")
         region = _region_of(host) or configured_region()
         if not region:
             raise QueueUnreachable(f"The region of {url!r} is not in its host. Set AWS_DEFAULT_REGION to it.")

@@ -28,7 +28,7 @@ class RoleIsNotAssumed(BotoCoreError):
     """
 
     cure: Final = (
-        "Check its ARN, let its trust policy name the role of this process, and allow sts:AssumeRole on it to that one."
+        "Check its ARN. Its trust policy must name the role of this process, which needs sts:AssumeRole on it."
     )
 
     fmt = "the role {role} could not be assumed: {why}"

@@ -139,9 +139,9 @@ class Invocations:
     def _outcome(self, turn: _Turn) -> Outcome:
         try:
             if not turn.may_start():
-                return NotSent("its time had run out before its request")
+                return NotSent("no time was left to begin its request")
             return self._invoke(turn.call)
-        except Exception as error:  # noqa: BLE001  whatever it was, a letter's fate has to be told
+        except Exception as error:  # noqa: BLE001  every letter needs an outcome
             return _outcome_of(error)
 
     def _invoke(self, call: LambdaCall) -> Outcome:
@@ -169,7 +169,7 @@ def _drained(answer: Mapping[str, Any]) -> bytes:
 
 def _sentence(error: str, request: str) -> str:
     failed = f"the function failed with {error}" if error else "the function failed"
-    return f"{failed}; its log tells more of request {request}" if request else failed
+    return f"{failed}; its log has more about request {request}" if request else failed
 
 
 def _name_of_error(said: bytes) -> str:

@@ -42,6 +42,6 @@ def allowed_addresses(asked: Endpoint, texts: Sequence[str], allowed: AllowList)
     if len(good) < len(found):
         return UrlDenied(
             f"{asked.authority} stands for an address that is not public. "
-            "List that address or its network in REDRIVE_OUTBOUND_HOSTS, if it is meant"
+            "To allow it, list the address or its network in REDRIVE_OUTBOUND_HOSTS"
         )
     return good[:_MOST_ADDRESSES]

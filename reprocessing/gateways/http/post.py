@@ -36,7 +36,7 @@ class Posts:
     Https is allowed to the same hosts as for health checks (`domain.safety.url_policy`); plain http only to networks in
     REDRIVE_OUTBOUND_HOSTS. A host is resolved once, all its addresses are checked, and only these are connected to.
     No redirects are followed; no proxies, cookies or credentials are used; an answer's content is not kept. If a
-    connection breaks after the request was released, the outcome is Unknown: nothing is sent again here.
+    connection breaks after libcurl began to send, the outcome is Unknown: nothing is sent again here.
 
     Attributes:
         net: the resolver and the trusted certificates.
@@ -71,7 +71,7 @@ class Posts:
             if isinstance(asked, NotSent):
                 self._tell(post, asked)
             elif not all(webhook_headers.is_header(name, value) for name, value in post.headers):
-                self._tell(post, Refused("header", "a header of it is none; nothing was sent", poison=True))
+                self._tell(post, Refused("header", "one of its headers is invalid; nothing was sent", poison=True))
             else:
                 self._waiting.append(QueuedPost(post, asked, may_start))
         self._go_on(wait=0)

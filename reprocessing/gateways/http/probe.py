@@ -154,7 +154,7 @@ def _in_words(error: Exception, timeout: float) -> str:
         case _TooLarge():
             return f"its answer is larger than {LARGEST:,} bytes"
         case ssl.SSLCertVerificationError():
-            return f"its certificate is not good: {error.verify_message}"
+            return f"its certificate is invalid: {error.verify_message}"
         case ssl.SSLError():
             return f"no secure connection came about: {error.reason or type(error).__name__}"
         case OSError():

@@ -28,7 +28,7 @@ _AGENT: Final = "redrive-service"
 _IN_WORDS: Final = {
     pycurl.E_COULDNT_CONNECT: "no connection came about",
     pycurl.E_SSL_CONNECT_ERROR: "no secure connection came about",
-    pycurl.E_PEER_FAILED_VERIFICATION: "its certificate is not good",
+    pycurl.E_PEER_FAILED_VERIFICATION: "its certificate is invalid",
     pycurl.E_GOT_NOTHING: "the connection was closed before an answer",
     pycurl.E_SEND_ERROR: "the connection broke while it was asked",
     pycurl.E_RECV_ERROR: "the connection broke before an answer",
@@ -36,7 +36,7 @@ _IN_WORDS: Final = {
     pycurl.E_ABORTED_BY_CALLBACK: "the connection was closed before an answer",
     pycurl.E_SEND_FAIL_REWIND: "the connection was closed before an answer",
 }
-OUT_OF_TIME: Final = "its time had run out before its request"
+OUT_OF_TIME: Final = "no time was left to begin its request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Request:
                 _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
             )
         if error == pycurl.E_ABORTED_BY_CALLBACK:
-            return NotSent("its connection led to an address that was not judged", unreachable=True)
+            return NotSent("its connection led to an address that was not checked", unreachable=True)
         within = min(CONNECT, self.turn.post.timeout)
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 

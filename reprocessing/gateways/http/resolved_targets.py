@@ -71,7 +71,7 @@ class ResolvedTargets:
             return found
         if all(self.allowed.lists(address, asked.port) for address in found):
             return found
-        return UrlDenied(f"{asked.authority} is no address of a listed network, and plain http can be read; use https")
+        return UrlDenied(f"{asked.authority} has no address in a listed network, so plain http is refused; use https")
 
 
 def _not_sent(denied: UrlDenied, *, unreachable: bool) -> NotSent:

@@ -53,7 +53,7 @@ class Transfers:
         self._multi.remove_handle(handle)
 
     def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
-        """Let transfers proceed; wait up to so many seconds. Return the ended ones, with libcurl's error or None."""
+        """Let transfers proceed, for up to `wait` seconds. Return those that ended, with libcurl's error or None."""
         until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
         for key, events in self._selector.select(min(wait, until_due)):
             if key.fileobj is self._bell:

@@ -90,7 +90,7 @@ def _why(messages: Iterable[str]) -> str:
     if found := _STATUS.search(said):
         return f"it answered {found[1]}"
     if _CERTIFICATE.search(said):
-        return "its certificate is not good"
+        return "its certificate is invalid"
     if found := _ERRNO.search(said):
         number = int(found[1])
         return os.strerror(number).lower() if number > 0 else "its host could not be resolved"

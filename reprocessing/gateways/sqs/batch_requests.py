@@ -71,11 +71,11 @@ class _Trip(Generic[Packed]):
         if not load:
             return
         if not self._may_start():
-            self._record(load, [NotSent("its time had run out before its request")] * len(load))
+            self._record(load, [NotSent("no time was left to begin its request")] * len(load))
             return
         try:
             outcomes = self._way.ask(load)
-        except Exception as error:  # noqa: BLE001  whatever it was, the letters of the other requests have fates to tell
+        except Exception as error:  # noqa: BLE001  every letter of the other requests has an outcome to return
             if is_of_an_entry(error) and len(load) > 1:
                 self._deliver(load[: len(load) // 2])
                 self._deliver(load[len(load) // 2 :])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 _GONE: Final = frozenset({"NonExistentQueue", "QueueDoesNotExist"})
-_SLOW: Final = "SQS takes up to 60 s until all of it knows of a change."
+_SLOW: Final = "A change takes up to 60 s in SQS."
 #: Why a queue could not be created, by SQS's error code.
 _NOT_MADE: Final = {
     "QueueDeletedRecently": "a queue of this name was deleted less than 60 s ago. Run this again in a minute",

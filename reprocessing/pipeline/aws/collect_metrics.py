@@ -1,4 +1,4 @@
-"""Collect every sample of every metric from PostgreSQL, for all processes. An unknown value gives no sample."""
+"""Collect the samples of all metrics of all processes from PostgreSQL. Unknown values are left out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Hand a DLQ to AWS's own redrive, follow it, and take the DLQ back.
+"""Hand a DLQ to AWS's own redrive, follow the redrive, and take the DLQ back.
 
-The claim (a mark on the DLQ's row) is committed before AWS is called. Only AWS's list of redrives ends the claim. If
-the process dies before the answer, or the answer is lost, a sweep or `native_redrive list` reads that list later. The
-claim is read before the list: a list says nothing about a later claim.
+The claim (a mark on the DLQ's row) is committed before AWS is called. It ends if AWS refuses or was not asked.
+Otherwise, also if the process dies or the answer is lost, only AWS's list of redrives ends it: a sweep or
+`native_redrive list` reads this list. The claim is read before the list, because a list says nothing about a later
+claim.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
 CHECK_EVERY: Final = 60.0
 _THREADS: Final = 16
-_LOOKS_FOR: Final = 5.0  #: seconds
+_LOOKS_FOR: Final = 5.0  #: seconds after which AWS is asked about no further DLQ
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def start(
         return claimed
     if (lanes.database_now() - began).total_seconds() > ASK_WITHIN:
         aws_redrives.record_end(claimed, "AWS was not asked: the claim took too long.")
-        return Refusal("it was not asked, since the claim took too long; ask again")
+        return Refusal("AWS was not asked, because the claim took too long; run the command again")
     answer = begin_move(dlq.arn, to=to, per_second=per_second, role=dlq.role_arn)
     match answer:
         case Begun(handle):
@@ -110,7 +111,7 @@ def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -
     if since:
         _end(dlq, own, _became(since[0]), since)
     elif own.handle:
-        _end(dlq, own, "AWS lists it no more.", moved=True)
+        _end(dlq, own, "AWS no longer lists it.", moved=True)
     elif own.age > LISTED_WITHIN:
         _end(dlq, own, "AWS never began it.")
 
@@ -120,7 +121,7 @@ def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
     moved = next((move.started_at for move in ended if move.moved), None)
     if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
-            "%s: AWS's own redrive, begun outside of this service, has ended unseen: %d letters may be moved.",
+            "%s: a redrive by AWS, begun outside of this service, ended unnoticed: %d letters may be moved.",
             dlq.name, n,
         )  # fmt: skip
 
@@ -130,7 +131,7 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
     before = max((move.started_at for move in listed if move.started_at < active.started_at), default=None)
     if aws_redrives.record_unrequested(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
         logger.warning(
-            "%s: AWS's own redrive is at work, begun outside of this service. Nothing is captured.", dlq.name
+            "%s: a redrive by AWS runs, begun outside of this service. Nothing is captured or sent now.", dlq.name
         )
     elif aws_redrives.current(dlq.pk) is None:
         moved_by_aws.mark_moved(dlq.pk)  # a capture is running: the next capture shows which messages are left
@@ -166,9 +167,9 @@ def check_before_resuming(dlq: int | None) -> None:
 
 
 def check_before_leasing(runs: Sequence[int] | None) -> None:
-    """Ask AWS about DLQs with lanes to lease, of these runs or of any (docs/adr/0032). Called outside transactions.
+    """Ask AWS whether it moves messages of DLQs with due lanes, of these runs or of any (docs/adr/0032).
 
-    It costs one statement if AWS was asked about all these DLQs lately.
+    Called outside transactions. It costs one statement if AWS was asked about all these DLQs lately.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)

@@ -71,7 +71,7 @@ def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[
 
 
 def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], None]) -> Iterable[Step]:
-    """Create and change the queues, none of which may be contradicted; yield each step when it is done.
+    """Create and change the queues; yield each step when it is done. Do nothing if a queue `is_contradicted`.
 
     Queues are created first, so that policies name existing queues. A DLQ's RedriveAllowPolicy admits a source queue
     before that queue names the DLQ. `allowAll` is narrowed last, to all queues that then name the DLQ. Two processes
@@ -96,7 +96,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the first of the remaining steps."""
+    """Return the steps that come next (see `_order`), each with its queue."""
     left = [
         (difference, seen)
         for seen in looks

@@ -44,15 +44,15 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
     try:
         taken = put_metrics(region, namespace, values, now=now)
     except CloudWatchUnreachable as error:
-        logger.warning("The metrics of this minute are told with the next one's: %s", error)
+        logger.warning("The metrics of this minute are published with the next minute's: %s", error)
         taken = 0
     if refused := [total for total, _ in grown[taken:]]:
         metrics.return_unpublished(refused)
     metrics.record_put_attempt(now)
     if left_out := len(known) - len(grown):
         logger.warning(
-            "CloudWatch was told nothing for %.0f minutes, or never anything. What %d counters had grown by is left "
-            "out: it would seem to be of one minute. They are told from now on.",
+            "Nothing was published to CloudWatch for %.0f minutes, or never before. The growth of %d counters is "
+            "dropped, because CloudWatch would show it in one minute. They are published from now on.",
             AT_MOST_LATE.total_seconds() / 60,
             left_out,
         )

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Turn:
-    """The counts of one replay or capture. `idle`: it is counted only if it failed. `attempts`: number by target id."""
+    """Counts of one replay or capture. `idle`: without work, it counts only if it failed. `attempts`: by target id."""
 
     idle: bool = False
     failed: bool = False
@@ -32,7 +32,7 @@ class Turn:
 def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
     """Measure the block: add its duration in seconds to the metric `lasting`, and an exception to the metric `failing`.
 
-    It is not counted if its process is killed, or if PostgreSQL cannot store the counts (which is logged).
+    The block is not counted if its process is killed, or if PostgreSQL cannot store the counts (which is logged).
     """
     counted, began = Turn(), time.monotonic()
     try:

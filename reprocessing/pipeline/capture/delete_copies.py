@@ -1,4 +1,4 @@
-"""Delete copies from their DLQs, after the letters' states are committed."""
+"""Delete copies (the letters' messages in a DLQ), after the letters' states are committed."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ EMPTY_POLLS = 3
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
 _ASK = 1.0  # seconds between two requests for the count of visible messages
 _FULL = 10
-_AHEAD = 30  # most received polls that wait to be written
+_AHEAD = 30  # most polls whose messages wait to be written
 _PATIENCE = 0.1  # seconds between two checks whether to stop receiving
 
 

@@ -1,4 +1,4 @@
-"""Find letters whose body in S3 is gone: their consumers would fail."""
+"""Find letters whose body is stored in S3 and is gone there: their consumers would fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class CheckedPointers:
 
 
 def find_missing_bodies(run: Run) -> CheckedPointers:
-    """Return which of a run's first LETTERS_READ letters lack their body in S3. If S3 does not say, it is present."""
+    """Return which of a run's first LETTERS_READ letters lack their body in S3.
+
+    If S3 does not answer, a body counts as present.
+    """
     found = {
         letter.message_id: pointer
         for letter in s3_pointers.possible_pointers(run.pk, among=LETTERS_READ, most=POINTERS_ASKED)

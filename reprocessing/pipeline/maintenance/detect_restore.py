@@ -1,6 +1,7 @@
 """Detect that PostgreSQL was restored from a backup, and stop all sends (the hold).
 
-Redis keeps the highest tick that PostgreSQL has committed. If PostgreSQL knows fewer ticks, it was restored.
+PostgreSQL counts beat's ticks (one every 2 s), and Redis keeps the highest committed count. If the count in PostgreSQL
+is lower, PostgreSQL was restored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 logger = logging.getLogger(__name__)
-_WHY = "Redis knows of {known:,} ticks of this database, and it of {ticks:,}: PostgreSQL was restored from a backup."
+_WHY = "Redis knows {known:,} ticks of beat, and PostgreSQL {ticks:,}: PostgreSQL was restored from a backup."
 
 
 def count_tick(marks: TickWatermark) -> bool:

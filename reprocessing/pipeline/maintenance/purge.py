@@ -10,9 +10,10 @@ _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
 def purge_expired(*, conf: Conf) -> int:
-    """Delete letters that were delivered or discarded before the time that history is kept; return how many.
+    """Delete letters that were delivered or discarded longer ago than `conf.history`; return how many.
 
-    A letter is kept for the DLQ's retention and a day after its copy was deleted: SQS could deliver the copy again.
+    A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver the
+    copy again.
     """
     history, purged, found = conf.history.total_seconds(), 0, _GROUP
     while found >= _GROUP:

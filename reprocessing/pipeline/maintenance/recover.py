@@ -69,7 +69,7 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 
 
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete finished and expiring copies, hide others longer, free held lanes, and send parking notices."""
+    """Delete copies of finished or expiring letters, hide others longer, free held lanes, send parking notices."""
     capture_lease.delete_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
     while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
@@ -82,7 +82,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Hide unfinished copies once, for the longest time SQS allows, after two thirds of their visibility timeout."""
+    """Hide copies of unfinished letters once more, as long as SQS allows, after two thirds of their timeout."""
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):

@@ -42,7 +42,7 @@ _POLLED: Final = (
 GAP: Final = 120.0
 #: Seconds for which workers and beat must have run again before a run counts as stalled.
 _BACK_FOR: Final = 300.0
-#: Ages are rounded down to a multiple of so many seconds, so that not every check writes the incident again.
+#: Ages are rounded down to a multiple of so many seconds, so that a check rarely writes the incident again.
 _STEP: Final = 600
 
 

@@ -111,7 +111,7 @@ def _told(outcome: Outcome | None) -> Delivery:
         case Refused(message=why):
             return Failed(why)
         case NotSent(unreachable=True):
-            return Failed("it could not be reached: no connection, no address, or a certificate that is not good")
+            return Failed("it could not be reached: no connection, no address, or an invalid certificate")
         case NotSent(why=why) | Unknown(why=why):
             return Failed(why if why.startswith("it answered") else "it did not answer, or broke the connection")
         case _ as never:

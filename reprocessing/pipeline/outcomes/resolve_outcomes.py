@@ -30,8 +30,8 @@ from reprocessing.store.replay.settlement import Deletable, presume_delivered
 logger = logging.getLogger(__name__)
 
 _GROUP = 500
-#: Targets that are checked at the same time, and seconds after which no further target is checked: an unreachable
-#: region answers slowly, and no letter is presumed delivered meanwhile.
+#: Targets that are checked at the same time, and seconds after which no further target is checked: while a check waits
+#: for an unreachable region, no letter is presumed delivered.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
 _LOOK_ENDS: Final = 30.0  # seconds after which another worker may check targets, if the first worker died

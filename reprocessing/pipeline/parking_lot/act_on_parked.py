@@ -53,7 +53,7 @@ def release(  # noqa: PLR0913  # each by its name
 
 
 def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Discard parked letters. A person must also decide about others with the same idempotency key. Undo: `restore`."""
+    """Discard parked letters. Other letters with the same idempotency key are then parked, too. Undo: `restore`."""
     return _review(letters, AuditAct.DISCARDED, decisions.discard_letters, by=by, reason=reason, operation=operation)
 
 

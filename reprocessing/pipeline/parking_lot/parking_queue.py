@@ -21,8 +21,8 @@ def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_st
     """Send notices, in order; return the ids of notices that SQS took, or can never take.
 
     For a parked letter, a copy of its bytes is sent. When the letter leaves the parking lot, a short message with its
-    id is sent, since SQS cannot delete the copy inside the queue. Several threads call `may_start`, before every
-    request.
+    id is sent, since SQS cannot delete the copy inside the queue. Several threads call `may_start` before every
+    request; False: it is not sent.
     """
     address = QueueAddress.of(dlq.parking_url)
     outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)

@@ -1,4 +1,7 @@
-"""Decide whether a lane's head (its first letter) is sent, waits, is skipped or is parked. Rate limits come later."""
+"""Decide whether a lane's head (its first letter) is sent, waits, is parked or is closed as a duplicate.
+
+The rate limit is checked later (`take_tokens.py`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait for answers of slow targets that arrive after the worker's task has ended. Each stream has one thread."""
+"""Wait for answers of slow targets that arrive after the task has ended, in one thread for each task's requests."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class LeaseKeeper:
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
     ) -> None:
-        """`began` is the monotonic time before the intent."""
+        """`began` is the monotonic time before the attempts were opened."""
         self._lanes, self._fences = [attempt.lane_id for attempt in intended], [attempt.fence for attempt in intended]
         self._lease, self._began, self._beside = lease, began, beside
         #: The monotonic time until which requests may start.

@@ -27,7 +27,7 @@ def lease_due(  # noqa: PLR0913  # each by its name
         lease: length of the leases.
         only: ids of lanes; other lanes are leased only if none of these is due.
         runs: ids of runs whose lanes may be leased; None: all runs.
-        but: ids of circuit breakers; their lanes are leased only if they are in `only`.
+        but: ids of circuit breakers; lanes that go through these breakers are leased only if they are in `only`.
         strictly: lease no lanes outside `only`.
     """
     seconds = lease.total_seconds()

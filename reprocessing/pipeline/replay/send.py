@@ -79,7 +79,7 @@ class Sender:
 
         Lanes of slow targets are returned by `record_answers` later.
 
-        `until`: monotonic time, by target, until which tokens are valid. `began`: monotonic time before the intent.
+        `until`: monotonic time, by target, until which tokens are valid. `began`: the time before attempts were opened.
         """
         owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)

@@ -184,8 +184,8 @@ def _failed(
     """Make the letter due after its backoff, or park it if the target rejects it as invalid or no attempt is left.
 
     If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id.
-    If such a letter is parked, no other letter with its key is sent while a copy may come back. A lane that waits for
-    outcomes waits too.
+    If such a letter is parked, no other letter with its key is sent while a copy may come back. Its lane waits as well,
+    if the target advances a lane only after outcomes (`--advance settled`).
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

@@ -119,8 +119,8 @@ def _depth(some: list[ClaimedCheck]) -> list[HealthResult]:
 
 
 def _policy(some: list[ClaimedCheck]) -> list[HealthResult]:
-    """Find queues without a redrive policy: Celery workers delete what they reject from them (kombu 5.7)."""
-    lost = Unhealthy("its queue has no redrive policy, so its workers delete what they reject; give it check again")
+    """Find queues without a redrive policy: Celery workers delete messages that they reject from these (kombu 5.7)."""
+    lost = Unhealthy("its queue has no redrive policy, so its workers delete what they reject; give it one")
     return [Healthy("a redrive policy") if describe(_queue(check)).redrive else lost for check in some]
 
 

@@ -42,7 +42,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
         parser.add_argument("--folder", type=folder, default=FOLDER, help="where data are kept (default: %(default)s)")
-        parser.add_argument("--fresh", action="store_true", help="forget the data of earlier starts")
+        parser.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
         parser.add_argument(
             "--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port"
         )
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
         parser.add_argument("--host", default=LOOPBACK, help="the address of --only sqs (default: %(default)s)")
         parser.add_argument("--demo", action="store_true", help="start the service on it too: web, worker and beat")
-        parser.add_argument("--exit", action="store_true", help="end as soon as everything has proved itself")
+        parser.add_argument("--exit", action="store_true", help="stop once all is ready and --demo has ended")
         parser.add_argument(
             "--letters", type=letters, metavar="N", help=f"letters of --demo's incident (default: {INCIDENT:,})"
         )
@@ -161,7 +161,7 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     if options["web_port"] and not options["demo"]:
         raise CommandError("--web-port is for --demo: without it there is no web server.")
     if options["letters"] and not options["demo"]:
-        raise CommandError("--letters is for --demo: without it there is nobody to bring them back.")
+        raise CommandError("--letters is for --demo: without it there is no incident.")
     if options["json"] and not options["demo"]:
         raise CommandError("--json prints the figures of --demo's incident. Add --demo.")
 

@@ -157,7 +157,7 @@ class SqsServer:
         return True
 
     def _comes_back_empty(self, exchange: Exchange, now: float) -> bool:
-        """Execute a fault that is decided when a receive has messages; return whether it gets no messages."""
+        """Execute a fault that is decided when a receive has messages; return whether the receive gets none."""
         if not self.core.could_hand_out(exchange.queue or "", now=now):
             return False
         fault = self.faults.on_hand_out(exchange.queue)

@@ -29,9 +29,9 @@ class JournalIsUnusable(Exception):
 class Journal:
     """The data folder of one server.
 
-    Files are numbered: snapshot N is the state before the calls in journal N. Journal N is there, and empty, before
-    snapshot N gets its name, which it only gets when it is whole: so the snapshot of the highest number is good, has
-    its journal beside it, and only empty journals have higher numbers. Every other folder is refused.
+    Files are numbered: snapshot N is the state before the calls in journal N. First, the empty journal N is created;
+    then a complete snapshot gets the name N. So the snapshot with the highest number is complete and has its journal;
+    journals with higher numbers are empty. Every other folder is refused.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -83,4 +83,4 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> object:
         if module.startswith(_OURS) or (module, name) in _THEIRS:
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} has no business in a snapshot.")
+        raise pickle.UnpicklingError(f"{module}.{name} is no class of a snapshot.")

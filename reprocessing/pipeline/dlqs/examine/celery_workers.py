@@ -17,7 +17,7 @@ _OF_TASKS = {
 
 
 def tasks(case: Case) -> Iterator[Finding]:
-    """Celery queues have a redrive policy, and only task messages are changed."""
+    """Queues of Celery workers have a redrive policy, and only task messages are changed."""
     for arn, target in case.observed.other_targets.items():
         if target.kind not in QUEUE_KINDS and case.of_target(arn, "kind") in QUEUE_KINDS:
             yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")
@@ -34,7 +34,7 @@ def tasks(case: Case) -> Iterator[Finding]:
         if seen.facts.redrive is None:
             yield refuse(
                 f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), "
-                "so a message that they do not know would be lost.",
+                "so a message of a task that they do not know would be lost.",
                 f"Give {name} a redrive policy that names this DLQ.",
             )
         if seen.facts.fifo:

@@ -179,7 +179,7 @@ class SourceTargets:
         return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
-        """Return the former target; SQS is not asked about a queue that was not named this time: it may be gone."""
+        """Return the former target; SQS is not asked about a queue that nobody named now: the queue may be gone."""
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)
 

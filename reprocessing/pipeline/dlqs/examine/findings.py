@@ -83,5 +83,5 @@ def reporters(arn: str, name: str) -> Iterator[Finding]:
     if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
         yield warn(
             f"No consumer may report outcomes yet of messages to {name}.",
-            f"manage.py add_reporter CONSUMER --target {name} --confirm; not needed if it uses this database.",
+            f"manage.py add_reporter CONSUMER --target {name} --confirm; not needed if consumers use this database.",
         )

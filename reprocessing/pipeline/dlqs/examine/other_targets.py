@@ -66,7 +66,7 @@ def unnamed_failures(case: Case) -> Iterator[Finding]:
     default = case.proposal.default_source or (row and row.default_source and row.default_source.arn)
     if mute and len(case.observed.targets_by_source) > 1 and default not in mute:
         yield warn(
-            "Messages from a function's own dead-message queue setting, and of subscriptions with raw delivery, do not "
+            "Messages from the DLQ setting of a function, and of subscriptions with raw delivery, do not "
             "name what failed: with several sources, their source is unknown, and they are parked.",
             f"Name their source: manage.py add_dlq {case.name} --source {mute[0]} --confirm",
         )
@@ -101,6 +101,6 @@ def changed_targets(case: Case) -> Iterator[Finding]:
         kept = Letter.objects.filter(source=source, target=source.target)
         under_way, parked = kept.filter(state__in=_UNDER_WAY).count(), kept.filter(state="parked").count()
         yield note(
-            f"Messages of {source} go to {resource_name(to)} from now on, those that are captured already included. "
+            f"Messages of {source} go to {resource_name(to)} from now on, also those that are already captured. "
             f"{under_way:,} under way and {parked:,} parked ones keep {source.target}."
         )

@@ -98,8 +98,8 @@ def order(case: Case) -> Iterator[Finding]:
         at_once = case.of_target(seen, "advance") == Advance.ACCEPTED
         if seen.facts.fifo and at_once and str(case.policy.ordering) != "system:MessageGroupId":
             yield warn(
-                f"{seen.address.name} keeps the order of message groups, and the ordering key is another: the messages "
-                "of a lane go without waiting for each other's outcome.",
+                f"{seen.address.name} keeps the order of message groups, but the ordering key is not the group: "
+                "messages of a key queue are sent without waiting for each other's outcome.",
                 "Say --advance settled.",
             )
         elif not seen.facts.fifo and (at_once or case.of_target(seen, "proof") == Proof.ACCEPTED):
@@ -153,9 +153,9 @@ def time(case: Case) -> Iterator[Finding]:
         name = resource_name(arn)
         longest = int(facts.retention.total_seconds() // window)
         yield note(
-            f"In a lane to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
-            f"where the queue is seen empty. More than {longest:,} messages in one lane may take longer than the DLQ "
-            "keeps them. PostgreSQL keeps them."
+            f"In a key queue to {name}, each message waits for the outcome of the one before: up to {window:g} s, less "
+            f"where the queue is seen empty. More than {longest:,} messages in one key queue may take longer than the "
+            "DLQ keeps them. PostgreSQL keeps them."
         )
     if ahead is None or ahead.expires_at is None or case.observed.row is None:
         return
@@ -164,7 +164,7 @@ def time(case: Case) -> Iterator[Finding]:
         needed = share.longest * waiting.get(share.name, 0.0)
         if needed > left:
             what = (
-                f"The longest lane of {resource_name(share.name)}, {share.longest:,} messages, takes up to "
+                f"The longest key queue of {resource_name(share.name)}, {share.longest:,} messages, takes up to "
                 f"{duration_in_words(needed)}; the DLQ drops its first message in {duration_in_words(left)}."
             )
             cure = "Say --advance accepted, or shorten the visibility timeout of its queue."

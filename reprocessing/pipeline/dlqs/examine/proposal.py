@@ -96,7 +96,7 @@ def _new_dlq(wanted: Wanted, sight: Observed) -> dict[str, Any]:
 
 
 def must_delete_at_capture(sight: Observed) -> bool:
-    """Return whether copies must not stay in the DLQ: they block FIFO groups, or its own redrive policy moves them."""
+    """Return whether copies must not stay in the DLQ: they block FIFO groups, or a redrive policy moves them."""
     return sight.dlq.facts.fifo or sight.dlq.facts.redrive is not None
 
 
@@ -139,7 +139,7 @@ def _proof(wanted: Wanted, sight: Observed, watching: str | None) -> Proof:
 
 
 def _advance(keyed: Selector, *, fifo: bool) -> Advance:
-    """Return accepted if the target keeps the order of a lane itself, or no order is asked for."""
+    """Return accepted if the target keeps the order of a lane itself, or no order is wanted; else settled."""
     if keyed.source is SelectorSource.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
         return Advance.ACCEPTED
     return Advance.SETTLED

@@ -20,8 +20,8 @@ class DescribedQueue:
     def window(self) -> timedelta:
         """Return how long a message that fails can take to reach the queue's DLQ.
 
-        SQS moves it with the receive after maxReceiveCount. Each receive hides it for the visibility timeout, and the
-        consumer may be busy for as long before it asks again. After 14 days SQS has deleted it.
+        SQS moves the message at the first receive after maxReceiveCount receives. Each receive hides it for the
+        visibility timeout, and the consumer may be busy for as long before its next receive. The longest is 14 days.
         """
         receives = self.facts.redrive.max_receives if self.facts.redrive else 1
         return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=MAX_SECONDS))

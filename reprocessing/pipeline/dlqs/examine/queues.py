@@ -35,7 +35,7 @@ def identity(case: Case) -> Iterator[Finding]:
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """It is not one of the service's own queues or their DLQs."""
+    """The DLQ is not one of the service's own queues, nor the DLQ of one."""
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
         yield refuse(
@@ -59,7 +59,6 @@ def sources(case: Case) -> Iterator[Finding]:
         if seen.facts.fifo != case.observed.dlq.facts.fifo:
             yield refuse(
                 f"{seen.address.name} is {_type(seen)}, the DLQ is {_type(case.observed.dlq)}: SQS moves no messages "
-                ""
                 "between these types.",
                 "Name the queue in which messages failed.",
             )
@@ -108,7 +107,7 @@ def retention(case: Case) -> Iterator[Finding]:
 
 
 def custody(case: Case) -> Iterator[Finding]:
-    """Copies may be deleted from the DLQ as set."""
+    """Copies can be deleted from the DLQ at the time that --delete-when sets."""
     facts = case.observed.dlq.facts
     if must_delete_at_capture(case.observed):
         why = "it is a FIFO queue, where a copy in flight blocks its group"

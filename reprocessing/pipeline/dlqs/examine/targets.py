@@ -123,7 +123,7 @@ def _unknown(text: str) -> InvalidTarget:
     names = ", ".join(sorted(str(row) for row in Target.objects.all())) or "none"
     return InvalidTarget(
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
-        f"topic or a bus; or one that is known: {names}."
+        f"topic or a bus; or the name of a known target: {names}."
     )
 
 
@@ -221,7 +221,7 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
                 if case.kind in QUEUE_KINDS
                 else "nothing comes back from there."
             ),
-            "Say --outcome accepted, or acknowledged where its consumer reports.",
+            "Say --outcome accepted, or acknowledged if its consumer reports outcomes.",
         )
     if proof == Proof.ACKNOWLEDGED and not case.value("window"):
         yield refuse(

@@ -20,7 +20,7 @@ from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import BeatStatus
 
 _SILENT: Final = 60.0  #: seconds; beat sends a tick every two seconds
-_BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of lanes"
+_BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of key queues"
 _CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
     "celery -A redrive_service beat, with this DATABASE_URL and these queue URLs; several may run, and one leads. "
@@ -33,7 +33,7 @@ _START_WORKER: Final = (
 
 
 def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
-    """Check that ticks are sent to the queue `control` and consumed, and hints are consumed in `hint_life` seconds."""
+    """Check that ticks (queue `control`) and hints (tasks for due lanes; within `hint_life` seconds) are consumed."""
     found = stalled_lanes.beat_status(control)
     ahead = _ahead(found)
     if ahead.grade is not FindingSeverity.WELL:

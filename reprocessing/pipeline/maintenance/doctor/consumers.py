@@ -56,19 +56,19 @@ def _said(name: str, vital: ConsumerHealth) -> DoctorFinding:
             return unknown_finding(name, f"The state of its consumers is unknown: {why}.")
         case FallingBehind(before, now):
             ages = duration_in_words(now), duration_in_words(before)
-            what = f"Its oldest message is {ages[0]} old, and was {ages[1]} old within the hour."
+            what = f"Its oldest message is {ages[0]} old, and was {ages[1]} old at the start of the last hour."
             cure = "Give it more consumers, or redrive more slowly: manage.py add_dlq DLQ --rate R --confirm"
             return warning_finding(
                 name, what, "Its consumers fall behind, and redriven messages wait with the others.", cure
             )
         case SlowOrCrashing(before, now):
-            what = f"{now:,.0f} messages of it are in flight, and were {before:,.0f} within the hour."
+            what = f"{now:,.0f} messages of it are in flight, and were {before:,.0f} at the start of the last hour."
             why = "Its consumers are too slow, or crash: messages that they do not delete fail again."
             return warning_finding(
                 name, what, why, "Look for crashes and slow calls in the consumer's log before redriving."
             )
         case FailingConsumers(sent, received, deleted):
-            what = f"Within the hour {sent:,.0f} were sent, {received:,.0f} received, {deleted:,.0f} deleted."
+            what = f"In the last hour {sent:,.0f} were sent, {received:,.0f} received, {deleted:,.0f} deleted."
             why = "Its consumers fail: messages that are redriven now fail again."
             cure = "Repair the consumer first. Until then: manage.py stop_redrive DLQ --reason WHY --confirm"
             return error_finding(name, what, why, cure)

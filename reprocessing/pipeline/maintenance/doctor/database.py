@@ -61,8 +61,8 @@ def _dismantled() -> DoctorFinding | None:
     what = f"Migrations are recorded as applied, but these objects are missing: {_named(missing)}."
     why = "Somebody dropped or disabled them: statements fail, or messages are not protected."
     cure = (
-        "Stop the workers. A table with its rows comes back from a backup alone (docs/runbook.md). The SQL that made "
-        "anything else: manage.py sqlmigrate reprocessing 0001"
+        "Stop the workers. Lost rows come back only from a backup (docs/runbook.md). The SQL that "
+        "created the objects: manage.py sqlmigrate reprocessing 0001"
     )
     return error_finding(_NAME, what, why, cure)
 

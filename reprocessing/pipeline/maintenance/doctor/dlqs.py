@@ -148,7 +148,7 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
     for rule in rules.rules_with_targets(row.pk):
         if (to := rule.target) is not None and to.kind in QUEUE_KINDS and to.arn not in told:
             told.add(to.arn)
-            why = f"The rule {rule.name} sends messages there, and they cannot go."
+            why = f"The rule {rule.name} sends messages there, and they cannot be sent."
             another = f"manage.py add_rule {rule.name} --to QUEUE --reason WHY --confirm"
             cure = f"Give the rule another queue ({another}), or disable it."
             yield _Beside(QueueAddress(to.url, to.region, to.role_arn), why, cure)

@@ -76,6 +76,6 @@ def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
         yield say(name, str(error), f"It is where failed tasks of {address.name} go.", _MEND)
         return
     if n:
-        why = "Each of these tasks killed workers, or workers do not know it: is their version another one?"
-        cure = f"Read the workers' logs; then aws sqs purge-queue --queue-url {beside.url}: the tables have all work."
+        why = "Each of these tasks killed workers, or is unknown to the workers (of another version?)."
+        cure = f"Read the workers' logs; then aws sqs purge-queue --queue-url {beside.url}: PostgreSQL has all work."
         yield warning_finding(name, f"Tasks of {address.name} failed: {n:,}.", why, cure)

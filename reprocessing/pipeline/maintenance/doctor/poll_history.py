@@ -43,7 +43,7 @@ def _native(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     listing = f"manage.py native_redrive list {row.name}"
     cancel = f"manage.py native_redrive cancel {row.name} --reason WHY --confirm"
     if row.trouble.startswith(aws_redrives.ERROR_PREFIX):
-        cure = f"{listing} shows it; what is left: manage.py drain_dlq {row.name} --confirm"
+        cure = f"{listing} shows it. To redrive what is left: manage.py drain_dlq {row.name} --confirm"
         yield error_finding(
             row.name, row.trouble, "Messages that are left in the DLQ are not redriven automatically.", cure
         )
@@ -52,7 +52,10 @@ def _native(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
             f"AWS's own redrive of it, begun at {row.aws_redrive_since:%Y-%m-%d %H:%M} UTC, has not ended in 36 hours."
         )
         yield error_finding(
-            row.name, what, "AWS takes no longer; until it ends, none of its messages is captured or sent.", cancel
+            row.name,
+            what,
+            "AWS stops redrives by then. Until this one ends, none of its messages is captured or sent.",
+            cancel,
         )
     elif row.aws_redrive_since:
         what = (
@@ -100,7 +103,7 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
     if at is None or at - now > _SOON:
         return
     left = duration_in_words(max((at - now).total_seconds(), 0.0))
-    why = "PostgreSQL keeps the message, but what is left of it in SQS is gone; uncaptured ones beside it are lost."
+    why = "PostgreSQL keeps captured messages. Uncaptured messages that SQS deletes are lost."
     cure = f"manage.py drain_dlq {row.name} --confirm, or raise the DLQ's retention to 14 days."
     say = error_finding if at - now < _VERY_SOON else warning_finding
     yield say(row.name, f"SQS drops its first copy of an unfinished message in {left}.", why, cure)
@@ -116,9 +119,7 @@ def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
     what = f"{n:,} of its messages are not captured, and mode {row.mode} does not capture them automatically."
     why = (
         f"SQS deletes a message {duration_in_words(row.retention)} after {since}; uncaptured messages are then lost. "
-        "The alarm "
-        "messages-expire (manage.py put_alarms --confirm) "
-        "notifies people after three quarters of that time."
+        "The alarm messages-expire (manage.py put_alarms --confirm) notifies people after three quarters of that time."
     )
     cure = f"Capture them, and send nothing: manage.py drain_dlq {row.name}, a dry run; or plan a run in the admin."
     yield warning_finding(row.name, what, why, cure)

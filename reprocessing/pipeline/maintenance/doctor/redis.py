@@ -33,7 +33,7 @@ def remarks(of: Rates) -> Iterator[DoctorFinding]:
             _NAME, "It answers, but does not return its maxmemory-policy.", cure="Set it to noeviction."
         )
     elif policy:
-        why = "When its memory is full it drops rates: a target whose rate is dropped begins with none, and waits."
+        why = "When its memory is full, it deletes send rates: a target without its rate waits for new tokens."
         cure = "redis-cli -u $REDIS_URL config set maxmemory-policy noeviction, and in its configuration."
         yield warning_finding(_NAME, f"Its maxmemory-policy is {policy}.", why, cure)
     else:

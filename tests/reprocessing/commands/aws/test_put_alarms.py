@@ -168,7 +168,7 @@ def test_alarms_on_queues_of_another_account_are_for_that_account(
 @pytest.mark.parametrize(
     ("endpoint", "why"),
     [
-        (None, "another endpoint than AWS's, which CloudWatch has nothing of"),
+        (None, "not in AWS, so CloudWatch has no metrics of them"),
         ("http://127.0.0.1:1", r"DescribeAlarms failed: .* Check the endpoint"),
     ],
 )

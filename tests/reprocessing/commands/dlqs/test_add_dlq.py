@@ -416,9 +416,9 @@ def test_the_longest_lane_must_be_through_before_its_letters_expire(
             expires_at=ago(seconds=-470),
         )  # fmt: skip
     assert "takes up to about 8 minutes; the DLQ drops its first message in about 8 minutes" in told("warn")
-    assert "The longest lane" in refused("--mode", "automatic")
+    assert "The longest key queue" in refused("--mode", "automatic")
     Letter.objects.update(expires_at=ago(seconds=-490))
-    assert "The longest lane" not in told("warn", "--mode", "automatic")
+    assert "The longest key queue" not in told("warn", "--mode", "automatic")
 
 
 @pytest.mark.parametrize("more", [(), ("--outcome", "accepted")])

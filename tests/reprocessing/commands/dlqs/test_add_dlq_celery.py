@@ -61,7 +61,7 @@ def test_workers_whose_queue_has_no_redrive_policy_are_refused(make_queue: MakeQ
     name = source.url.rpartition("/")[2]
     why = (
         f"{name} has no redrive policy: Celery workers delete what they reject from such a queue (kombu 5.7), so a "
-        "message that they do not know would be lost."
+        "message of a task that they do not know would be lost."
     )
     assert said("refuse", dlq, *arguments) == []
     assert said("refuse", dlq, *arguments, "--celery") == [why]

@@ -177,7 +177,7 @@ ILLNESSES: dict[str, tuple[Callable[[Shop], object], str, str, str, str]] = {
     ),
     "hints that outlived their time": (
         worker_of_hints_died, "error", "but workers did not take the tasks for them in time: 1.",
-        "workers of lanes", "",
+        "workers of key queues", "",
     ),
     "turns that nobody takes": (
         lambda _: DeadLetterQueue.objects.update(next_poll_at=ago(seconds=1), depth_at=ago(minutes=30)), "error",
@@ -254,7 +254,11 @@ def test_a_missing_right_to_send_where_letters_go_is_found(
             "Notices about parked messages",
             'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
         ),
-        (ruled_to, "The rule large sends messages there, and they cannot go.", "manage.py add_rule large --to QUEUE"),
+        (
+            ruled_to,
+            "The rule large sends messages there, and they cannot be sent.",
+            "manage.py add_rule large --to QUEUE",
+        ),
     ],
 )
 def test_a_queue_that_letters_go_to_and_that_is_gone_is_found(
@@ -443,7 +447,7 @@ def test_consumers_that_fail_are_found_by_what_cloudwatch_has(shop: Shop) -> Non
         patch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH", moto.url)
         aws.forget_clients()
         boto3.client("cloudwatch", region_name="us-east-1").put_metric_data(Namespace="AWS/SQS", MetricData=data)
-        said = the("error", "Within the hour 10 were sent, 10 received, 2 deleted.")
+        said = the("error", "In the last hour 10 were sent, 10 received, 2 deleted.")
     aws.forget_clients()
     assert (said["where"], said["why"]) == (
         shop.source.name,

@@ -57,7 +57,7 @@ def test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_w
     ("failed", "told"),
     [
         (("not_sent", "it answered 429: later"), "429 Too Many Requests"),
-        (("unknown", "no answer of SQS was had: it was closed"), "no answer of SQS was had: it was closed"),
+        (("unknown", "SQS did not answer: it was closed"), "SQS did not answer: it was closed"),
         (("returned", ""), "they came back to the DLQ"),
         (("failed", ""), "their consumer said that they failed"),
         (("silent", ""), "their consumer did not say in time what became of them"),
@@ -75,7 +75,7 @@ def test_every_way_to_fail_has_its_words(
 def test_what_went_well_or_never_left_for_want_of_time_has_not_failed(
     ask: Ask, ask_json: AskJson, source: Source, monday: Run, outcome: str
 ) -> None:
-    fail(source, monday, "its time had run out before its request", outcome=outcome)
+    fail(source, monday, "no time was left to begin its request", outcome=outcome)
     assert ask_json("show_runs", "orders")["runs"][0]["failing"] is None
     assert "failing" not in ask("redrive_status")
 

@@ -71,7 +71,7 @@ def test_what_ails_a_queue_or_a_topic_is_no_letters_fault() -> None:
 def test_an_error_of_a_letters_form_is_told_without_its_content() -> None:
     error = ParamValidationError(report="value: secret-body")
     assert is_of_an_entry(error)
-    assert outcome_of(error) == Refused("ParamValidation", "It has a part that SQS has no form for.", poison=True)
+    assert outcome_of(error) == Refused("ParamValidation", "It has a part that cannot be sent to SQS.", poison=True)
     assert "secret-body" not in f"{outcome_of(error)} {error_in_words(error)} {out_of_reach(URL, 'SendMessage', error)}"
     assert "secret-body" not in error_in_words(ValueError("secret-body"))
 
@@ -79,14 +79,14 @@ def test_an_error_of_a_letters_form_is_told_without_its_content() -> None:
 @pytest.mark.parametrize(
     ("code", "cure"),
     [
-        ("AccessDeniedException", "Allow sqs:ReceiveMessage on it, and on its KMS key what the action needs"),
-        ("KMS.AccessDeniedException", "Allow sqs:ReceiveMessage on it, and on its KMS key what the action needs"),
+        ("AccessDeniedException", "Allow sqs:ReceiveMessage on it, and the KMS rights of this action on its key"),
+        ("KMS.AccessDeniedException", "Allow sqs:ReceiveMessage on it, and the KMS rights of this action on its key"),
         ("KMS.DisabledException", "Check the state and the policy of its KMS key."),
-        ("KMS.ThrottlingException", "It is tried again with the next call"),
+        ("KMS.ThrottlingException", "The next call tries again."),
         ("AWS.SimpleQueueService.NonExistentQueue", "Check its name, account and region."),
         ("InvalidClientTokenId", "Renew the credentials of this process."),
         ("SignatureDoesNotMatch", "Renew the credentials of this process."),
-        ("InternalError", "It is tried again with the next call"),
+        ("InternalError", "The next call tries again."),
     ],
 )
 def test_each_refusal_has_its_cure(code: str, cure: str) -> None:

@@ -33,7 +33,7 @@ from tests.reprocessing.gateways.stand_ins import (
 ROLE = "arn:aws:iam::111122223333:role/orders-redrive"
 DENIED = "arn:aws:iam::111122223333:role/denied"
 SHORT = "arn:aws:iam::111122223333:role/short"
-CURE = "Check its ARN, let its trust policy name the role of this process, and allow sts:AssumeRole on it to that one."
+CURE = "Check its ARN. Its trust policy must name the role of this process, which needs sts:AssumeRole on it."
 
 
 def answer(asked: Asked) -> Said:

@@ -80,7 +80,7 @@ ONE_ERROR = {"errorType": "ValueError", "errorMessage": SECRET, "stackTrace": [S
 def test_a_function_s_error_is_told_by_its_name_and_never_quotes_the_letter(
     stand_in: StandIn, kind: str, error: object, name: str
 ) -> None:
-    message = f"the function failed{name}; its log tells more of request request-1"
+    message = f"the function failed{name}; its log has more about request request-1"
     assert said(stand_in, function_error(kind, error)) == Refused(kind, message)
 
 

@@ -140,7 +140,7 @@ def test_each_entry_has_a_fate_of_its_own(answering: Any) -> None:  # noqa: ANN4
 
 def test_what_may_not_start_is_not_sent(answering: Any) -> None:  # noqa: ANN401
     asked = answering(all_published)
-    late = NotSent("its time had run out before its request")
+    late = NotSent("no time was left to begin its request")
     assert publish(TOPIC, message(1), may_start=lambda: False) == {1: late}
     assert put(BUS, event(1), may_start=lambda: False) == {1: late}
     assert asked.entries == []

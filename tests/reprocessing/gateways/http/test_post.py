@@ -177,7 +177,7 @@ def test_a_letter_whose_time_runs_out_while_it_is_connected_is_not_sent() -> Non
     said = iter([True, False])
     with standing_in() as there, posting(there.port) as posts:
         posts.start([post(there.port)], may_start=lambda: next(said))
-        assert all_ended(posts) == [(1, NotSent("its time had run out before its request"))]
+        assert all_ended(posts) == [(1, NotSent("no time was left to begin its request"))]
         eventually(lambda: there.connections == 1, within=2)
         assert there.asked == []
 
@@ -189,7 +189,7 @@ def test_a_letter_whose_time_runs_out_while_it_is_connected_is_not_sent() -> Non
 def test_a_header_that_is_more_than_one_is_not_sent(header: tuple[str, str]) -> None:
     with standing_in() as there, posting(there.port) as posts:
         [outcome] = become(posts, post(there.port, headers=(header,)))
-        assert outcome == Refused("header", "a header of it is none; nothing was sent", poison=True)
+        assert outcome == Refused("header", "one of its headers is invalid; nothing was sent", poison=True)
         assert there.connections == 0
 
 

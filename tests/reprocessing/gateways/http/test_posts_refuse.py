@@ -46,7 +46,7 @@ def test_a_host_that_this_process_may_not_reach_says_nothing_of_the_target_and_a
     assert not refusal("https://else.example/", PUBLIC).unreachable
     assert refusal("https://good.example/", "10.0.0.1").unreachable
     assert refusal("http://good.example/", PUBLIC).why == (
-        "it may not be posted to: good.example is no address of a listed network, and plain http can be read; use https"
+        "it may not be posted to: good.example has no address in a listed network, so plain http is refused; use https"
     )
 
 
@@ -60,7 +60,7 @@ def test_a_certificate_must_be_the_names_own(certified: tuple[ssl.SSLContext, ss
     for tls, trusted in ((other, trusts), (other, trusts_other), (shows, None)):
         with standing_in(tls=tls) as there, posting(there.port, tls=trusted) as posts:
             [outcome] = become(posts, post(there.port, scheme="https"))
-            assert outcome == NotSent("its certificate is not good", unreachable=True)
+            assert outcome == NotSent("its certificate is invalid", unreachable=True)
             assert there.asked == []
 
 

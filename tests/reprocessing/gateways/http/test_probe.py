@@ -204,12 +204,12 @@ def test_a_certificate_must_be_the_names_and_trusted(certified: Contexts, tmp_pa
         assert ask(server, tls=trusts) == Healthy("it answered 200")
         found = ask(server, tls=trusts_other)
         assert isinstance(found, Unhealthy)
-        assert found.why.startswith("its certificate is not good: ")
+        assert found.why.startswith("its certificate is invalid: ")
     with serving(answering(status(200)), tls=other) as server:
         found = ask(server, tls=trusts_other)
         assert isinstance(found, Unhealthy)
-        assert found.why.startswith("its certificate is not good: Hostname mismatch")
-        assert "its certificate is not good" in str(ask(server, tls=None))
+        assert found.why.startswith("its certificate is invalid: Hostname mismatch")
+        assert "its certificate is invalid" in str(ask(server, tls=None))
 
 
 @pytest.mark.soak

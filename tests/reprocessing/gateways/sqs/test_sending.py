@@ -182,6 +182,6 @@ def test_a_failure_nobody_foresaw_leaves_fates_unknown_and_the_other_requests_al
     answering(monkeypatch, answer)
     outcomes = send(address, *[letter(number, "1") for number in range(11)])
     assert outcomes == {
-        **{number: Unknown("no answer of SQS was had: RuntimeError") for number in range(10)},
+        **{number: Unknown("SQS did not answer: RuntimeError") for number in range(10)},
         10: Taken("m"),
     }

@@ -103,8 +103,8 @@ def test_counters_are_published_from_the_first_time_on(stand_in: StandIn, caplog
     assert (stand_in.told("RedriveSuccess"), stand_in.told("UnfinishedLetters")) == ([], [0])
     (said,) = [record.getMessage() for record in caplog.records if record.name == publish_metrics.__name__]
     assert said == (
-        "CloudWatch was told nothing for 15 minutes, or never anything. What 3 counters had grown by is left out: "
-        "it would seem to be of one minute. They are told from now on."
+        "Nothing was published to CloudWatch for 15 minutes, or never before. The growth of 3 counters is dropped, "
+        "because CloudWatch would show it in one minute. They are published from now on."
     )
     _one_more(bench, "late")
     at(1)

@@ -192,7 +192,7 @@ def test_events_go_where_their_route_says(clock: Clock, webhook: Server) -> None
     [
         (silent, "it did not answer, or broke the connection"),
         (posts(b"500 Oh no"), "it answered 500"),
-        (None, "it could not be reached: no connection, no address, or a certificate that is not good"),
+        (None, "it could not be reached: no connection, no address, or an invalid certificate"),
     ],
     ids=["hangs", "answers 500", "is gone"],
 )
