@@ -1,10 +1,12 @@
-"""The log format: a request that the web server refused takes one line, whatever the request contains."""
+"""The log format: a refused request and a task without a database take one line each, whatever they contain."""
 
 from __future__ import annotations
 
 import copy
 import logging
 from http import HTTPStatus
+
+from django.db import InterfaceError, OperationalError
 
 _REFUSING = ("django.request", "django.security")
 
@@ -24,6 +26,21 @@ class LogFormatter(logging.Formatter):
         plain = copy.copy(record)
         plain.msg, plain.args, plain.exc_info, plain.exc_text = _visible(f"{int(status)} {said}"), (), None, None
         return super().format(plain)
+
+
+class DatabaseOutageFilter(logging.Filter):
+    """Makes the record of a task that failed because PostgreSQL did not answer a warning without a traceback.
+
+    Beat enqueues the task again, so nothing is lost.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return True: every record is logged."""
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if isinstance(error, OperationalError | InterfaceError):
+            record.exc_info, record.exc_text = None, None
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True
 
 
 def _visible(text: str) -> str:

@@ -147,9 +147,11 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
         }
     },
+    "filters": {"outages": {"()": "redrive_service.log_format.DatabaseOutageFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
+        "celery.app.trace": {"filters": ["outages"]},
         "waitress.queue": {"level": "ERROR"},  # else a line for every request that waits for a thread
         "axes": {"level": "WARNING"},  # else a line for everybody who signs in
         "botocore": {"level": "WARNING"},  # else a line or two for every client it makes

@@ -213,12 +213,19 @@ def shared(text: str) -> str:
     return found
 
 
+_LAST_DAY = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
+
+
 def crontab(text: str) -> str:
     """Read a schedule: the five fields of a crontab."""
     try:
-        registration.crontab_schedule(text).clean_fields()
+        schedule = registration.crontab_schedule(text)
+        schedule.clean_fields()
     except (ValidationError, ValueError) as error:
         raise ArgumentTypeError(f'{text!r} is not a schedule. Example: "*/5 * * * *"') from error
+    timing = schedule.schedule
+    if all(day > _LAST_DAY.get(month, 31) for month in timing.month_of_year for day in timing.day_of_month):
+        raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day")
     return " ".join(text.split())
 
 

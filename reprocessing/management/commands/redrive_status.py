@@ -17,7 +17,7 @@ from reprocessing import conf
 from reprocessing.domain.aws.pricing import IdleLoad
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.domain.ordering.placement import read_sort_key
-from reprocessing.management.arguments import add_json, number
+from reprocessing.management.arguments import add_json, not_empty, number
 from reprocessing.management.console import PIECES, Console, find_dlq
 from reprocessing.management.output import rule_output, safety_output, status_output
 from reprocessing.models import Attempt, DeadLetterQueue, Letter
@@ -60,7 +60,9 @@ class Command(Console):
         parser.add_argument(
             "--letters", action="store_true", help="with --json and NAME: also show the state of every message"
         )
-        parser.add_argument("--letter", metavar="ID", help="show only the message with this message id or redrive id")
+        parser.add_argument(
+            "--letter", type=not_empty, metavar="ID", help="show only the message with this message id or redrive id"
+        )
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

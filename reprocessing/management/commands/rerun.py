@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_confirm, add_json, current_user
+from reprocessing.management.arguments import add_confirm, add_json, current_user, not_empty
 from reprocessing.management.command_line import command
 from reprocessing.management.shared.drain_command import (
     DrainCommand,
@@ -33,7 +33,7 @@ class Command(DrainCommand):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
+        parser.add_argument("run", type=not_empty, metavar="RUN", help="id of the run (see show_runs)")
         parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
         add_confirm(parser)
         add_json(parser)

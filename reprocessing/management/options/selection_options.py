@@ -26,7 +26,7 @@ def add_selection(parser: CommandParser) -> None:
         "--died-after", type=iso_time, metavar="TIME", help="messages that failed since this time (ISO 8601)"
     )
     chosen.add_argument("--died-before", type=iso_time, metavar="TIME", help="messages that failed before this time")
-    chosen.add_argument("--key", metavar="KEY", help="messages with this ordering key")
+    chosen.add_argument("--key", type=not_empty, metavar="KEY", help="messages with this ordering key")
     chosen.add_argument(
         "--message-id", action="append", type=not_empty, metavar="ID",
         help="this message; repeatable. It is sent only if all captured messages before it in its ordering key are "

@@ -16,7 +16,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Count
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.management.arguments import add_change_options, add_name, current_user, whole_number
+from reprocessing.management.arguments import add_change_options, add_name, current_user, not_empty, whole_number
 from reprocessing.management.command_line import DOCUMENTED
 from reprocessing.management.console import Console, find_dlq, format_time
 from reprocessing.management.shared.progress import Pace, ProgressLog
@@ -69,9 +69,13 @@ class ParkingCommand(Console):
                 "--parked-for", action="append", choices=[reason.value for reason in ParkedReason], metavar="CODE",
                 help=f"select messages that were parked for this reason; repeatable: {', '.join(ParkedReason)}",
             )  # fmt: skip
-        parser.add_argument("--key", metavar="K", help="select messages with this ordering key")
+        parser.add_argument("--key", type=not_empty, metavar="K", help="select messages with this ordering key")
         parser.add_argument(
-            "--message-id", action="append", metavar="ID", help="select the message with this id; repeatable"
+            "--message-id",
+            action="append",
+            type=not_empty,
+            metavar="ID",
+            help="select the message with this id; repeatable",
         )
         parser.add_argument(
             "--older-than",

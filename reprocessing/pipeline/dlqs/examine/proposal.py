@@ -105,7 +105,6 @@ def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Select
     facts = seen.facts
     row = sight.targets.get(facts.arn)
     watching = watcher(sight, seen)
-    window = seen.window.total_seconds()
     values: dict[str, Any] = {
         "url": row.url if row else seen.address.url,
         "region": seen.address.region,
@@ -113,14 +112,21 @@ def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Select
         "fifo": facts.fifo,
         "visibility": int(facts.visibility.total_seconds()),
         "size_limit": facts.largest,
-        # A longer window was set by a person: the consumer hides messages for longer than the queue's timeout.
-        "window": max(window, row.window) if row else window,
+        "window": _window(seen, row),
         "watched_by": watching,
     }
     if row is None:
         values |= {"rate": RATE, "burst": None, "proof": _proof(wanted, sight, watching).value}
         values["advance"] = _advance(keyed, fifo=facts.fifo).value
     return {**values, **wanted.target}
+
+
+def _window(seen: DescribedQueue, row: Target | None) -> float:
+    """Return the window in seconds: a person's, unless it is too short for a visibility timeout that has changed."""
+    needed = seen.window.total_seconds()
+    if row is None or row.visibility != int(seen.facts.visibility.total_seconds()):
+        return max(needed, row.window) if row else needed
+    return row.window
 
 
 def _other(wanted: Wanted, sight: Observed, target: Target) -> dict[str, Any]:
