@@ -139,7 +139,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
     parts = _URL.fullmatch(url)
     if parts is None:
         return UrlDenied(
-            "it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment"
+            "it is not a URL such as https://status.example.com/health, in visible ASCII and without a fragment"
         )
     if "@" in parts["authority"]:
         return UrlDenied("it carries credentials, or an @ that hides its host; write the host alone")

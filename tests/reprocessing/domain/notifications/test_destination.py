@@ -70,8 +70,8 @@ def test_the_url_and_the_key_of_a_webhook_are_taken_apart() -> None:
         ("webhook+https://hooks.example.com/hunter2", "end it with #secret=NAME"),
         ("webhook+https://hooks.example.com/hunter2#secret=", "end it with #secret=NAME"),
         ("webhook+https://hooks.example.com/hunter2#secret=another", "is not in REDRIVE_SECRETS"),
-        ("webhook+https://user:hunter2@hooks.example.com/#secret=ops", "is no URL such as"),
-        ("webhook+ftp://hunter2/#secret=ops", "is no URL such as"),
+        ("webhook+https://user:hunter2@hooks.example.com/#secret=ops", "is not a URL such as"),
+        ("webhook+ftp://hunter2/#secret=ops", "is not a URL such as"),
         ("webhook+http://hooks.example.com/hunter2#secret=ops", "plain http can be read by others"),
     ],
 )  # fmt: skip
@@ -91,14 +91,14 @@ def test_each_reason_is_a_whole_sentence() -> None:
         Unusable(why)
         for why in (
             "it is neither sns:ARN, nor webhook+https://HOST/PATH#secret=NAME, nor a URL of Apprise",
-            "it holds a blank or an invisible character, or is longer than 4,000 characters",
+            "it contains a space or an invisible character, or is longer than 4,000 characters",
             "the text after sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC",
-            "it is a FIFO topic, which people cannot subscribe to; take a standard topic",
-            "it names no secret that signs it; end it with #secret=NAME, a name of REDRIVE_SECRETS",
+            "it is a FIFO topic, which people cannot subscribe to; use a standard topic",
+            "it names no signing secret; end it with #secret=NAME, where NAME is in REDRIVE_SECRETS",
             "it would be posted unsigned; write webhook+https://HOST/PATH#secret=NAME",
-            "it is Apprise's own way to SNS, which needs keys; write sns:ARN, sent with the service's own role",
+            "Apprise needs AWS keys for SNS; write sns:ARN instead, which uses the service's own role",
             "the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there",
-            "the text after webhook+ is no URL such as https://hooks.example.com/redrive without credentials",
+            "the text after webhook+ is not a URL such as https://hooks.example.com/redrive, or has credentials",
             "plain http can be read by others; use https, or the address of a host of your own network",
             "its schema is not allowed; docs/notifications.md lists the allowed ones",
         )

@@ -138,7 +138,7 @@ def test_the_line_to_set_adds_the_endpoint_to_the_list() -> None:
     ("url", "why"),
     [
         (f"http://a/{'x' * 2_000}", "it is longer than 2,000 characters"),
-        ("a b", "it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment"),
+        ("a b", "it is not a URL such as https://status.example.com/health, in visible ASCII and without a fragment"),
         ("http://me@a/", "it carries credentials, or an @ that hides its host; write the host alone"),
         ("http://[::1/", "its host cannot be read; write a name or an address, and after a colon perhaps a port"),
         ("http://a:0/", "its port is not one of 1 to 65,535"),

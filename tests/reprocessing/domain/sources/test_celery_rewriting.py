@@ -136,7 +136,7 @@ def test_a_pickled_payload_of_protocol_1_can_be_diverted_and_not_changed() -> No
 
 def test_a_repeated_name_is_not_changed() -> None:
     body = envelopes.task(plain=True).replace(b'"retries": 0', b'"retries": 0, "retries": 1')
-    assert adapted(body, TaskChanges(resets_retries=True)) == Unchangeable("it has a name twice")
+    assert adapted(body, TaskChanges(resets_retries=True)) == Unchangeable("it has the same name twice")
 
 
 @pytest.mark.parametrize(
