@@ -40,7 +40,7 @@ class LanePhase(StrEnum):
 class AttemptOutcome(StrEnum):
     """How one attempt ended."""
 
-    ACCEPTED = "accepted"  #: the target accepted the message, and the DLQ requires no further evidence
+    ACCEPTED = "accepted"  #: the target accepted the message, and no further evidence is required
     ABSENT = "absent"  #: presumed delivered: the message was not found in the DLQ again
     RETURNED = "returned"  #: the message came back to a DLQ
     REFUSED = "refused"  #: the target refused the message

@@ -56,7 +56,7 @@ class KeyPolicy:
     def __post_init__(self) -> None:
         for what, selector in (("sequence", self.sequence), ("idempotency key", self.idempotency)):
             if selector.source is SelectorSource.NONE:
-                raise InvalidSelector(f"A {what} is always needed. Name a selector, or omit the option for the default.")
+                raise InvalidSelector(f"A {what} is always needed. Name a selector, or omit it for the default.")
 
     @classmethod
     def of(

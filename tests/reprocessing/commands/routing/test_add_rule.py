@@ -109,7 +109,7 @@ HOLD, REPLAY = (*ALL, "--then", "hold"), (*ALL, "--then", "replay")
         ((*ALL, "--then", "divert"), "needs the target that letters go to"),
         ((*HOLD, "--delay", "5"), "takes a delay above 0"),
         ((*NEW, "--when", "colour equals red", "--then", "hold"), '"colour equals red" is not a condition'),
-        ((*NEW, "--when", "body:x regex (", "--then", "hold"), "RE2 refuses its regex"),
+        ((*NEW, "--when", "body:x regex (", "--then", "hold"), "RE2 refuses the regex"),
         ((*REPLAY, "--to", "nowhere"), 'No target is named "nowhere".'),
         ((*REPLAY, "--to", "ftp://x"), "is not the URL of a queue"),
         ((*REPLAY, "--to", "orders"), "is watched, as orders"),

@@ -55,8 +55,8 @@ def test_the_url_and_the_key_of_a_webhook_are_taken_apart() -> None:
     ("url", "why"),
     [
         ("hunter2", "neither sns:ARN, nor"),
-        ("mailto://hunter2 @example.com", "a blank or an invisible character"),
-        ("slack://hunter2\n", "a blank or an invisible character"),
+        ("mailto://hunter2 @example.com", "a space or an invisible character"),
+        ("slack://hunter2\n", "a space or an invisible character"),
         ("mailto://" + "hunter2" * 1_000, "longer than 4,000 characters"),
         ("file:///hunter2", "its schema is not allowed"),
         ("syslog://hunter2", "its schema is not allowed"),
@@ -64,7 +64,7 @@ def test_the_url_and_the_key_of_a_webhook_are_taken_apart() -> None:
         ("macosx://hunter2", "its schema is not allowed"),
         ("json://hunter2", "it would be posted unsigned"),
         ("https://hooks.example.com/hunter2", "it would be posted unsigned"),
-        ("sns://hunter2", "needs keys; write sns:ARN"),
+        ("sns://hunter2", "needs AWS keys for SNS; write sns:ARN"),
         ("sns:arn:aws:sqs:eu-west-1:000000000000:hunter2", "is not the ARN of an SNS topic"),
         ("sns:arn:aws:sns:eu-west-1:000000000000:hunter2.fifo", "it is a FIFO topic"),
         ("webhook+https://hooks.example.com/hunter2", "end it with #secret=NAME"),
@@ -99,7 +99,7 @@ def test_each_reason_is_a_whole_sentence() -> None:
             "Apprise needs AWS keys for SNS; write sns:ARN instead, which uses the service's own role",
             "the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there",
             "the text after webhook+ is not a URL such as https://hooks.example.com/redrive, or has credentials",
-            "plain http can be read by others; use https, or the address of a host of your own network",
+            "plain http can be read by others; use https, or the IP address of a host in your own network",
             "its schema is not allowed; docs/notifications.md lists the allowed ones",
         )
     ]

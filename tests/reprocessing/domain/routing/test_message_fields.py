@@ -177,7 +177,7 @@ def test_the_fields_and_arguments_of_a_task_are_read(protocol: int, field: str, 
     [("task", "t"), ("task:id", "t-1"), ("task:retries", "0"), ("task:args[0]", None), ("task:[id, args]", None)],
 )
 def test_fields_in_a_pickled_payload_are_unreadable_and_headers_are_read(field: str, found: str | None) -> None:
-    closed = Unreadable("its payload is pickled, and is not opened")
+    closed = Unreadable("its payload is pickled, and unpickling could run code")
     body = envelopes.task("t", 1, serializer="pickle", task_id="t-1")
     assert read(field, body) == (found or closed)
     assert read(field, envelopes.task("t", 1, serializer="pickle", task_id="t-1", protocol=1)) == closed
@@ -187,7 +187,7 @@ def test_a_payload_is_unpacked_up_to_the_limit() -> None:
     body = envelopes.task("t", "a" * BODY_LIMIT, compression="gzip")
     assert read("task", body) == "t"
     assert read("task:args[0]", body) == Unreadable(
-        f"its payload has more than {BODY_LIMIT} bytes, which is the most that is read"
+        f"its payload has more than {BODY_LIMIT} bytes, the most that is read"
     )
 
 
@@ -283,7 +283,7 @@ def test_the_corpus_reaches_the_limit_of_what_rules_read() -> None:
 )  # fmt: skip
 def test_an_expression_that_needs_too_many_steps_fails(text: str) -> None:
     assert jmespath_query.search(text, list(range(3 * STEPS))) == jmespath_query.Failed(
-        f"the expression takes more than {STEPS} steps on it", exhausted=True
+        f"the expression takes more than {STEPS} steps on this message", exhausted=True
     )
 
 
