@@ -153,7 +153,7 @@ def test_attributes_are_editable_removable_or_locked() -> None:
     client = person("ann", *EDITS)
     page = opened(client, letter)
     assert [field(page, f"form-{row}-name") for row in range(3)] == ["customer", "note", ""]
-    assert "It says which messages are redriven in order." in page
+    assert "The ordering key is read from it." in page
     assert "it links the message to its trace" in page
     assert "raw: 1 byte, which cannot be typed" in page
     told = looked(client, letter, gone="raw", **{"form-1-remove": "on"})

@@ -169,7 +169,7 @@ def test_an_action_takes_the_values_that_it_needs(said: dict[str, object]) -> No
     assert {name: getattr(made, name) for name in said} == said
 
 
-DELAY = "the action delay needs a delay above 0, and other actions take none. Set or remove it."
+DELAY = "the action delay needs a delay above 0, and no other action takes one. Set or remove the delay."
 OTHERS = "a rate class and a backoff belong to replay and delay, not to"
 
 
