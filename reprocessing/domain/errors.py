@@ -68,7 +68,7 @@ class SourceInUse(RedriveError):
 
 
 class DlqNotReadable(RedriveError):
-    """Messages of a DLQ may not be received now."""
+    """Messages of a DLQ may not be received now: a capture runs, or the DLQ's mode or redrive policy forbids it."""
 
 
 class InvalidReporter(RedriveError):

@@ -1,4 +1,7 @@
-"""Define the states of letters, lanes and attempts, and the reasons for which letters are parked."""
+"""Define the states of letters, lanes and attempts, and the reasons for which letters are parked.
+
+A letter is a captured message. A lane holds the letters of one ordering key, which are sent in order, one at a time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ class LetterState(StrEnum):
 
     CAPTURED = "captured"  #: stored; no run has added the letter to its lane
     WAITING = "waiting"  #: in its lane; sent when it is the lane's first letter and is due
-    SENDING = "sending"  #: an attempt has started; its outcome is not stored yet
+    SENDING = "sending"  #: an attempt has started, and the attempt's outcome is not stored yet
     AWAITING = "awaiting"  #: the target accepted the letter; the outcome is not known yet
     DELIVERED = "delivered"  #: delivery succeeded, or is presumed to have succeeded
     PARKED = "parked"  #: the letter waits for a person
@@ -37,7 +40,7 @@ class LanePhase(StrEnum):
 class AttemptOutcome(StrEnum):
     """How one attempt ended."""
 
-    ACCEPTED = "accepted"  #: the target accepted the message, and no other outcome is required
+    ACCEPTED = "accepted"  #: the target accepted the message, and no further evidence is required
     ABSENT = "absent"  #: presumed delivered: the message was not found in the DLQ again
     RETURNED = "returned"  #: the message came back to a DLQ
     REFUSED = "refused"  #: the target refused the message

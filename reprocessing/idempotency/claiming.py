@@ -1,6 +1,6 @@
 """Define `once`, a context manager for work that is done once for each key.
 
-A claim is the right of one worker to do the work of a key. It ends with its lease, if the worker dies.
+A claim is the right of one worker to do the work of a key. If the worker dies, the claim ends with its lease.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Claim:
             if not _surely(self._place, lambda: table.record_failed(self._place, token, error=why)):
                 error.add_note(str(_lost(self._place)))
         except Error:
-            error.add_note("Its claim could not be released, because the database is away. It ends with its lease.")
+            error.add_note("The claim could not be released (database not reachable). It ends with its lease.")
 
 
 @contextmanager
@@ -187,7 +187,7 @@ def _note_what_was_rolled_back(place: ClaimKey, error: BaseException) -> None:
             if table.lock_key(place):  # else another worker has begun, and records its own result
                 table.record_rolled_back_failure(place, error=why)
     except Error:
-        error.add_note("The failure could not be recorded, because the database is away.")
+        error.add_note("The failure could not be recorded, because the database is not reachable.")
 
 
 def _take(place: ClaimKey, lease: timedelta, wait: float, *, may_take: Callable[[], bool]) -> Claim:

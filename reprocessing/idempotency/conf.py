@@ -13,7 +13,7 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 #: The longest retention of SQS.
 RETENTION_LIMIT: Final = timedelta(days=14)
-#: A message may be redriven at the end of its retention. It is then a new message, with a whole retention again.
+#: A message may be redriven at the end of its retention. The redriven message is new, with a whole retention again.
 LEAST_KEEP: Final = 2 * RETENTION_LIMIT
 #: The longest visibility timeout of SQS.
 LONGEST_LEASE: Final = timedelta(hours=12)

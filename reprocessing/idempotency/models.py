@@ -13,9 +13,9 @@ from reprocessing.idempotency.conf import LONGEST_KEY, LONGEST_SPACE
 class ClaimState(models.TextChoices):
     """The state of the work under a key."""
 
-    IN_PROGRESS = "in_progress", "in progress: somebody works on it, until its lease ends"
-    DONE = "done", "done: it is not done again"
-    FAILED = "failed", "failed: whoever comes next may try"
+    IN_PROGRESS = "in_progress", "in progress: a worker does the work, until its lease ends"
+    DONE = "done", "done: the work is not done again"
+    FAILED = "failed", "failed: the next worker may try again"
 
 
 class Claim(models.Model):

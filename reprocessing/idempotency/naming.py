@@ -47,7 +47,7 @@ def payload_digest(payload: object) -> bytes | None:
                 raw = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
             except (TypeError, ValueError, RecursionError):
                 raise InvalidClaim(
-                    f"The payload, a {type(payload).__name__}, is not JSON. Give bytes, a text, or what JSON knows."
+                    f"The payload, a {type(payload).__name__}, is not JSON. Give bytes, a text, or a JSON value."
                 ) from None
     return hashlib.sha256(raw).digest()
 
@@ -59,7 +59,7 @@ def error_text(error: BaseException, *, messages: bool) -> tuple[str, str]:
     try:
         text = str(error) if messages else ""
     except Exception:  # noqa: BLE001  # an exception whose text raises is recorded, too
-        text = "(its text could not be had)"
+        text = "(its text could not be read)"
     return _kept(name[:LONGEST_MESSAGE]), _kept(text[:LONGEST_MESSAGE])
 
 

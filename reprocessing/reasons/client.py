@@ -1,4 +1,4 @@
-"""Define `Reporter`, which queues a consumer's reports, and sends them in batches from its own thread."""
+"""Define `Reporter`, which queues a consumer's reports, and sends the reports in batches from a thread."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """SQS's message id, and the message's redrive id with the number of the attempt. One of both is enough."""
+    """SQS's message id, and the value of the attribute RedriveId (id, colon, number of the attempt). One is enough."""
 
     message_id: str | None = None
     redrive_id: str | None = None

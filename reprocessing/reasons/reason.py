@@ -36,7 +36,7 @@ def reason_of(error: BaseException, *, message: bool = True, scrub: Callable[[st
         try:
             text = str(error) if scrub is None else scrub(str(error))
         except Exception:  # noqa: BLE001  # of the exception's __str__, or of the scrubber
-            text = "(its text could not be had)"
+            text = "(its text could not be read)"
     return Reason(
         storable_text(name, LONGEST_TYPE), storable_text(text, LONGEST_MESSAGE), fingerprint(name, error.__traceback__)
     )
@@ -51,8 +51,8 @@ def type_of(error: BaseException) -> str:
 def fingerprint(name: str, traceback: TracebackType | None) -> str:
     """Return 16 hexadecimal digits that failures of one cause share.
 
-    They are the SHA-256 of the type's name and of the innermost frames' file and function names, without folders and
-    line numbers, so deployments do not change them. Recursive calls count once.
+    They are the start of the SHA-256 of the type's name and of the innermost frames' file and function names, without
+    folders and line numbers, so deployments do not change the digits. Recursive calls count once.
     """
     told = hashlib.sha256(name.encode(errors="replace"))
     for code in _innermost(traceback):

@@ -26,7 +26,7 @@ def test_all_that_match_are_discarded_and_watched_until_they_are(window: Opening
     ann.sees("(3)", where="#ticked")
     ann.tick("#scope-all")
     ann.press("Discard…")
-    ann.sees("all 3 parked letters")
+    ann.sees("all 3 parked messages")
     ann.write("Reason", "test data")
     ann.set_clock()
     ann.press("Discard all 3")

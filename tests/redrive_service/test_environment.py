@@ -140,7 +140,7 @@ UNUSABLE: list[tuple[str, str, Sequence[str]]] = [
     ("REDRIVE_SESSION_HOURS", "must be a whole number from 1 to 336", ("337", "1.5")),
     ("REDRIVE_SESSION_ENDS_WITH_BROWSER", "must be yes or no", ("1",)),
     ("REDRIVE_OUTBOUND_HOSTS",
-     "cannot be used: entry 1: it is no network; write one such as 10.1.0.0/16, with nothing set behind its length",
+     "cannot be used: entry 1: it is not a network; write one such as 10.1.0.0/16, with zeros after the prefix",
      ("https://status.example.com",)),
 ]  # fmt: skip
 

@@ -81,7 +81,7 @@ def test_secrets_are_read_with_commas_or_line_breaks_between_them_and_shown_to_n
         ("whsec_" + "s" * 39 + "=", "the name of a secret takes"),
         ("orders=" + "s" * 23, "orders is shorter than 24 bytes"),
         (f"orders={'s' * 24},orders={'s' * 25}", "orders is there twice"),
-        ("orders=whsec_" + "s" * 33, "orders begins with whsec_, and what follows is no base64"),
+        ("orders=whsec_" + "s" * 33, "orders begins with whsec_, but the rest is not base64"),
     ],
 )
 def test_a_secret_that_cannot_sign_is_named_and_not_shown(secrets: str, problem: str) -> None:

@@ -52,7 +52,7 @@ def test_secrets_and_destinations_are_known_by_name_and_never_shown() -> None:
     [
         ({"OUTBOUND_HOSTS": "status.example.com"}, "it must be a list of hosts"),
         ({"OUTBOUND_HOSTS": [1]}, "it must be a list of hosts"),
-        ({"OUTBOUND_HOSTS": ["ok.example", "https://a.example.com"]}, "OUTBOUND_HOSTS: entry 2: it is no network; "),
+        ({"OUTBOUND_HOSTS": ["ok.example", "https://a.example.com"]}, "OUTBOUND_HOSTS: entry 2: it is not a network; "),
         ({"COLOUR": "pink"}, "COLOUR is 'pink'; it must be one of red, amber, green, blue, violet, grey."),
         ({"COLOUR": 1}, "COLOUR is 1; it must be one of"),
         ({"PLACE": "x" * 41}, "it must be a printable text of at most 40 characters"),
@@ -63,7 +63,7 @@ def test_secrets_and_destinations_are_known_by_name_and_never_shown() -> None:
         ({"SECRETS": {"orders": "s" * 23}}, "orders is shorter than 24 bytes"),
         ({"SECRETS": {"orders": 5}}, "must be a mapping of names to texts"),
         ({"SECRETS": {"s" * 65: "s" * 24}}, "the name of a secret takes 1 to 64"),
-        ({"SECRETS": {"orders": "whsec_sss"}}, "orders begins with whsec_, and what follows is no base64"),
+        ({"SECRETS": {"orders": "whsec_sss"}}, "orders begins with whsec_, but the rest is not base64"),
         ({"DESTINATIONS": {"ops": "syslog://hunter2"}}, "DESTINATIONS: ops: its schema is not allowed"),
         ({"DESTINATIONS": {"Ops!": URL}}, "DESTINATIONS has 'Ops!'; a name is lower case"),
         ({"DESTINATIONS": [URL]}, "DESTINATIONS must be a mapping of names to URLs"),

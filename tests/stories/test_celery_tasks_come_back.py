@@ -111,8 +111,8 @@ def _send(running: Shop, bench: Workbench) -> None:
 
 def _are_explained(found: dict[str, tuple[str, list[str]]]) -> None:
     why = {name: sentences[0] for name, (_, sentences) in found.items()}
-    assert "probably its retries were spent" in why["insisted"]
-    assert "probably died without having run" in why["later"]
-    assert "rejects it" in why["hello"] or "reject it" in why["hello"]
+    assert "probably its retries were used up" in why["insisted"]
+    assert "probably came to the DLQ without having run" in why["later"]
+    assert "No worker can run it" in why["hello"]
     for name in ("charged 1", "crashed", "unknown", "closed"):
         assert "never acknowledged: probably its task failed" in why[name]

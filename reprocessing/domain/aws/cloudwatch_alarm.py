@@ -100,7 +100,7 @@ def alarms_of_dlq(
         retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is
             first sent, but the age in the metric begins when the message arrives in the DLQ.
     """
-    sooner = "" if queue.endswith(".fifo") else ", sooner by as long as it lay in its queue before it died"
+    sooner = "" if queue.endswith(".fifo") else ", or sooner, because its retention began when it was first sent"
     yield Alarm(
         name=f"{PREFIX}-{dlq}-messages-present", of=dlq,
         means=f"Messages are in {queue}, visible or in flight. Run manage.py redrive_status {dlq}.",
@@ -112,7 +112,7 @@ def alarms_of_dlq(
     for source in sources:
         yield Alarm(
             name=f"{PREFIX}-{source}-age-too-high", of=dlq,
-            means=f"The consumers of {source} are behind, or fail: its oldest message is older than 5 minutes.",
+            means=f"The oldest message of {source} is older than 5 minutes: check whether its consumers fail.",
             streams=(_of_queue("ApproximateAgeOfOldestMessage", source),), threshold=300, periods=3,
         )  # fmt: skip
     yield Alarm(
@@ -125,7 +125,8 @@ def alarms_of_dlq(
     ours = (("Dlq", dlq),)
     yield Alarm(
         name=f"{PREFIX}-{dlq}-letters-expire", of=dlq,
-        means=f"SQS deletes the first copy of an unfinished message of {dlq} within a day. PostgreSQL keeps it.",
+        means=f"Within a day, SQS deletes the copy in the DLQ of an unfinished message of {dlq}. PostgreSQL keeps the "
+        f"message. Run manage.py redrive_status {dlq}.",
         streams=(_own(metric_names.EXPIRY, ours, namespace, "Minimum"),), threshold=_DAY, above=False,
     )  # fmt: skip
     yield Alarm(
@@ -142,7 +143,7 @@ def alarms_of_dlq(
     )  # fmt: skip
     yield Alarm(
         name=f"{PREFIX}-{dlq}-capture-trouble", of=dlq,
-        means=f"Captures of {dlq} fail, or AWS's own redrive of it. Run manage.py redrive_status {dlq}.",
+        means=f"A capture or AWS's native redrive of {dlq} fails. Run manage.py redrive_status {dlq}.",
         streams=(_own(metric_names.TROUBLE, ours, namespace, "Minimum"),), threshold=0, periods=5,
     )  # fmt: skip
     yield Alarm(
@@ -155,13 +156,14 @@ def alarms_of_dlq(
 def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of one target."""
     yield Alarm(
-        name=f"{PREFIX}-{target}-breaker-open", means=f"The circuit breaker of {target} is open: sending to it fails.",
+        name=f"{PREFIX}-{target}-breaker-open",
+        means=f"The circuit breaker of {target} is open, because messages fail there. Check {target} and its consumer.",
         streams=(_own(metric_names.BREAKER, (("Target", target),), namespace, "Maximum"),), threshold=1, periods=3,
     )  # fmt: skip
 
 
 def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of the service. The first also fires without data: a stopped service publishes no metrics."""
+    """Yield the alarms of the service. The first alarm also fires without data: a stopped service publishes none."""
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
         means="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, PostgreSQL or "
@@ -176,7 +178,8 @@ def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
         streams=(_own(metric_names.HALTED, (), namespace, "Minimum"),), threshold=0, period=5 * _MINUTE, periods=12,
     )  # fmt: skip
     yield Alarm(
-        name=f"{PREFIX}-throttled", means="AWS throttles the service: its quota, or a KMS key's, is used up.",
+        name=f"{PREFIX}-throttled",
+        means="AWS throttles requests to SQS: a quota of SQS or KMS is used up. Lower the rates, or raise the quota.",
         streams=(_own(metric_names.THROTTLES, (("Service", "sqs"),), namespace, "Sum"),),
         threshold=100, period=5 * _MINUTE,
     )  # fmt: skip
@@ -223,7 +226,7 @@ def _of_queue(name: str, queue: str) -> AlarmMetric:
 
 def _own(metric: Metric, dimensions: tuple[tuple[str, str], ...], namespace: str, stat: str) -> AlarmMetric:
     if not metric.cloudwatch:
-        raise ValueError(f"{metric.name} is not told to CloudWatch.")
+        raise ValueError(f"{metric.name} is not published to CloudWatch.")
     return AlarmMetric(namespace, metric.cloudwatch, dimensions, stat)
 
 

@@ -26,7 +26,8 @@ _MISSING: Final = 0.05
 class QueueMetrics:
     """CloudWatch's values of a queue in periods of equal length, the oldest first.
 
-    `age`: maximum age of the oldest message in seconds; `in_flight`: maximum messages in flight; other fields: sums.
+    `age`: maximum age of the oldest message in seconds; `in_flight`: maximum messages in flight; the other fields: how
+    many messages were sent, received and deleted.
     """
 
     age: Sequence[float] = ()
@@ -43,7 +44,7 @@ class KeepingUp:
 
 @dataclass(frozen=True, slots=True)
 class FallingBehind:
-    """The age of the oldest message in seconds grows."""
+    """The age of the oldest message grows, from `before` to `now` seconds."""
 
     before: float
     now: float
@@ -87,11 +88,11 @@ def judge_consumers(of: QueueMetrics) -> tuple[ConsumerHealth, ...]:
         found.append(failing)
     if found:
         return tuple(found)
-    trends = {"age": of.age, "messages in flight": of.in_flight}
+    trends = {"age of the oldest message": of.age, "messages in flight": of.in_flight}
     few = [name for name, values in trends.items() if len(values) < LEAST_VALUES]
     if few or not of.received:
-        missing = " and ".join(few) or "receives"
-        return (TooFewValues(f"CloudWatch has too few values of its {missing}: it was not used lately"),)
+        missing = " and ".join(few) or "received messages"
+        return (TooFewValues(f"CloudWatch has too few values ({missing}), because the queue was hardly used lately"),)
     return (KeepingUp(),)
 
 

@@ -79,7 +79,9 @@ IN_FLIGHT: Final = Metric(
     _DLQ,
     "MessagesInFlight",
 )
-LETTERS: Final = Metric("redrive_letters", Kind.GAUGE, "Messages by state and reason.", ("dlq", "state", "reason"))
+LETTERS: Final = Metric(
+    "redrive_letters", Kind.GAUGE, "Messages by state and parking reason.", ("dlq", "state", "reason")
+)
 UNFINISHED: Final = Metric(
     "redrive_unfinished_letters", Kind.GAUGE, "Messages captured and not finished.", _DLQ, "UnfinishedLetters"
 )
@@ -89,12 +91,12 @@ OLDEST: Final = Metric(
     "OldestLetterAge", "Seconds",
 )  # fmt: skip
 EXPIRY: Final = Metric(
-    "redrive_time_to_expiry_seconds", Kind.GAUGE, "Time until SQS deletes an unfinished message's first copy.", _DLQ,
+    "redrive_time_to_expiry_seconds", Kind.GAUGE, "Time until SQS deletes the first unfinished message.", _DLQ,
     "TimeToExpiry", "Seconds",
 )  # fmt: skip
 STOPPED: Final = Metric("redrive_dlq_stopped", Kind.GAUGE, "1: sending is stopped for the DLQ.", _DLQ, "Stopped")
 TROUBLE: Final = Metric(
-    "redrive_dlq_trouble", Kind.GAUGE, "1: the last capture, or AWS's redrive, failed.", _DLQ, "CaptureTrouble"
+    "redrive_dlq_trouble", Kind.GAUGE, "1: the last capture, or AWS's native redrive, failed.", _DLQ, "CaptureTrouble"
 )
 
 BREAKER: Final = Metric(
@@ -121,7 +123,7 @@ SLICE_ERRORS: Final = Metric(
 THROTTLES: Final = Metric("redrive_throttles", Kind.COUNTER, "Requests that AWS throttled.", ("service",), "Throttles")
 
 CONSUMED: Final = Metric(
-    "redrive_seconds_since_consumption", Kind.GAUGE, "Since a worker last took a task of the service's own queue.",
+    "redrive_seconds_since_consumption", Kind.GAUGE, "Seconds since a worker took a task of the service's own queue.",
     ("queue",), "SecondsSinceConsumption", "Seconds",
 )  # fmt: skip
 HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.", (), "EverythingStopped")

@@ -77,7 +77,11 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Return the cost of sending letters once. The `longest` letters of the longest lane are sent with a call each."""
+    """Return the cost of sending letters once.
+
+    The letters of a lane (one ordering key) are sent one by one: the `longest` letters of the longest lane need a call
+    each.
+    """
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
     return Cost.of(least, most, each=each)
@@ -110,8 +114,10 @@ class IdleLoad:
     Attributes:
         turns: DLQ polls per second, over all DLQs.
         ticks: ticks of Celery beat per second.
+        sweeps: recovery tasks per second.
         dlqs_per_task: most DLQs that one task polls.
         queues: number of the service's own queues.
+        long_poll: seconds of one long poll.
         workers: number of workers, each of which long-polls each of these queues.
     """
 

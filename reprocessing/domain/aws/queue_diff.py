@@ -67,9 +67,10 @@ def _encryption(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Differenc
     if wanted.key and not found.key:
         yield AttributeDiffers(KEY, "", wanted.key)
     elif wanted.key and not _same_key(wanted.key, found.key):
-        yield AttributeKept(KEY, found.key, wanted.key, "its consumers have rights on that key: change it by hand")
+        why = "its consumers may have no permission for another key; change the key by hand"
+        yield AttributeKept(KEY, found.key, wanted.key, why)
     elif found.key and not wanted.key:
-        yield AttributeKept(KEY, found.key, "", "a key of one's own is better than SQS's")
+        yield AttributeKept(KEY, found.key, "", "a KMS key protects the queue better than SQS's own key")
     elif not found.key and not found.sse:
         yield AttributeDiffers(SSE, "false", "true")
 
@@ -85,8 +86,8 @@ def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
         other = found.redrive_policy[0].rpartition(":")[2]
         yield AttributeContradicts(
             REDRIVE,
-            f"its messages die into {other}, whose messages are to die into it: they would go round in circles",
-            f"Name another --dlq than {wanted.name}.",
+            f"its DLQ is {other}, for which it is to be the DLQ: failed messages would circulate between both queues",
+            f"Name another queue than {wanted.name} with --dlq.",
         )
 
 
@@ -98,7 +99,7 @@ def _chain(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
         yield AttributeContradicts(
             ALLOW,
             f"it is itself the DLQ of {names}",
-            f"Name the queue whose messages die; or, if its own dead are to go on, say --dlq {wanted.dlq}.",
+            f"Name its source queue instead; or, if the DLQ needs a DLQ of its own, add --dlq {wanted.dlq}.",
         )
 
 
@@ -113,8 +114,8 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
     if into != arn:
         yield AttributeContradicts(
             REDRIVE,
-            f"its messages die into {into}",
-            f"Name that as its dlq, --dlq {into.rpartition(':')[2]}, or change the redrive policy by hand.",
+            f"its DLQ is already {into}",
+            f"Use that DLQ (--dlq {into.rpartition(':')[2]}), or change the redrive policy by hand.",
         )
         return
     for difference in _number(REDRIVE, wanted.receives, receives):
@@ -127,20 +128,19 @@ def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
         return
     needed = {found.arn_beside(name) for name in wanted.sources} | set(found.sources)
     if found.permission == "denyAll":
-        yield AttributeContradicts(
-            ALLOW, "no queue may die into it (denyAll)", "Name another --dlq, or let queues die into it, by hand."
-        )
+        cure = "Name another queue with --dlq, or change the redrive allow policy by hand."
+        yield AttributeContradicts(ALLOW, "its redrive allow policy forbids its use as a DLQ (denyAll)", cure)
     elif found.permission == "byQueue":
         both = (*found.allowed, *sorted(needed.difference(found.allowed)))
         if len(both) > max(MOST_ALLOWED, len(found.allowed)):
-            cure = "Name another --dlq, or take those away that are gone, by hand."
+            cure = "Name another queue with --dlq, or remove unused queues from the policy by hand."
             yield AttributeContradicts(
-                ALLOW, f"it names {len(found.allowed)} queues, and SQS takes {MOST_ALLOWED}", cure
+                ALLOW, f"it names {len(found.allowed)} source queues, and SQS accepts {MOST_ALLOWED}", cure
             )
         elif both != found.allowed:
             yield AttributeDiffers(ALLOW, _allowing(found.allowed), _allowing(both))
     elif len(needed) > MOST_ALLOWED:
-        why = f"{len(needed)} queues die into it, and SQS takes no more than {MOST_ALLOWED} by name"
+        why = f"it is the DLQ of {len(needed)} queues, and SQS accepts at most {MOST_ALLOWED} by name"
         yield AttributeKept(ALLOW, "allowAll", "byQueue", why)
     else:
         yield AttributeDiffers(ALLOW, "allowAll", _allowing(tuple(sorted(needed))))

@@ -66,14 +66,14 @@ def ok_finding(where: str, what: str) -> DoctorFinding:
 
 
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
-    """Return a finding that says whether two clocks agree; `ahead`: of the second clock.
+    """Return a finding that says whether two clocks agree; `ahead`: how far the second clock is ahead.
 
     `within`: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."
-    why = "Leases, the times letters are due, how long they have until SQS drops them, and signatures go by it."
-    cure = "Have both machines keep time (chronyc tracking, timedatectl), then run manage.py redrive_doctor again."
+    why = "Leases, due times, the expiry of messages in SQS, and signatures depend on the clocks."
+    cure = "Synchronise both machines' clocks (see chronyc tracking or timedatectl). Then run: manage.py redrive_doctor"
     if off > _ILL:
         return error_finding(where, what, why, cure)
-    return warning_finding(where, what, why, cure) if off > _NOTICED else ok_finding(where, "they agree.")
+    return warning_finding(where, what, why, cure) if off > _NOTICED else ok_finding(where, "the clocks agree.")

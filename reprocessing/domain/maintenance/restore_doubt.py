@@ -7,14 +7,14 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """What was found about one letter."""
+    """What was found about one letter. A letter is a captured message; its copy stays in the DLQ."""
 
     SEEN = "seen"  #: the letter's copy was in the DLQ after the restore
     ARRIVED = "arrived"  #: the letter is not in the backup, and its message is older than the restore
-    CAME_BACK = "came_back"  #: an attempt that is not in the backup came back
+    CAME_BACK = "came_back"  #: the letter came back from an attempt that is not in the backup
     GONE = "gone"  #: the letter's copy is no longer in the DLQ
     DROPPED = "dropped"  #: as `GONE`, and the copy had expired or was about to expire
-    HIDDEN = "hidden"  #: the letter's copy was not received yet
+    HIDDEN = "hidden"  #: no capture has received the letter's copy since the restore
     NO_COPY = "no_copy"  #: no copy was kept in the DLQ
     SENT = "sent"  #: the letter had been sent when the backup was made
 
@@ -36,9 +36,9 @@ _SENTENCES: Final = {
     Finding.SEEN: "its copy is in the DLQ, so it was not finished; it may have been sent",
     Finding.ARRIVED: "captured again: its copy is in the DLQ, so it was not finished; it may have been sent",
     Finding.CAME_BACK: "it was sent after the backup, failed, and came back",
-    Finding.GONE: "its copy is gone: it was delivered, parked or discarded since",
+    Finding.GONE: "its copy is gone: it was delivered, parked or discarded after the backup",
     Finding.DROPPED: "its copy is gone, and had expired or was about to: whether it was finished is not known",
-    Finding.HIDDEN: "its copy was not received yet",
+    Finding.HIDDEN: "its copy was not received since the restore: it may be hidden or gone",
     Finding.NO_COPY: "no copy of it was kept in the DLQ: nothing is known",
     Finding.SENT: "it had been sent when the backup was made: its outcome is not known",
 }

@@ -23,7 +23,7 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The outline of a body. The order of `parts` does not depend on the order in the body."""
+    """The outline of a body: a title for people, and sorted parts, which are equal for bodies of one structure."""
 
     title: str
     parts: tuple[str, ...]

@@ -27,7 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message as received. `system` has SQS's own attributes, such as SentTimestamp."""
+    """A message as received. `handle`: the receipt handle; `system`: SQS's own attributes, such as SentTimestamp."""
 
     message_id: str
     handle: str

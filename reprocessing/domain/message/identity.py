@@ -1,4 +1,7 @@
-"""Read the keys of a letter with selectors such as attribute:OrderId, and compute the letter's digests and ids."""
+"""Read the keys of a letter (ordering key, sequence, idempotency key), and compute the letter's digests and ids.
+
+A selector, such as attribute:OrderId, says where a key is in the message.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +130,10 @@ def body_hash(body: bytes) -> bytes:
 
 
 def deduplication_id(public_id: UUID, epoch: int) -> str:
-    """Return the MessageDeduplicationId of a letter. `epoch` rises when an outcome of the letter is known."""
+    """Return the MessageDeduplicationId of a letter.
+
+    `epoch` rises when an outcome of the letter is known, so that SQS does not drop the next attempt as a duplicate.
+    """
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
 

@@ -50,14 +50,14 @@ def _members(text: str) -> dict[str, bytes]:
         begin = _past(text, at, ":")
         _, end = _DECODER.raw_decode(text, begin)
         if name in found:
-            raise ValueError("it has a name twice")
+            raise ValueError("it has the same name twice")
         found[name] = text[begin:end].encode()
         at = _blank(text, end)
         closed = text[at : at + 1] == "}"
         if not closed:
             at = _past(text, at, ",")
     if _blank(text, at + 1) != len(text):
-        raise json.JSONDecodeError("something follows it", text, at + 1)
+        raise json.JSONDecodeError("text follows the object", text, at + 1)
     return found
 
 

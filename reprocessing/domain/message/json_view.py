@@ -99,7 +99,7 @@ def why_unreadable(error: ValueError | InvalidOperation) -> str:
         case json.JSONDecodeError():
             return f"it is not JSON: {error.msg} at character {error.pos}"
         case InvalidOperation():
-            return "a number in it is beyond every bound"
+            return "it has a number that is out of range"
         case _:
             return str(error)
 

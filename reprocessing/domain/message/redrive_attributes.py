@@ -69,8 +69,8 @@ def attributes_to_send(
 ) -> tuple[dict[str, Attribute], list[str]]:
     """Return the attributes to send, and the names of the marks among them.
 
-    The letter's own attributes win over marks (`added`), except for a mark of an earlier redrive. Marks without room
-    are left out. `space`: bytes for all attributes, the queue's limit less the body; `room`: their number.
+    Marks (`added`) replace no attribute of the letter except the mark of an earlier redrive. Marks without room are
+    left out. `space`: bytes for all attributes, the queue's limit less the body; `room`: their number.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):

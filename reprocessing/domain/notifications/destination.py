@@ -94,7 +94,7 @@ def read_destination(url: str, keys: Mapping[str, bytes], inside: AllowList) -> 
         inside: the hosts and networks of REDRIVE_OUTBOUND_HOSTS, for webhooks whose host has no public address.
     """
     if not url.isprintable() or " " in url or len(url) > _LONGEST_URL:
-        return Unusable(f"it holds a blank or an invisible character, or is longer than {_LONGEST_URL:,} characters")
+        return Unusable(f"it contains a space or an invisible character, or is longer than {_LONGEST_URL:,} characters")
     if url.startswith(_SNS) and not url.startswith("sns://"):
         return _topic(url.removeprefix(_SNS))
     if url.startswith(_WEBHOOK):
@@ -113,7 +113,7 @@ def _topic(text: str) -> SnsTopic | Unusable:
     if found is None or found.named is not ResourceKind.TOPIC:
         return Unusable("the text after sns: is not the ARN of an SNS topic: sns:arn:aws:sns:REGION:ACCOUNT:TOPIC")
     if found.fifo:
-        return Unusable("it is a FIFO topic, which people cannot subscribe to; take a standard topic")
+        return Unusable("it is a FIFO topic, which people cannot subscribe to; use a standard topic")
     return SnsTopic(text)
 
 
@@ -121,17 +121,17 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
     url, _, fragment = text.partition("#")
     secret = fragment.removeprefix(_SECRET)
     if not fragment.startswith(_SECRET) or not secret:
-        return Unusable("it names no secret that signs it; end it with #secret=NAME, a name of REDRIVE_SECRETS")
+        return Unusable("it names no signing secret; end it with #secret=NAME, where NAME is in REDRIVE_SECRETS")
     if secret not in keys:
         return Unusable("the secret that it names is not in REDRIVE_SECRETS; add NAME=whsec_… there")
     allowed = _allowed(url, inside)
     asked = allowed if isinstance(allowed, UrlDenied) else url_policy.read_url(url, allowed)
     if isinstance(allowed, UrlDenied) or isinstance(asked, UrlDenied):
         return Unusable(
-            "the text after webhook+ is no URL such as https://hooks.example.com/redrive without credentials"
+            "the text after webhook+ is not a URL such as https://hooks.example.com/redrive, or has credentials"
         )
     if asked.scheme == "http" and isinstance(asked.host, str):
-        return Unusable("plain http can be read by others; use https, or the address of a host of your own network")
+        return Unusable("plain http can be read by others; use https, or the IP address of a host in your own network")
     return SignedWebhook(url, secret, keys[secret], allowed)
 
 
@@ -148,5 +148,5 @@ def _of_schema(schema: str) -> str:
     if schema in {"json", "jsons", "xml", "xmls", "form", "forms", "http", "https"}:
         return "it would be posted unsigned; write webhook+https://HOST/PATH#secret=NAME"
     if schema == "sns":
-        return "it is Apprise's own way to SNS, which needs keys; write sns:ARN, sent with the service's own role"
+        return "Apprise needs AWS keys for SNS; write sns:ARN instead, which uses the service's own role"
     return "its schema is not allowed; docs/notifications.md lists the allowed ones"

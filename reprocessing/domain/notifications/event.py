@@ -45,7 +45,7 @@ class EventKind(StrEnum):
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether a condition that soon returns is the same incident; it is not if only a person ends it."""
+        """Return whether a condition that returns soon reopens its incident: not if only a person can end it."""
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
 
 

@@ -1,4 +1,4 @@
-"""Decide whether a condition holds, with hysteresis, so that a value near the threshold does not change it often."""
+"""Decide whether a condition holds, with hysteresis: a value near the threshold does not start and end it often."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ class Standstill(StrEnum):
 
 
 _WHY: Final = {
-    Standstill.NOT_CONSUMED: "The consumer of {target} may be stopped: the queue was never seen empty.",
-    Standstill.UNHEALTHY: "A health check of {target} is not healthy, or its result is not known.",
+    Standstill.NOT_CONSUMED: "No outcomes: {target} was never found empty, so its consumer may be stopped.",
+    Standstill.UNHEALTHY: "A health check of {target} failed, or its result is not known.",
     Standstill.RATE_UNKNOWN: "Redis does not answer, so the rate limit of {target} cannot be checked.",
     Standstill.NOT_TAKEN: "No worker sends the messages that are due for {target}.",
 }

@@ -99,7 +99,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.FAILURE_GROUP_NEW: Wording(
         opened="New failure group in DLQ {dlq}: {title}",
         many="new failure groups",
-        more=("Messages now: {messages}.",),
+        more=("Messages in the group: {messages}.",),
         service="It groups messages that failed for the same reason, and goes on with the others.",
         person="Look at the group in the admin. Fix the consumer, then redrive the group's messages.",
         page=Page("failuregroup", "group_id"),
@@ -107,7 +107,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     EventKind.FAILURE_GROUP_REOPENED: Wording(
         opened="Resolved failure group opened again in DLQ {dlq}: {title}",
         many="resolved failure groups opened again",
-        more=("Messages now: {messages}.",),
+        more=("Messages in the group: {messages}.",),
         service="It has reopened the group, because a message failed for the same reason after the group was resolved.",
         person="Look at the group in the admin. The fix may be incomplete, or was rolled back.",
         page=Page("failuregroup", "group_id"),
@@ -117,8 +117,8 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         many="DLQs with many parked messages",
         over="Fewer parked messages again: DLQ {dlq}",
         more=("Threshold: {threshold}.", "The oldest has waited for {seconds}."),
-        service="It keeps parked messages until a person decides. They block no other message, unless the DLQ is set to"
-        " hold a key behind a parked message.",
+        service="It keeps parked messages until a person decides. They block no other message, unless the DLQ has"
+        " --when-parked hold: then later messages of their keys wait.",
         person="Review them in the parking lot of the admin, or see what a release would do: manage.py"
         " release_parked {dlq} --reason WHY, a dry run.",
         page=_PARKED,
@@ -184,7 +184,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         opened="redrive_doctor reports new errors: {errors} (warnings: {warnings})",
         many="new findings of redrive_doctor",
         over="redrive_doctor no longer reports these errors",
-        more=("First: {finding}",),
+        more=("{finding}",),
         service="It goes on as far as it can.",
         person="Run: manage.py redrive_doctor",
     ),

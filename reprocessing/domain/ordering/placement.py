@@ -1,4 +1,7 @@
-"""Find a letter's place: its ordering key (which determines the lane), its sequence and its idempotency key."""
+"""Find a letter's place: its ordering key, its sequence and its idempotency key.
+
+The letters of one ordering key form a lane, and are sent in the order of their sequences.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ class KeyPolicy:
     def __post_init__(self) -> None:
         for what, selector in (("sequence", self.sequence), ("idempotency key", self.idempotency)):
             if selector.source is SelectorSource.NONE:
-                raise InvalidSelector(f"A {what} is always needed: leave it out to have the default, or name another.")
+                raise InvalidSelector(f"A {what} is always needed. Name a selector, or omit it for the default.")
 
     @classmethod
     def of(
@@ -80,7 +83,7 @@ class LetterPlace:
 
     Attributes:
         key: the ordering key; None: the lane holds only this letter (`single`).
-        key_hash: 32 bytes that identify the lane. The hash of a lane with a single letter is the hash of no key.
+        key_hash: 32 bytes that identify the lane. A lane for a single letter has a hash that no key has.
         sequence: sorts bytewise within the lane; may be empty if the lane holds only this letter.
     """
 
@@ -182,7 +185,7 @@ def _park(reason: ParkedReason, selector: Selector, found: Missing | Unreadable 
         case Missing():
             return Park(reason, f"{selector} finds no key.")
         case TooLong(length, limit):
-            return Park(reason, f"{selector} is {length} characters long; the limit is {limit}.")
+            return Park(reason, f"The value of {selector} is {length} characters long; the limit is {limit}.")
         case Unreadable(why):
             unreadable = ParkedReason.UNREADABLE_BODY if selector.source is SelectorSource.BODY else reason
             return Park(unreadable, f"{selector} cannot be read: {why}.")

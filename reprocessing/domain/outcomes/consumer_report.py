@@ -42,7 +42,7 @@ class ConsumerReport:
     at: datetime | None = None
 
     def digest(self, reporter: int | None) -> bytes:
-        """Return the SHA-256 of all fields and the reporter's id; None: a consumer that writes into this database."""
+        """Return the SHA-256 of all fields and the reporter's id; `reporter` None: a consumer with this database."""
         at = self.at.isoformat() if self.at else None
         named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
         said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
@@ -85,13 +85,13 @@ def _read(texts: Mapping[str, str]) -> ConsumerReport | InvalidReport:
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
     """Return what is wrong, or "". `marked` and `timed` say whether the redrive id and the time were parsed."""
     if texts.get("verdict") not in VERDICTS:
-        return f"verdict is none of {', '.join(VERDICTS)}"
+        return f"verdict is not one of {', '.join(VERDICTS)}"
     if not texts.get("message_id") and not texts.get("redrive_id"):
-        return "it names no message: message_id, redrive_id, or both"
+        return "it names no message; give message_id, redrive_id, or both"
     if texts.get("redrive_id") and not marked:
-        return "redrive_id is not what a message carries: a UUID, a colon, and the number of the attempt"
+        return "redrive_id is not a UUID, with or without a colon and the number of the attempt"
     if texts.get("at") and not timed:
-        return "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"
+        return "at is not a time in ISO 8601, such as 2026-03-01T08:00:00Z"
     for name, longest in (("message_id", MESSAGE_ID_LENGTH), ("fingerprint", FINGERPRINT_LENGTH)):
         if len(texts.get(name, "")) > longest:
             return f"{name} is longer than {longest} characters"

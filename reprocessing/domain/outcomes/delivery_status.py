@@ -14,7 +14,7 @@ class OutcomeSource(StrEnum):
     """How the outcome of a message is known."""
 
     ACCEPTED = "accepted"  #: the target accepted the message
-    PRESUMED = "presumed"  #: the message did not come back; or a person decided so after a restore
+    PRESUMED = "presumed"  #: the message did not come back, or a person presumed it after a restore
     ACKNOWLEDGED = "acknowledged"  #: the consumer reported success
     FAILED = "failed"  #: the message came back, was refused, or the consumer reported a failure
     SILENT = "silent"  #: the consumer did not report in time
@@ -33,7 +33,7 @@ class DeliveryFacts:
         acknowledges: the target's consumer reports outcomes.
         watched: the DLQ behind the target is captured.
         outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
-        sent_at: when the attempt began; None: no attempt was sent.
+        sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
         deadline: until when the message may come back, or must be acknowledged.
         denied: the consumer reported a failure.
         said: the consumer's last report that decides the outcome.
@@ -81,7 +81,7 @@ def status_of_letter(facts: DeliveryFacts) -> DeliveryStatus:
         text = "It was not sent: an equal message was delivered."
         return DeliveryStatus(OutcomeSource.UNSENT, text, facts.finished_at)
     if state is LetterState.DELIVERED and facts.presumed and facts.outcome in {None, AttemptOutcome.UNKNOWN}:
-        text = "It is presumed delivered: a person said so after PostgreSQL was restored from a backup."
+        text = "It is presumed delivered: a person decided this after PostgreSQL was restored from a backup."
         return DeliveryStatus(OutcomeSource.PRESUMED, text, facts.finished_at)
     if facts.sent_at is None:
         end = "" if state is LetterState.WAITING else _ENDS.get(state, "")
@@ -96,10 +96,11 @@ def status_of_letter(facts: DeliveryFacts) -> DeliveryStatus:
 def _delivered(facts: DeliveryFacts) -> DeliveryStatus:
     if facts.outcome == AttemptOutcome.ACKNOWLEDGED or facts.said == "delivered":
         since = facts.said_at or facts.closed_at
-        return DeliveryStatus(OutcomeSource.ACKNOWLEDGED, f"It worked: {_consumer(facts)} said so.", since, worked=True)
+        text = f"It worked: {_consumer(facts)} reported success."
+        return DeliveryStatus(OutcomeSource.ACKNOWLEDGED, text, since, worked=True)
     if facts.presumed:
-        but = "its consumer has not said so, but " if facts.acknowledges else ""
-        text = f"It is presumed to have worked: {but}it has not come back, and would have been seen."
+        but = "its consumer has not reported, but " if facts.acknowledges else ""
+        text = f"It is presumed delivered: {but}it has not come back to the DLQ, where a capture would have found it."
         return DeliveryStatus(OutcomeSource.PRESUMED, text, facts.finished_at)
     text = "Its target accepted it. What the consumer did with it is not known."
     return DeliveryStatus(OutcomeSource.ACCEPTED, text, facts.taken_at or facts.closed_at, worked=True)
@@ -107,14 +108,15 @@ def _delivered(facts: DeliveryFacts) -> DeliveryStatus:
 
 def _open(facts: DeliveryFacts) -> DeliveryStatus:
     if facts.taken_at is None:
-        return DeliveryStatus(OutcomeSource.OPEN, "It is not known yet: it is being sent.", facts.sent_at)
+        return DeliveryStatus(OutcomeSource.OPEN, "Its outcome is not known yet: it is being sent.", facts.sent_at)
     waits = f"it may come back{_until(facts)}"
     if facts.watched:
-        waits += ", unless its queue is seen empty before that"
+        waits += ", unless its queue is found empty before that"
     if facts.acknowledges:
-        then = "its absence is asked" if facts.watched else "it is parked"
-        waits = f"its consumer is to say so{_until(facts)}; after that, {then}"
-    return DeliveryStatus(OutcomeSource.OPEN, f"It is not known yet: its target took it, and {waits}.", facts.taken_at)
+        then = "it is presumed delivered if it does not come back" if facts.watched else "it is parked"
+        waits = f"its consumer can report{_until(facts)}; after that, {then}"
+    text = f"Its outcome is not known yet: its target accepted it, and {waits}."
+    return DeliveryStatus(OutcomeSource.OPEN, text, facts.taken_at)
 
 
 def _undelivered(facts: DeliveryFacts, end: str) -> DeliveryStatus:
@@ -123,17 +125,21 @@ def _undelivered(facts: DeliveryFacts, end: str) -> DeliveryStatus:
         return DeliveryStatus(OutcomeSource.FAILED, text, facts.returned_at, worked=False)
     if facts.denied:
         since = facts.said_at or facts.closed_at
-        return DeliveryStatus(OutcomeSource.FAILED, f"It failed: {_consumer(facts)} said so.{end}", since, worked=False)
+        text = f"It failed: {_consumer(facts)} reported a failure.{end}"
+        return DeliveryStatus(OutcomeSource.FAILED, text, since, worked=False)
     match facts.outcome:
         case AttemptOutcome.REFUSED:
             text = f"It failed: its target refused it.{end}"
             return DeliveryStatus(OutcomeSource.FAILED, text, facts.closed_at, worked=False)
         case AttemptOutcome.SILENT:
-            text = f"It is not known: its target took it; its consumer was to say so{_until(facts)}, and has not.{end}"
+            text = (
+                "Its outcome is not known: its target accepted it, and its consumer could report"
+                f"{_until(facts)}, but did not.{end}"
+            )
             return DeliveryStatus(OutcomeSource.SILENT, text, facts.closed_at)
         case _:
             waits = f", and it may come back{_until(facts)}" if facts.closed_at is None and facts.deadline else ""
-            text = f"It is not known: it may have been sent, and there was no answer{waits}.{end}"
+            text = f"Its outcome is not known: it may have been sent, and no answer came{waits}.{end}"
             return DeliveryStatus(OutcomeSource.UNKNOWN, text, facts.closed_at)
 
 

@@ -13,8 +13,8 @@ _LATER: Final = re.compile(r"it answered ([2-5][0-9]{2})\b")
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _SAID: Final = {
     AttemptOutcome.RETURNED: "they came back to the DLQ",
-    AttemptOutcome.FAILED: "their consumer said that they failed",
-    AttemptOutcome.SILENT: "their consumer did not say in time what became of them",
+    AttemptOutcome.FAILED: "their consumer reported that they failed",
+    AttemptOutcome.SILENT: "their consumer did not report in time",
 }
 
 

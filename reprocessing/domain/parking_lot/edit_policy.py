@@ -44,7 +44,7 @@ class LockedAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveAttribute:
-    """An attribute that a selector or a consumer may depend on."""
+    """An attribute from which a selector reads a key, the message type or the tenant."""
 
     why: str
 
@@ -55,19 +55,19 @@ class CustomAttribute:
 
 
 AttributeClass = LockedAttribute | SensitiveAttribute | CustomAttribute
-#: Selectors of a DLQ, by purpose. A purpose is a text that completes a sentence after "which says".
+#: Selectors of a DLQ, by what is read with each: a text such as "the ordering key".
 SelectorsByPurpose = Mapping[str, Selector]
 
 
 def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
     """Return the selectors of a DLQ and its rules that read attributes or the body."""
     named = {
-        "which messages are redriven in order": policy.ordering,
-        "where in that order it stands": policy.sequence,
-        "which messages are equal": policy.idempotency,
+        "the ordering key": policy.ordering,
+        "the sequence": policy.sequence,
+        "the idempotency key": policy.idempotency,
     }
-    named |= {"which type rules take it for": Selector.parse(message_type)} if message_type else {}
-    named |= {"whose it is": Selector.parse(tenant)} if tenant else {}
+    named |= {"the message type": Selector.parse(message_type)} if message_type else {}
+    named |= {"the tenant": Selector.parse(tenant)} if tenant else {}
     return {
         what: selector
         for what, selector in named.items()
@@ -76,18 +76,18 @@ def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: s
 
 
 def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) -> AttributeClass:
-    """Return whether an attribute may be edited."""
+    """Return whether an attribute is locked, sensitive, or neither (custom)."""
     if name in {getattr(names, field.name) for field in fields(names)} or name in EARLIER_COUNTERS:
         return LockedAttribute("it was added by this service, or by an earlier redrive")
     if name in s3_pointer.SIZES:
-        return LockedAttribute("the size of a body that lies in S3")
+        return LockedAttribute("it has the size of a body in S3")
     if name.lower() in _TRACES:
         return LockedAttribute("it links the message to its trace")
     if name in FAILURE_ATTRIBUTES:
         return LockedAttribute("AWS added it when delivery failed")
     for what, selector in goes_by.items():
         if selector == Selector(SelectorSource.ATTRIBUTE, name):
-            return SensitiveAttribute(f"it says {what}")
+            return SensitiveAttribute(f"{what} is read from it")
     return CustomAttribute()
 
 
@@ -105,10 +105,10 @@ def why_not_text(raw: bytes) -> str:
     except UnicodeDecodeError:
         return "it is not text (not UTF-8)"
     if _FORBIDDEN.search(text):
-        return "it has characters that a page cannot show and send back"
+        return "it has characters that a web page cannot show and send back"
     lines = text.replace("\r\n", "")
     if "\r" in lines or ("\n" in lines and len(lines) != len(text)):
-        return "it has different line ends, and a browser would make them all alike"
+        return "it has different line ends, which a browser would make equal"
     return ""
 
 
@@ -141,12 +141,12 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
     room = MOST_ATTRIBUTES - sum(1 for field in fields(names) if getattr(names, field.name))
     if len(attributes) > max(len(former), room):
         found.append(
-            f"There are {len(attributes)} attributes; SQS accepts {MOST_ATTRIBUTES}, and {MOST_ATTRIBUTES - room} are "
-            f"needed on redrive. Remove {len(attributes) - max(len(former), room)}."
+            f"There are {len(attributes)} attributes; SQS accepts {MOST_ATTRIBUTES}, of which the service adds "
+            f"{MOST_ATTRIBUTES - room}. Remove {len(attributes) - max(len(former), room)}."
         )
     weight = len(body) + attributes_size(attributes)
     if weight > largest:
-        found.append(f"With its attributes it has {weight:,} bytes; its target accepts {largest:,}.")
+        found.append(f"Body and attributes have {weight:,} bytes; its target accepts {largest:,}.")
     return found
 
 
@@ -163,13 +163,13 @@ def json_problem(before: bytes, after: bytes) -> str:
         return f"The body was JSON and no longer is: {error.msg}, line {error.lineno}, column {error.colno}."
     except (ValueError, RecursionError):
         pass
-    return f"The body was JSON that can be read and no longer is: {found.why}."
+    return f"The body was readable JSON and no longer is: {found.why}."
 
 
 def changed_selectors(goes_by: SelectorsByPurpose, before: LetterFacts, after: LetterFacts) -> list[str]:
     """Return sentences that name the selectors whose values an edit changes."""
     return [
-        f"This changes {selector}, which says {what}."
+        f"This changes {selector}, from which {what} is read."
         for what, selector in goes_by.items()
         if select_key(selector, before) != select_key(selector, after)
     ]
@@ -196,7 +196,7 @@ def _unsendable(raw: bytes) -> str:
     try:
         found = _FORBIDDEN.search(raw.decode())
     except UnicodeDecodeError:
-        return "is not UTF-8, which a queue cannot carry"
-    return (
-        f"has a character that SQS does not accept (U+{ord(found[0]):04X}, the {found.start() + 1:,}.)" if found else ""
-    )
+        return "is not UTF-8, and SQS accepts only UTF-8"
+    if not found:
+        return ""
+    return f"has a character that SQS does not accept (U+{ord(found[0]):04X}, character {found.start() + 1:,})"

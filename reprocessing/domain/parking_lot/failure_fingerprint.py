@@ -156,7 +156,7 @@ def _reported(signs: FailureSigns) -> FailureCause | None:
     if signs.report is None or not (signs.report.type or signs.report.fingerprint):
         return None
     kind, mark = text_pattern.type_name(signs.report.type), signs.report.fingerprint
-    title = kind or "A failure that its consumer gives no type"
+    title = kind or "A failure that its consumer reported without a type"
     if _SHORT_HEX.fullmatch(mark):
         title = f"{title} ({mark[:8]})"
     return _cause(CauseKind.REPORTED, title, kind or text_pattern.without_values(signs.report.type), mark)

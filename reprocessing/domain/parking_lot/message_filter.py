@@ -100,16 +100,16 @@ class MessageFilter:
         Args:
             names: a display name for each id, by the name of the condition.
             covered: hide the searched text.
-            single: write "letter" instead of "letters".
+            single: write "message" instead of "messages".
         """
         told = replace(self, text=None) if covered else self
-        parts = [*told._parts(names or {}), *(["whose body holds a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
-        goes = [part.replace("that go by", "that goes by", 1) if single else part for part in parts]
-        return " ".join([" or ".join(self.states), "letter" if single else "letters", " and ".join(goes)]).strip()
+        parts = [*told._parts(names or {}), *(["whose body contains a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
+        noun = "message" if single else "messages"
+        return " ".join([" or ".join(self.states), noun, " and ".join(parts)]).strip()
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
         said = {
-            "dlq": "of the dlq {}", "group": "of the group {}", "source": "that died in {}",
+            "dlq": "of the DLQ {}", "group": "of the group {}", "source": "that failed in {}",
             "target": "whose target is {}", "rule": "that the rule {} decided about", "run": "of the run {}",
         }  # fmt: skip
         for name, words in said.items():
@@ -117,13 +117,16 @@ class MessageFilter:
                 yield words.format(names.get(name, value))
         if self.reasons:
             yield f"whose reason is {' or '.join(self.reasons).replace('_', ' ')}"
-        texts = {"with the ordering key": self.key, "that go by": self.named, "whose body holds": self.text}
+        texts = {
+            "with the ordering key": self.key, "with the id or key": self.named, "whose body contains": self.text,
+        }  # fmt: skip
         for words, text in texts.items():
             if text is not None:
                 yield f'{words} "{text}"'
         times = (
-            ("that died at {} or later", self.died_after), ("that died before {}", self.died_before),
-            ("since {} or later", self.finished_after), ("since before {}", self.finished_before),
+            ("that failed at {} or later", self.died_after), ("that failed before {}", self.died_before),
+            ("in this state since {} or later", self.finished_after),
+            ("in this state since before {}", self.finished_before),
         )  # fmt: skip
         for words, moment in times:
             if moment is not None:
@@ -134,7 +137,7 @@ class MessageFilter:
 
 def _consistent(sieve: MessageFilter) -> MessageFilter:
     for after, before, what in (
-        (sieve.died_after, sieve.died_before, "died"), (sieve.finished_after, sieve.finished_before, "was parked"),
+        (sieve.died_after, sieve.died_before, "failed"), (sieve.finished_after, sieve.finished_before, "was parked"),
     ):  # fmt: skip
         if after and before and after >= before:
             raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")

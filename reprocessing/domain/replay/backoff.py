@@ -22,7 +22,7 @@ class Backoff:
     jitter: Jitter = "full"
 
     def delay(self, failures: int, chance: float) -> timedelta:
-        """Return the delay before the next attempt; `failures`: before the newest one, so that 0 gives `base`.
+        """Return the delay before the next attempt; `failures`: failed attempts before the newest; 0 gives `base`.
 
         `chance`: a random number, 0 <= chance < 1, for full jitter.
         """

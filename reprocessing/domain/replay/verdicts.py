@@ -1,4 +1,4 @@
-"""Define decisions about sending a lane's first letter, and results of sending an attempt."""
+"""Define decisions about sending the first letter of a lane (an ordering key), and results of sending an attempt."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         seen.append(problem)
         if kind not in (FieldKind.BODY, FieldKind.TASK):
             break
-    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE, with {_FIELDS}, and {_OPERATORS}.")
+    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE. FIELD is {_FIELDS}; OPERATOR is {_OPERATORS}.")
 
 
 def _values(operator: Operator, rest: str) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ def _json(text: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise _NotWritten(
-            'what begins with " or [ is read as JSON, and this is none. Write "say \\"hi\\"" or ["a,b", "c"].'
+            'a value that begins with " or [ must be JSON, and this is not. Write "say \\"hi\\"" or ["a,b", "c"].'
         ) from None
 
 
@@ -235,11 +235,11 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
         yield problem
     for value in values:
         if len(value) > VALUE_LENGTH:
-            yield f"a value has {VALUE_LENGTH} characters at most, not {len(value)}. Write prefix and its beginning."
+            yield f"a value has {VALUE_LENGTH} characters at most, not {len(value)}. Write prefix and the first part."
         if _CONTROL.search(value):
             yield "a value holds a control character. Leave it out, or write a regex with \\x{...} in its place."
     if operator is Operator.PREFIX and not values[0]:
-        yield "every text begins with an empty one. Write exists."
+        yield "an empty prefix matches every text. Write exists instead."
     if operator is Operator.REGEX and isinstance(pattern := Pattern.parse(values[0]), Unreadable):
         yield pattern.why
 

@@ -170,9 +170,9 @@ def _problem(rule: Rule) -> str | None:
         return f"it has {len(rule.conditions)} conditions, {CONDITIONS} at most. Split it into several rules."
     rests = rule.delay is not None and rule.delay > timedelta()
     if rests is not (rule.action is Action.DELAY) or (rule.delay is not None and not rests):
-        return "the action delay, and no other, takes a delay above 0. Set the delay."
+        return "the action delay needs a delay above 0, and no other action takes one. Set or remove the delay."
     if rule.action is Action.DIVERT and rule.target is None:
-        return "the action divert needs the target that letters go to. Name it."
+        return "the action divert needs the target that messages go to. Name the target."
     if rule.action not in _SENDING and rule.target is not None:
         return f"a target belongs to replay and divert, not to {rule.action}. Leave it out."
     if rule.action not in _REPLAYING and (rule.rate_class is not None or rule.backoff is not None):

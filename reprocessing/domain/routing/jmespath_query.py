@@ -42,24 +42,24 @@ def search(expression: str, document: JsonValue) -> object:
     try:
         return _Interpreter().visit(_compiled(expression).parsed, document)
     except _Exhausted:
-        return Failed(f"the expression takes more than {STEPS} steps on it", exhausted=True)
+        return Failed(f"the expression takes more than {STEPS} steps on this message", exhausted=True)
     except JMESPathTypeError as error:  # the error's text quotes the value
         return Failed(f"{error.function_name}() was given a value of the wrong type")
     except Exception as error:  # noqa: BLE001 - whatever fails in the library, this letter cannot be evaluated
-        return Failed(f"the expression fails on it ({type(error).__name__})")
+        return Failed(f"the expression fails on this message ({type(error).__name__})")
 
 
 def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
     """Return why a text is not a usable expression, or None. The returned reason shows `as_in` as an example."""
     if not expression or len(expression) > LENGTH:
         where = as_in.partition(":")[0]
-        return f"a JMESPath expression of 1 to {LENGTH} characters follows {where}:. Write {as_in}, say."
+        return f"{where}: needs a JMESPath expression of 1 to {LENGTH} characters, such as {as_in}."
     try:
         tree = _compiled(expression).parsed
     except Exception as error:  # noqa: BLE001 - the library's parser may raise anything
         return f"{' '.join(str(error).split())}. See jmespath.org for what an expression may be."
     if len(_levels(tree)) > DEPTH:
-        return f"its expression is nested more than {DEPTH} deep. Write a plainer one."
+        return f"its expression is nested more than {DEPTH} deep. Write a simpler one."
     return None
 
 
@@ -68,11 +68,11 @@ def problem_of_rule(expression: str) -> str | None:
     nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
     for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
-            return f"a rule knows no function {name}(). It may use {', '.join(sorted(FUNCTIONS))}."
+            return f"a rule may not call {name}(). It may call {', '.join(sorted(FUNCTIONS))}."
         wanted = Functions.FUNCTION_TABLE[name]["signature"]
         given, variadic = len(node["children"]), wanted[-1].get("variadic", False)
         if given < len(wanted) or (given > len(wanted) and not variadic):
-            return f"{name}() takes {len(wanted)}{' or more' if variadic else ''} in its brackets, not {given}."
+            return f"{name}() takes {len(wanted)}{' or more' if variadic else ''} arguments, not {given}."
     return None
 
 

@@ -38,19 +38,19 @@ class Pattern:
             said = error.args[0] if error.args else b""
             why = said.decode(errors="replace") if isinstance(said, bytes) else said
             return Unreadable(
-                f"RE2 refuses its regex: {why}. It knows neither look-around nor back-references; see "
+                f"RE2 refuses the regex: {why}. RE2 supports neither look-around nor back-references; see "
                 "github.com/google/re2/wiki/Syntax."
             )
         size = compiled.programsize
         if size * LEAST_TEXT_BYTES > MOST_COST:
-            return Unreadable("its regex repeats too much. Write a plainer one, with smaller numbers in {}.")
+            return Unreadable("the regex repeats too much. Write a simpler one, with smaller numbers in {}.")
         return cls(text, MOST_COST // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
         """Return whether the pattern matches anywhere in a text, or that the text is too long."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
-            return Unreadable(f"{len(read)} bytes are more than the {self.longest} that its regex may read")
+            return Unreadable(f"it has {len(read)} bytes, and the regex may read at most {self.longest}")
         return self._compiled.search(read) is not None
 
 

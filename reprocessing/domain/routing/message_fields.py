@@ -175,7 +175,7 @@ def _of_json(value: object) -> FieldValue:
 
 def _of_number(number: Decimal) -> FieldValue:
     if not number.is_finite():
-        return Unreadable("its number is beyond every bound")
+        return Unreadable("its number is out of range")
     if len(number.as_tuple().digits) > _DIGITS:
         return Unreadable(f"its number has more than {_DIGITS} digits")
     return json_view.number_text(number)

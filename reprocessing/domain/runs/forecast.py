@@ -1,4 +1,7 @@
-"""Forecast how long a drain takes if nothing fails."""
+"""Forecast how long a drain (a run that sends a DLQ's messages) takes if nothing fails.
+
+The letters (messages) of a lane, which has one ordering key, are sent one after another.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: The plan suggests a faster way if the longest lane takes this many times as long as the rate allows.
+#: The plan suggests faster options if the longest lane takes over this many times as long as the rate requires.
 _FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
@@ -98,16 +101,16 @@ class Forecast:
 
     @property
     def bound(self) -> Literal["rate", "lane"]:
-        """Return whether the rate or the longest lane takes longer."""
+        """Return what takes longer, and so determines the duration: "rate" or "lane" (the longest lane)."""
         return "rate" if self.by_rate >= self.by_lane else "lane"
 
     @property
     def is_far_slower_by_lane(self) -> bool:
-        """Return whether the longest lane takes over ten times as long as the rate allows, and over ten seconds."""
+        """Return whether the longest lane takes over ten times as long as the rate requires, and over ten seconds."""
         return self.by_lane > _FAR_LONGER * max(self.by_rate, 1.0)
 
     def __str__(self) -> str:
-        reason = "by the target's rate" if self.bound == "rate" else "by its longest lane"
+        reason = "by the target's rate" if self.bound == "rate" else "by the longest key queue"
         return f"{duration_in_words(self.seconds)}, {reason}"
 
 

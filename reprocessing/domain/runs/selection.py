@@ -53,13 +53,13 @@ class Selection:
 
     def __str__(self) -> str:
         said = [
-            f"that died in {self.source}" if self.source else "",
-            f"that died at {self.died_after.isoformat()} or later" if self.died_after else "",
-            f"that died before {self.died_before.isoformat()}" if self.died_before else "",
+            f"that failed in {self.source}" if self.source else "",
+            f"that failed at {self.died_after.isoformat()} or later" if self.died_after else "",
+            f"that failed before {self.died_before.isoformat()}" if self.died_before else "",
             f"with the ordering key {self.key}" if self.key is not None else "",
             f"named by message id ({len(self.message_ids)})" if self.message_ids else "",
         ]
-        letters = "all letters" if self.limit is None else f"{self.limit} letter{'' if self.limit == 1 else 's'}"
+        letters = "all messages" if self.limit is None else f"{self.limit} message{'' if self.limit == 1 else 's'}"
         return " ".join([letters, " and ".join(filter(None, said))]).strip()
 
 

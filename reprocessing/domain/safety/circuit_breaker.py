@@ -95,7 +95,7 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
     if failed is None:
         return NextCanary(successes)
     if failed:
-        return OpenBreaker(next_cooldown(policy, rest), f"the canary failed after a rest of {rest:g} s")
+        return OpenBreaker(next_cooldown(policy, rest), f"the canary failed after a cooldown of {rest:g} s")
     if successes + 1 < policy.canaries_to_close:
         return NextCanary(successes + 1)
     return CloseBreaker(

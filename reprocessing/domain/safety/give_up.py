@@ -76,12 +76,12 @@ def give_up(target: FailingTarget) -> GiveUp:
     tried = f"{target.attempts} attempts in {duration(target.seconds)} failed"
     last = f"; the last one: {target.last_failure}" if target.last_failure else ""
     if target.has_others:
-        keys = f"{target.keys} key" if target.keys == 1 else f"{target.keys} keys"
-        told = f"Nothing sent to {target.name} went well: {tried}, of {keys}"
+        keys = f"{target.keys} ordering key" if target.keys == 1 else f"{target.keys} ordering keys"
+        told = f"No message to {target.name} succeeded: {tried}, for {keys}"
         return PauseRun(f"{told}{last}.", f"{told}.")
     if target.of_message < target.max_attempts:
         return KeepTrying()
-    return ParkMessage(f"{tried}, and no other message was there to try {target.name} with{last}.")
+    return ParkMessage(f"{tried}, and the run has no other message to test {target.name} with{last}.")
 
 
 def duration(seconds: float) -> str:

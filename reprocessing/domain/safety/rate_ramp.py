@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reprocessing.domain.safety.circuit_breaker import WINDOW, Sends
 
-#: Failures do not increase if their share rose by at most this since the last step.
+#: Failures count as increased if their share rose by more than this since the last step.
 FLAT_RISE = 0.05
 #: Seconds without a known outcome after which the ramp begins again.
 IDLE_SECONDS = 300.0
@@ -52,7 +52,7 @@ def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
         share = min(1.0, max(ramp.start, 2 * ramp.share))
         return RampStep(share, failure_ratio, f"the whole rate: {seen}" if share == 1 else f"the rate rises: {seen}")
     if failures == 1:
-        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"as before: {seen}")
+        return RampStep(min(1.0, max(ramp.start, ramp.share)), ramp.failure_ratio, f"the rate stays: {seen}")
     falls = f"the rate falls: {seen}, {ramp.failure_ratio:.0%} before"
     return RampStep(max(ramp.start, min(1.0, ramp.share / 2)), failure_ratio, falls)
 

@@ -43,6 +43,6 @@ def redrive_loop(newest: NewestMessages) -> str | None:
     if newest.different < DIFFERENT or newest.again < SHARE * newest.seen:
         return None
     return (
-        f"The DLQ refills with what is redriven: {newest.again} of its newest {newest.seen} messages were delivered "
-        f"{ROUNDS} times or more within the last hour, and came again as new messages."
+        f"The DLQ refills with redriven messages: the bodies of {newest.again} of its newest {newest.seen} messages "
+        f"were delivered {ROUNDS} times or more within the last hour, and came back as new messages."
     )

@@ -19,7 +19,7 @@ def capacity(rate: float, burst: float | None = None) -> float:
     burst is at least 1 + rate/4, because one letter must fit; without a burst, it is one second of the rate.
     """
     if not (0 < rate < math.inf and 0 <= (burst or 0) < math.inf):
-        raise ValueError(f"a rate of {rate} with a burst of {burst} is invalid: both are finite, the rate above 0")
+        raise ValueError(f"a rate of {rate} with a burst of {burst} is invalid: the rate must be above 0, both finite")
     return max(1.0, (rate if burst is None else burst) - rate * TOKEN_LIFE)
 
 

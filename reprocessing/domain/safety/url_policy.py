@@ -139,7 +139,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
     parts = _URL.fullmatch(url)
     if parts is None:
         return UrlDenied(
-            "it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment"
+            "it is not a URL such as https://status.example.com/health, in visible ASCII and without a fragment"
         )
     if "@" in parts["authority"]:
         return UrlDenied("it carries credentials, or an @ that hides its host; write the host alone")
@@ -181,20 +181,20 @@ def _network(entry: str) -> tuple[Network, None] | UrlDenied:
     try:
         return ipaddress.ip_network(entry), None
     except ValueError:
-        return UrlDenied("it is no network; write one such as 10.1.0.0/16, with nothing set behind its length")
+        return UrlDenied("it is not a network; write one such as 10.1.0.0/16, with zeros after the prefix")
 
 
 def _host(authority: str) -> tuple[str | Address, int | None] | UrlDenied:
     """Return host and port. Addresses are accepted only in their usual spelling."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        return UrlDenied("its host cannot be read; write a name or an address, and after a colon perhaps a port")
+        return UrlDenied("its host cannot be read; write HOST or HOST:PORT, with a name or an address")
     port = int(parts["port"]) if parts["port"] else None
     if port is not None and not 1 <= port <= _MOST_PORTS:
         return UrlDenied(f"its port is not one of 1 to {_MOST_PORTS:,}")
     if parts["six"]:
         six = read_address(parts["six"])
-        return (six, port) if isinstance(six, IPv6Address) else UrlDenied("what is in brackets is no IPv6 address")
+        return (six, port) if isinstance(six, IPv6Address) else UrlDenied("the text in brackets is not an IPv6 address")
     name = _name(parts["host"])
     if isinstance(name, UrlDenied) or not _NUMBER.fullmatch(name.rpartition(".")[2]):
         return name if isinstance(name, UrlDenied) else (name, port)
@@ -210,10 +210,10 @@ def _name(host: str) -> str | UrlDenied:
     try:
         plain = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
-        return UrlDenied("its host is no name; write it in its xn-- form")
+        return UrlDenied("its host is not a valid name; write it in its xn-- form")
     name = plain.lower().removesuffix(".")
     if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-        return UrlDenied("its host is no name of a host")
+        return UrlDenied("its host is not a valid host name")
     return name
 
 

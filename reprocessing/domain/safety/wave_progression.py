@@ -84,13 +84,13 @@ WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers 
 
 
 def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> WaveVerdict:
-    """Return what a run does after the outcomes of its current wave that are known.
+    """Return what a run does, given the known outcomes of its current wave.
 
     Args:
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
-        heals: whether the run is automatic. Instead of pausing, or sending another letter at once, it opens breakers.
-            It ignores a wave that failed only by poison, unless three waves of one letter in a row did.
+        heals: whether the run is automatic. An automatic run opens breakers instead of pausing or repeating a failed
+            wave. It ignores a wave that failed only by poison, unless three waves of one letter in a row did.
     """
     verdict = _judge(count, success)
     if not heals:
@@ -101,7 +101,7 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
         case PauseRun(why):
             return OpenBreakers(why)
         case RepeatWave() if count.failed:
-            return OpenBreakers("the first message of its waves failed")
+            return OpenBreakers("its wave of one message failed")
         case _:
             return verdict
 

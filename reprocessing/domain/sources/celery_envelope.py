@@ -23,7 +23,7 @@ JSON = "application/json"
 _LZMA_MEMORY = 64 << 20  # bytes; enough for every preset
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
-    "application/x-python-serialize": "its payload is pickled, and is not opened",
+    "application/x-python-serialize": "its payload is pickled, and unpickling could run code",
     "application/x-yaml": "its payload is YAML, which is not read here",
     "application/x-msgpack": "its payload is msgpack, which is not read here",
     "application/data": "its payload is signed, or raw bytes, which are not read here",
@@ -32,7 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """The body is not a Celery task message. `harm` is what it does to a worker; empty if the worker rejects it."""
+    """The body is not a Celery task message. `harm` is what the body does to a worker; empty: workers reject it."""
 
     why: str
     harm: str = ""
@@ -125,7 +125,7 @@ def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShow
     try:
         raw = base64.b64decode(text.encode()) if envelope.payload_encoded else text.encode()
     except binascii.Error:
-        return NotShown("its payload is no base64", damaged=True)
+        return NotShown("its payload is not base64", damaged=True)
     if not envelope.compression:
         return raw if len(raw) <= limit else _too_large(limit)
     if way := _WAYS.get(envelope.compression):
@@ -153,7 +153,7 @@ class _Way:
             return _too_large(limit) if known else NotShown("its compressed payload is damaged", damaged=True)
         if len(payload) > limit:
             return _too_large(limit)
-        return payload if opener.eof else NotShown("its compressed payload breaks off", damaged=True)
+        return payload if opener.eof else NotShown("its compressed payload is incomplete", damaged=True)
 
 
 _ZLIB = _Way(zlib.compress, zlib.decompressobj)  # what kombu calls gzip is this
@@ -167,7 +167,7 @@ _WAYS = {
 
 
 def _too_large(limit: int) -> NotShown:
-    return NotShown(f"its payload has more than {limit} bytes, which is the most that is read")
+    return NotShown(f"its payload has more than {limit} bytes, the most that is read")
 
 
 def _decoded(body: bytes) -> bytes | None:
@@ -196,4 +196,4 @@ def _unfit(document: Mapping[str, JsonValue]) -> str:
         and (not body or isinstance(body, str))
         and (not encoding or (isinstance(encoding, str) and (encoding == "base64" or encoding.lower() == "utf-8")))
     )
-    return "" if fits else "it would end the worker that receives it"
+    return "" if fits else "it would stop the worker that receives it"

@@ -31,9 +31,9 @@ def probable_causes(
     """
     match found:
         case NotATask(why):
-            return [f"Not a Celery task: {why}. Workers that receive it reject it, until it dies."]
+            return [f"Not a Celery task: {why}. No worker can run it, so it came to the DLQ."]
         case Unreadable(why):
-            return [f"Whether it is a Celery task cannot be said: {why}."]
+            return [f"It is not known whether it is a Celery task: {why}."]
         case TaskMessage():
             named = [*_timing(found, _sent(system), visibility), *_retried(found)]
             return named + ([] if reported else [_received(found, system, alone=not named)])
@@ -43,30 +43,30 @@ def _timing(message: TaskMessage, sent: datetime | None, visibility: timedelta |
     """Yield a sentence if the task waits, or runs, for longer than the visibility timeout."""
     if visibility is None:
         return
-    hides = f"its queue shows it to others again after {duration_in_words(visibility.total_seconds())}"
+    hides = f"its queue's visibility timeout is {duration_in_words(visibility.total_seconds())}"
     eta = celery_time(message.eta) if message.eta else None
     if eta and sent and eta - sent > visibility:
         yield (
-            f"It was to run {duration_in_words((eta - sent).total_seconds())} after it was sent, and {hides}: workers "
-            "that waited for that moment used up its receives, so it probably died without having run."
+            f"Its eta was {duration_in_words((eta - sent).total_seconds())} after it was sent, but {hides}: it was "
+            "received again while workers waited for the eta, and probably came to the DLQ without having run."
         )
     if message.time_limit is not None and message.time_limit > visibility.total_seconds():
         yield (
-            f"It may run for {duration_in_words(message.time_limit)}, and {hides}: it was probably running still when "
-            "it died, perhaps several times at once."
+            f"It may run for {duration_in_words(message.time_limit)}, but {hides}: it was probably still running when "
+            "it came to the DLQ, perhaps several times at once."
         )
 
 
 def _retried(message: TaskMessage) -> Iterator[str]:
     if message.task == _UNLOCK:
-        yield "It waits for the parts of a chord, and probably one of them has never ended."
+        yield "It waits for the tasks of a chord, and probably one of these tasks has never ended."
     elif message.retries >= MAX_RETRIES:
         yield (
-            f"It had been retried {message.retries} times: probably its retries were spent (Celery allows "
+            f"It had been retried {message.retries} times: probably its retries were used up (Celery allows "
             f"{MAX_RETRIES} unless a task says otherwise), and it failed once more."
         )
     elif message.retries > 0:
-        yield f"It had failed and been retried {_times(message.retries)} before it died."
+        yield f"It had failed and been retried {_times(message.retries)} before it came to the DLQ."
 
 
 def _received(message: TaskMessage, system: Mapping[str, str], *, alone: bool) -> str:
@@ -77,8 +77,8 @@ def _received(message: TaskMessage, system: Mapping[str, str], *, alone: bool) -
     named = f'the task "{message.task}"' if message.task.isprintable() and message.task else "its task"
     return (
         f"{often} and never acknowledged: {'probably' if alone else 'or'} its task failed (acks_late without "
-        f"acks_on_failure), its worker was killed over it (memory, a deployment), it ran for longer than its queue "
-        f"hides it, or no worker knows {named}."
+        f"acks_on_failure), its worker was killed while it ran (memory, a deployment), it ran for longer than the "
+        f"visibility timeout, or no worker knows {named}."
     )
 
 

@@ -25,6 +25,8 @@ class TaskChanges:
 
     Attributes:
         queue: the name that the workers use for their queue; None: unchanged.
+        strips_eta, strips_expires: whether the earliest time to run, or the expiry, is removed.
+        resets_retries: whether the number of retries is set to 0.
         new_id: the task's new id; None: unchanged. A task that is part of a group always keeps its id.
     """
 
@@ -85,7 +87,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
     changed = _adapted(body, found, wanted)
     if isinstance(changed, Unchangeable):
         reason = ParkedReason.UNREADABLE_TASK
-        why = f"It cannot be changed as its target asks: {changed.why}."
+        why = f"It cannot be changed as its target requires: {changed.why}."
         return Refused(reason.value, why, poison=True, reason=reason)
     return changed
 
@@ -132,7 +134,7 @@ def _adapted(body: bytes, message: TaskMessage, wanted: TaskChanges) -> bytes | 
 
 def _outside(message: TaskMessage, wanted: TaskChanges) -> Iterator[_Change]:
     if wanted.queue is not None and _in_sqs(message.routing_key) != _in_sqs(wanted.queue):
-        # With this name, kombu deletes, rejects, hides and retries the message. An unknown name ends the worker.
+        # kombu uses the routing key to delete, reject, hide and retry the message. An unknown name stops the worker.
         yield _Change(("properties", "delivery_info", "exchange"), "")
         yield _Change(("properties", "delivery_info", "routing_key"), wanted.queue)
     properties = message.envelope.properties

@@ -138,7 +138,7 @@ class TaskMessage:
         """Return the harm that the message does to a worker, other than a failed task; empty if it does none.
 
         Celery 5.7.0 acknowledges a message that it cannot decode, so the message is lost. A message that lacks parts
-        that its protocol requires ends the worker.
+        that its protocol requires stops the worker.
         """
         shape = self._payload
         if isinstance(shape, NotShown) and shape.damaged:
@@ -149,7 +149,7 @@ class TaskMessage:
             whole = whole and (
                 len(shape) == _PAYLOAD_PARTS if isinstance(shape, list) else isinstance(shape, dict) and "args" in shape
             )
-        return "" if whole else "parts of a task message are missing, without which a worker ends that receives it"
+        return "" if whole else "it lacks parts of a task message, and would stop the worker that receives it"
 
     @cached_property
     def _payload(self) -> JsonValue | NotShown:
@@ -208,7 +208,7 @@ def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = Fa
             why = found.opaque or "its task has no name"
         case TaskMessage(is_of_group_or_chord=True):
             reason = ParkedReason.WAITS_FOR_A_WORD
-            why = "it is a part of a group of tasks" if found.group else "it is a part of a chord, or stands for tasks"
+            why = "it is a part of a group of tasks" if found.group else "it is a part of a chord, or starts tasks"
         case TaskMessage():
             pass
         case _ as never:
@@ -230,11 +230,11 @@ def _over(message: TaskMessage, now: datetime) -> str:
     if message.expires:
         until = celery_time(message.expires)
         if until is None:
-            return "its expiry is no time that can be read"
+            return "its expiry is not a readable time"
         return f"it expired at {until:%Y-%m-%d %H:%M:%S} UTC" if until <= now else ""
     # In protocol 1 the expiry is in the payload. Outside of the payload, a property only shows that there is an expiry.
     hidden = message.protocol == ONE and message.opaque and message.envelope.properties.get("expiration") is not None
-    return "it expires, and at which moment stands in its payload, which is not shown" if hidden else ""
+    return "it expires, but its payload, which has the time, is not shown" if hidden else ""
 
 
 def _time(value: JsonValue) -> str:

@@ -44,11 +44,13 @@ def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event
     source, detail_type = json_string_text(found.get("source")), json_string_text(found.get("detail-type"))
     detail = found.get("detail", b"")
     if not source or not detail_type or not detail.startswith(b"{"):
-        return Unreadable("it is no event of EventBridge: it lacks a source, a detail-type or a detail")
+        return Unreadable("it is not an EventBridge event: it lacks a source, a detail-type or a detail")
     resources = _resources(found.get("resources", b"[]"))
     moment = _moment(json_string_text(found.get("time")))
     if resources is None or isinstance(moment, Unreadable):
-        return Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
+        return Unreadable(
+            "it is not an EventBridge event: its resources are no list of texts, or its time is not valid"
+        )
     return Event(
         attempt=attempt, source=source, detail_type=detail_type, detail=detail, resources=resources, time=moment,
         trace_header=trace_header,
@@ -75,5 +77,5 @@ def _moment(text: str | None) -> datetime | Unreadable | None:
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         in_range = moment.astimezone(UTC) >= _EARLIEST
     except (ValueError, OverflowError):
-        return Unreadable("its time is none")
-    return moment if in_range else Unreadable("its time is none")
+        return Unreadable("its time is not valid")
+    return moment if in_range else Unreadable("its time is not valid")

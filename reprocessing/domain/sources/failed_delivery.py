@@ -94,7 +94,7 @@ def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unr
     If `kind`, the target's kind, is "lambda", an SNS notification is returned as the event that SNS gives a function.
     """
     if shape.truncated:
-        return Unreadable("AWS cut it short when it died")
+        return Unreadable("AWS truncated its body when delivery failed")
     match shape.kind:
         case FailedDeliveryKind.LAMBDA | FailedDeliveryKind.EVENTBRIDGE:
             return body

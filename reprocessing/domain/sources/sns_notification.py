@@ -68,9 +68,9 @@ def read(body: bytes) -> Notification | Unreadable:
         return found
     kind, message_id, topic, message, moment = (json_string_text(found.get(name)) for name in _NEEDED)
     if kind != "Notification" or message is None or moment is None or not found.keys() <= set(_OF_A_RECORD):
-        return Unreadable("it is no notification of SNS")
+        return Unreadable("it is not an SNS notification")
     if not (topic and _TOPIC.fullmatch(topic) and message_id and _ID.fullmatch(message_id)):
-        return Unreadable("it is no notification of SNS: its ids are not SNS's")
+        return Unreadable("it is not an SNS notification: its ids are not SNS's")
     return Notification(topic, _subscription(topic, json_string_text(found.get("UnsubscribeURL"))), message_id, found)
 
 
@@ -92,7 +92,7 @@ def function_event(notification: Notification) -> bytes | Unreadable:
     missing attributes are {}.
     """
     if not notification.subscription:
-        return Unreadable("it does not name its subscription, which a function is told")
+        return Unreadable("it does not name its subscription, which the function's event must contain")
     members = b",".join(
         b'"%s":%s' % (name.replace("URL", "Url").encode(), value)
         for name in _OF_A_RECORD
@@ -143,7 +143,7 @@ def _attributes(raw: bytes | None) -> dict[str, Attribute] | Unreadable:
             return parts
         attribute = _attribute(json_string_text(parts.get("Type")), json_string_text(parts.get("Value")))
         if attribute is None:
-            return Unreadable("an attribute of it has no type or no value")
+            return Unreadable("one of its attributes has no type or no value")
         read_back[name] = attribute
     return read_back
 

@@ -130,5 +130,5 @@ def _entry(entry: str) -> tuple[str, Meaning]:
 
 def _in_words(status: int) -> str:
     if status // 100 == 3:  # noqa: PLR2004 - the class of redirects
-        return f"it answered {status}, a redirect, and none is followed; make the address it leads to the target"
+        return f"it answered {status}, a redirect, which is not followed; use the redirect's address as target"
     return f"it answered {status}"

@@ -31,7 +31,7 @@ def secret_problem(name: str, secret: str) -> str | None:
         return "the name of a secret takes 1 to 64 letters, digits, hyphens and underscores; NAME=whsec_… is one secret"
     found = secret_bytes(secret)
     if found is None:
-        return f"{name} begins with {PREFIX}, and what follows is no base64"
+        return f"{name} begins with {PREFIX}, but the rest is not base64"
     if len(found) < LEAST_BYTES:
         return f"{name} is shorter than {LEAST_BYTES} bytes"
     return None

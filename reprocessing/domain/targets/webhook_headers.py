@@ -43,7 +43,8 @@ def headers(
 ) -> tuple[tuple[str, str], ...]:
     """Return a letter's headers, without the signature and the headers that the HTTP client writes.
 
-    `added`: the letter's marks. A key that no header can hold is sent as a digest; other such marks are omitted.
+    `added`: the letter's marks. An idempotency key that no header can hold is sent as a digest; such other marks are
+    omitted.
     `content_type`: the target's, for letters whose `attributes` contain none.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]

@@ -26,9 +26,9 @@ class Migration(migrations.Migration):
                     "state",
                     models.TextField(
                         choices=[
-                            ("in_progress", "in progress: somebody works on it, until its lease ends"),
-                            ("done", "done: it is not done again"),
-                            ("failed", "failed: whoever comes next may try"),
+                            ("in_progress", "in progress: a worker does the work, until its lease ends"),
+                            ("done", "done: the work is not done again"),
+                            ("failed", "failed: the next worker may try again"),
                         ]
                     ),
                 ),

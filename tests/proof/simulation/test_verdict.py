@@ -29,7 +29,7 @@ MOST = 3  # attempts
 LASTING = Outage(((0.0, OUTAGE),))
 FLAPPING = Outage(((0.0, OUTAGE), (700.0, 800.0)))
 HALF = Outage(((0.0, OUTAGE),), frozenset({"k0"}))
-GAVE_UP = "Nothing sent to source went well: 9 attempts in 60 s failed, of 3 keys."
+GAVE_UP = "No message to source succeeded: 9 attempts in 60 s failed, for 3 ordering keys."
 
 
 class World:
@@ -141,9 +141,9 @@ def test_a_message_without_a_fault_of_its_own_that_is_parked_is_told() -> None:
 
 def test_the_only_message_may_be_given_up_and_not_before_its_time() -> None:
     world = World()
-    world.is_spent(PATIENCE, "3 attempts in 60 s failed, and no other message was there to try source with.")
+    world.is_spent(PATIENCE, "3 attempts in 60 s failed, and the run has no other message to test source with.")
     assert world.said("An outage") == []
-    world.is_spent(PATIENCE - 1, "3 attempts in 60 s failed, and no other message was there to try source with.")
+    world.is_spent(PATIENCE - 1, "3 attempts in 60 s failed, and the run has no other message to test source with.")
     assert world.said("An outage") == [f"An outage parked letter {world.letter.message_id}."]
 
 
@@ -165,10 +165,10 @@ def test_two_edges_may_use_up_a_limit_of_two_attempts_and_faults_more() -> None:
     [
         ("Paused automatically: 3 waves of one message failed in a row.", THE_SERVICE, True),
         ("a moment", THE_SERVICE, True),
-        ("nothing sent to source went well", THE_SERVICE, True),
+        ("no message to source succeeded", THE_SERVICE, True),
         ("a moment", "a person", False),
         (GAVE_UP, THE_SERVICE, False),
-        ("The DLQ refills with what is redriven: 48 of its newest 50 messages", THE_SERVICE, False),
+        ("The DLQ refills with redriven messages: the bodies of 48 of its newest 50 messages", THE_SERVICE, False),
     ],
 )
 def test_a_run_that_pauses_itself_for_another_reason_than_its_two_is_told(reason: str, by: str, is_told: bool) -> None:

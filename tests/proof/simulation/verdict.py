@@ -25,9 +25,9 @@ _AT_THE_EDGES: Final = 2
 #: Seconds between a sweep's look at the outcomes and its pause of a run, with workers that freeze meanwhile.
 _SWEEP_LASTS: Final = 30.0
 #: What an automatic run may pause itself for.
-_REASONS_TO_PAUSE: Final = ("Nothing sent to ", "The DLQ refills with what is redriven: ")
+_REASONS_TO_PAUSE: Final = ("No message to ", "The DLQ refills with redriven messages: ")
 #: Of a message that was given up as the only one with which its target could be tried.
-_GIVEN_UP: Final = "and no other message was there to try "
+_GIVEN_UP: Final = "and the run has no other message to test "
 _KNOWN_BACK = """
 SELECT FROM redrive_attempt back, redrive_attempt sent JOIN redrive_letter l ON l.id = sent.letter_id
  WHERE back.sent_message_id = %s AND back.outcome = 'returned'

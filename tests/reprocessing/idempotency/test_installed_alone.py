@@ -104,7 +104,8 @@ def test_the_command_counts_without_confirm_and_deletes_with_it() -> None:
     claimed(_4="keep_until = now() + interval '1 hour'")
     told = StringIO()
     call_command("purge_idempotency", stdout=told)
-    assert (told.getvalue(), len(left())) == ("NOT CHANGED: this was a dry run. With --confirm 4 are purged.\n", 5)
+    dry = "NOT CHANGED: this was a dry run. With --confirm, 4 claims are purged.\n"
+    assert (told.getvalue(), len(left())) == (dry, 5)
     told = StringIO()
     call_command("purge_idempotency", "--confirm", "--batch", "2", stdout=told)
     assert (told.getvalue(), left()) == ("Purged: 4.\n", ["4"])

@@ -220,7 +220,7 @@ def test_work_whose_failure_cannot_be_recorded_raises_its_own_error(monkeypatch:
     monkeypatch.setattr("reprocessing.idempotency.table.record_failed", gone)
     with pytest.raises(Broke) as raised, once("key", space=SPACE):
         raise Broke
-    note = "Its claim could not be released, because the database is away. It ends with its lease."
+    note = "The claim could not be released (database not reachable). It ends with its lease."
     assert raised.value.__notes__ == [note]
 
 

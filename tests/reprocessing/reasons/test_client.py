@@ -204,7 +204,7 @@ def test_texts_can_be_left_out_and_scrubbed(stub: Stub) -> None:
         reporter = Reporter(stub.url, TOKEN, every=0, **one)
         reporter.report("failed", Names("m-1"), broken("card 4111-1111"))
         reporter.close(within=10)
-    assert [one.get("message") for one in stub.reports] == [None, "card ****", "(its text could not be had)"]
+    assert [one.get("message") for one in stub.reports] == [None, "card ****", "(its text could not be read)"]
 
 
 def test_a_thread_that_cannot_be_started_is_no_error(

@@ -62,7 +62,7 @@ class Untellable(Exception):
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (Untellable(), (f"{__name__}.Untellable", "(its text could not be had)")),
+        (Untellable(), (f"{__name__}.Untellable", "(its text could not be read)")),
         (ValueError("a\0b\ud800" + "x" * 5_000), ("ValueError", "ab?" + "x" * 1_996)),
     ],
 )

@@ -18,16 +18,18 @@ class Command(BaseCommand):
     """Delete old claims in batches; without --confirm count them."""
 
     help = (
-        "Delete expired idempotency claims. Claims expire after REDRIVE_IDEMPOTENCY['KEEP'], or the keep of the "
-        "decorator. Without --confirm, only counts them. Run it once a day."
+        "Delete expired idempotency claims. A claim expires after REDRIVE_IDEMPOTENCY['KEEP'], or the keep of the "
+        "decorator or of once(). Without --confirm, the claims are only counted. Run this command once a day."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--confirm", action="store_true", help="delete them (default: dry run)")
+        parser.add_argument("--confirm", action="store_true", help="delete the claims (default: dry run)")
         parser.add_argument(
-            "--batch", type=_rows, default=BATCH, metavar="N", help="claims in one commit (default: %(default)s)"
+            "--batch", type=_rows, default=BATCH, metavar="N", help="claims to delete per commit (default: %(default)s)"
         )
-        parser.add_argument("--database", metavar="ALIAS", help="default: REDRIVE_IDEMPOTENCY['DATABASE']")
+        parser.add_argument(
+            "--database", metavar="ALIAS", help="the claims' database (default: REDRIVE_IDEMPOTENCY['DATABASE'])"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         alias = options["database"]
@@ -38,12 +40,13 @@ class Command(BaseCommand):
                 self.stdout.write(f"Purged: {purge(using=alias, batch=options['batch']):,}.")
             else:
                 found = purgeable(using=alias)
-                self.stdout.write(f"NOT CHANGED: this was a dry run. With --confirm {found:,} are purged.")
+                self.stdout.write(f"NOT CHANGED: this was a dry run. With --confirm, {found:,} claims are purged.")
         except IdempotencyError as error:
             raise CommandError(str(error)) from error
         except Error as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise CommandError(f"The database failed: {first}. Was manage.py migrate run there?") from error
+            cure = "If its tables are missing, run manage.py migrate for this database."
+            raise CommandError(f"The database failed: {first}. {cure}") from error
 
 
 def _rows(text: str) -> int:

@@ -121,8 +121,8 @@ def test_unchanged_text_is_unchanged_byte_for_byte(body: bytes, client: Client) 
     ("body", "why"),
     [
         (b"\xff\x00", "it is not text (not UTF-8)"),
-        (b"a\r\nb\nc", "it has different line ends, and a browser would make them all alike"),
-        (b"a\x0bb", "it has characters that a page cannot show and send back"),
+        (b"a\r\nb\nc", "it has different line ends, which a browser would make equal"),
+        (b"a\x0bb", "it has characters that a web page cannot show and send back"),
     ],
 )
 def test_body_that_a_browser_would_change_is_locked(body: bytes, why: str, client: Client) -> None:
@@ -153,7 +153,7 @@ def test_attributes_are_editable_removable_or_locked() -> None:
     client = person("ann", *EDITS)
     page = opened(client, letter)
     assert [field(page, f"form-{row}-name") for row in range(3)] == ["customer", "note", ""]
-    assert "It says which messages are redriven in order." in page
+    assert "The ordering key is read from it." in page
     assert "it links the message to its trace" in page
     assert "raw: 1 byte, which cannot be typed" in page
     told = looked(client, letter, gone="raw", **{"form-1-remove": "on"})
@@ -167,7 +167,7 @@ def test_change_of_a_key_takes_a_tick(client: Client) -> None:
     letter = parked(dlq(), body=BODY, attributes={"customer": Attribute("String", "c-7")})
     DeadLetterQueue.objects.update(ordering_key="attribute:customer")
     page = looked(client, letter, **{"form-0-value": "c-8"})
-    assert "This changes attribute:customer, which says which messages are redriven in order." in page
+    assert "This changes attribute:customer, from which the ordering key is read." in page
     assert "Tick this box, or undo the change." in done(client, letter, page)
     assert Revision.objects.count() == 0
     done(client, letter, page, knowing="on")

@@ -132,7 +132,7 @@ def test_celery_task_is_shown_with_its_failure_reason() -> None:
         True
     ] * 3
     assert '"4111-canary"' in page
-    assert "It had failed and been retried 2 times before it died." in page
+    assert "It had failed and been retried 2 times before it came to the DLQ." in page
     assert "never acknowledged: or its task failed" in page
     assert "4111-canary" not in pages(person("ann", *LOOKS), letter.pk)[0]
 
@@ -150,7 +150,7 @@ def test_a_consumer_report_replaces_the_guess() -> None:
 
 def test_undecodable_arguments_are_explained() -> None:
     page = shown(parked(dlq(), body=envelopes.task("shop.charge", 1, serializer="pickle")))
-    assert "Not shown: its payload is pickled, and is not opened." in page
+    assert "Not shown: its payload is pickled, and unpickling could run code." in page
     assert '<dd translate="no">(1,) {}</dd>' in page
 
 

@@ -174,9 +174,10 @@ def test_body_text_takes_the_permission_to_see_payloads() -> None:
     bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(text="4111-canary"), {}, by="ann", reason="why")
     address = f"{DESK}{BulkAction.objects.get().pk}/change/"
     page = person("ben", *MAY).get(address).content.decode()
-    assert ("4111-canary" in page, "whose body holds a text" in page) == (False, True)
+    assert ("4111-canary" in page, "whose body contains a text" in page) == (False, True)
     assert (
-        "whose body holds &quot;4111-canary&quot;" in person("cid", *MAY, "view_payload").get(address).content.decode()
+        "whose body contains &quot;4111-canary&quot;"
+        in person("cid", *MAY, "view_payload").get(address).content.decode()
     )
 
 

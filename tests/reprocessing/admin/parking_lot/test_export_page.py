@@ -42,7 +42,7 @@ def test_export_has_the_messages_of_the_filter() -> None:
     parked(there)
     client = person("ann", *MAY)
     page = post(client, EXPORT, query=f"dlq={here.dlq_id}")
-    assert "<strong>2</strong> parked letters of the dlq here" in page
+    assert "<strong>2</strong> parked messages of the DLQ here" in page
     headers, text = exported(client, kind="jsonl", query=f"dlq={here.dlq_id}")
     assert [one["message_id"] for one in lines(text)] == [one.message_id for one in meant]
     assert lines(text)[0]["ordering_key"] == "a"

@@ -234,7 +234,7 @@ def test_all_that_match_become_one_bulk_action() -> None:
     meant, other = [parked(here), parked(here, reason="stale")], parked(there)
     client = person("ann", *EVERYTHING)
     page = post(client, LOT + "discard", scope="all", query=urlencode({"dlq": here.dlq_id}))
-    assert "all 2</strong> parked letters of the dlq here" in page
+    assert "all 2</strong> parked messages of the DLQ here" in page
     assert re.findall(r"<li><b>1</b> <span>(here: [^<]*)</span>", page) == [
         "here: All attempts that the DLQ allows have failed.",
         "here: A later message of its ordering key was delivered before this one arrived.",

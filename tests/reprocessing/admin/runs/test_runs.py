@@ -71,7 +71,7 @@ def test_plan_shows_targets_and_what_cannot_be_sent(source: Source, ann: Client)
     assert f'<dt>Messages</dt><dd><a href="{chosen}">3</a></dd>' in page
     assert "<b>3</b> to shop-dlq-source" in page
     assert "<b>2</b> It has no ordering key" in page
-    assert "all letters" in page
+    assert "all messages" in page
     assert "Assumes: no failures, and nothing else is sent to these targets; every wave succeeds" in page
 
 
@@ -257,7 +257,7 @@ def test_form_submitted_twice_plans_one_run(source: Source, ann: Client) -> None
     assert Run.objects.count() == 1
     for looks in ({}, {"looks": "on"}):
         page = post(ann, "/admin/reprocessing/run/add/", **given, **looks, limit=1)
-        assert "The run monday was asked for all letters" in page
+        assert "The run monday was asked for all messages" in page
 
 
 @pytest.mark.parametrize(

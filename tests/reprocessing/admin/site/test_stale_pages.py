@@ -58,7 +58,7 @@ def test_redisplayed_page_counts_again() -> None:
     given = all_that_match(client)
     letters.append(parked(source))
     again = post(client, LOT + "discard", **given, reason=" ")
-    assert ("This field is required." in again, "all 2</strong> parked letters" in again) == (True, True)
+    assert ("This field is required." in again, "all 2</strong> parked messages" in again) == (True, True)
     post(client, LOT + "discard", **_of_a_filter(again), reason="test data")
     assert (begun().asked, states(*letters)) == (2, ["discarded", "discarded"])
 

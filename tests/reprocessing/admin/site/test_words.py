@@ -26,7 +26,7 @@ LOT = "/admin/reprocessing/parkedletter/"
 _NO_TEXT = re.compile(r"<(script|style|textarea|option)\b.*?</\1>|<[^>]+>", re.DOTALL)
 _WRONG = (
     re.compile(r"(?<![\w.,:/#-])1 (?!is\b|as\b|was\b|has\b|its\b|this\b|less\b|s\b)[a-z]+s\b"),
-    re.compile(r"(?<![\w.,:/#-])1 parked letters\b|\ball 1\b|\bthese 1\b"),
+    re.compile(r"(?<![\w.,:/#-])1 parked messages\b|\ball 1\b|\bthese 1\b"),
     re.compile(r"(?<!\.)\.\.(?!\.)"),
     re.compile(r"\bSelect \w[\w ]* to (?:view|change)\b|\b(?:View|Change) (?:review|rule|rate class|parked letter)\b"),
     re.compile(r"\breprocessing\.[a-z_]+\b"),
@@ -47,7 +47,7 @@ def root() -> Client:
 
 def test_wrong_texts_are_found() -> None:
     said = (
-        "<b>1</b> parked letters",
+        "<b>1</b> parked messages",
         "1 bytes",
         "all 1",
         "not known..",

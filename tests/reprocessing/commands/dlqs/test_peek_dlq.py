@@ -174,7 +174,7 @@ def test_what_is_no_task_has_a_cause_only_where_workers_were_to_take_it(
 ) -> None:
     source = add_source(orders)
     queue.send("hello")
-    why = "Not a Celery task: it is not a kombu message. Workers that receive it reject it, until it dies."
+    why = "Not a Celery task: it is not a kombu message. No worker can run it, so it came to the DLQ."
     for kind, causes in (("sqs", []), ("celery", [why])):
         Target.objects.filter(sources=source).update(kind=kind)
         (seen,) = ask_json("peek_dlq", "orders", "--confirm")["messages"]

@@ -33,7 +33,7 @@ def test_a_letter_is_told_of_by_any_of_its_ids(sent: Attempt, ask: Ask, ask_json
     )  # fmt: skip
     lines = ask("redrive_status", "orders", "--letter", letter.message_id).splitlines()
     assert lines[0] == f"{letter.message_id}  of orders: awaiting outcome"
-    assert lines[1].startswith("  It is not known yet: its target took it, and it may come back until 20")
+    assert lines[1].startswith("  Its outcome is not known yet: its target accepted it, and it may come back until 20")
     assert lines[2:] == [f"  redrive id  {letter.public_id}, 1 attempt", "  sequence    1"]
 
 

@@ -59,8 +59,8 @@ def test_the_most_frequent_answer_is_told_with_its_status_and_nothing_that_was_w
         (("not_sent", "it answered 429: later"), "429 Too Many Requests"),
         (("unknown", "SQS did not answer: it was closed"), "SQS did not answer: it was closed"),
         (("returned", ""), "they came back to the DLQ"),
-        (("failed", ""), "their consumer said that they failed"),
-        (("silent", ""), "their consumer did not say in time what became of them"),
+        (("failed", ""), "their consumer reported that they failed"),
+        (("silent", ""), "their consumer did not report in time"),
         (("refused", "599: it answered 599"), "599"),
     ],
 )

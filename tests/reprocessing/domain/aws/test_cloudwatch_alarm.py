@@ -81,7 +81,7 @@ def test_a_dlq_of_fifo_keeps_a_message_for_its_whole_retention() -> None:
 
 
 def test_a_metric_that_is_not_published_has_no_alarm() -> None:
-    with pytest.raises(ValueError, match="redrive_letters is not told to CloudWatch"):
+    with pytest.raises(ValueError, match="redrive_letters is not published to CloudWatch"):
         cloudwatch_alarm._own(metric_names.LETTERS, (), "Redrive", "Sum")
 
 

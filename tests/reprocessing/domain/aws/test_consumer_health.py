@@ -85,6 +85,7 @@ def test_failing_consumers_are_behind_exactly_if_their_age_grows(values: list[fl
 def test_too_few_values_are_unknown(few: list[float]) -> None:
     assert kinds(QueueMetrics(age=few, in_flight=few)) == [TooFewValues]
     assert kinds(calm(age=few)) == [TooFewValues]
-    why = "CloudWatch has too few values of its {}: it was not used lately"
-    assert judge_consumers(QueueMetrics()) == (TooFewValues(why.format("age and messages in flight")),)
-    assert judge_consumers(calm(received=())) == (TooFewValues(why.format("receives")),)
+    why = "CloudWatch has too few values ({}), because the queue was hardly used lately"
+    few_of_both = why.format("age of the oldest message and messages in flight")
+    assert judge_consumers(QueueMetrics()) == (TooFewValues(few_of_both),)
+    assert judge_consumers(calm(received=())) == (TooFewValues(why.format("received messages")),)

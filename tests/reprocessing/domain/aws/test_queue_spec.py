@@ -161,17 +161,21 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
         (
             {"key": "alias/redrive"}, replace(ORDERS, key="alias/aws/sqs"),
             [AttributeKept(KEY, "alias/aws/sqs", "alias/redrive",
-                           "its consumers have rights on that key: change it by hand")],
+                           "its consumers may have no permission for another key; change the key by hand")],
         ),
         ({"key": "alias/redrive"}, replace(ORDERS, sse=False), [AttributeDiffers(KEY, "", "alias/redrive")]),
-        ({}, replace(ORDERS, key="k"), [AttributeKept(KEY, "k", "", "a key of one's own is better than SQS's")]),
+        (
+            {}, replace(ORDERS, key="k"),
+            [AttributeKept(KEY, "k", "", "a KMS key protects the queue better than SQS's own key")],
+        ),
         ({}, replace(ORDERS, sse=False), [AttributeDiffers(SSE, "false", "true")]),
         (
             {"sources": ("a",)},
             replace(ORDERS, redrive_policy=(f"{ACCOUNT}a", 5), permission="byQueue", allowed=(f"{ACCOUNT}a",)),
             [AttributeContradicts(
-                REDRIVE, "its messages die into a, whose messages are to die into it: they would go round in circles",
-                "Name another --dlq than orders.",
+                REDRIVE,
+                "its DLQ is a, for which it is to be the DLQ: failed messages would circulate between both queues",
+                "Name another queue than orders with --dlq.",
             )],
         ),
         (
@@ -179,7 +183,7 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
             [
                 AttributeContradicts(
                     ALLOW, "it is itself the DLQ of a, b",
-                    "Name the queue whose messages die; or, if its own dead are to go on, say --dlq q2.",
+                    "Name its source queue instead; or, if the DLQ needs a DLQ of its own, add --dlq q2.",
                 ),
                 AttributeDiffers(REDRIVE, "", POLICY.format("q2", 5)),
             ],
@@ -191,8 +195,8 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
         (
             {"dlq": "q2"}, replace(ORDERS, redrive_policy=(f"{ACCOUNT}other-dlq", 5)),
             [AttributeContradicts(
-                REDRIVE, f"its messages die into {ACCOUNT}other-dlq",
-                "Name that as its dlq, --dlq other-dlq, or change the redrive policy by hand.",
+                REDRIVE, f"its DLQ is already {ACCOUNT}other-dlq",
+                "Use that DLQ (--dlq other-dlq), or change the redrive policy by hand.",
             )],
         ),
         (
@@ -207,7 +211,8 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
         (
             {"sources": ("a",)}, replace(ORDERS, permission="denyAll"),
             [AttributeContradicts(
-                ALLOW, "no queue may die into it (denyAll)", "Name another --dlq, or let queues die into it, by hand."
+                ALLOW, "its redrive allow policy forbids its use as a DLQ (denyAll)",
+                "Name another queue with --dlq, or change the redrive allow policy by hand.",
             )],
         ),
         (
@@ -217,14 +222,14 @@ ALLOWING = f'{{{{"redrivePermission": "byQueue", "sourceQueueArns": ["{ACCOUNT}{
         (
             {"sources": ("a",)}, replace(ORDERS, permission="byQueue", allowed=MANY),
             [AttributeContradicts(
-                ALLOW, "it names 10 queues, and SQS takes 10",
-                "Name another --dlq, or take those away that are gone, by hand.",
+                ALLOW, "it names 10 source queues, and SQS accepts 10",
+                "Name another queue with --dlq, or remove unused queues from the policy by hand.",
             )],
         ),
         (
             {"sources": ("a",)}, replace(ORDERS, sources=MANY),
             [AttributeKept(ALLOW, "allowAll", "byQueue",
-                           "11 queues die into it, and SQS takes no more than 10 by name")],
+                           "it is the DLQ of 11 queues, and SQS accepts at most 10 by name")],
         ),
         ({"sources": ("a",)}, ORDERS, [AttributeDiffers(ALLOW, "allowAll", ALLOWING.format("a"))]),
     ],

@@ -63,26 +63,26 @@ CONDITIONS: list[tuple[str, str]] = [
         "tenant in " + ",".join(map(str, range(1_001))),
         "in takes 1 to 1000 values, not 1001. Write in a,b or several rules.",
     ),
-    ("tenant equals " + "a" * 1_025, "a value has 1024 characters at most, not 1025. Write prefix and its beginning."),
+    ("tenant equals " + "a" * 1_025, "a value has 1024 characters at most, not 1025. Write prefix and the first part."),
     ("tenant in [" + '"a",' * 3_000_000 + '"a"]', "it has 12000015 characters. Split it into several rules."),
     (
         "tenant in " + "[" * 100_000,
-        'what begins with " or [ is read as JSON, and this is none. Write "say \\"hi\\"" or ["a,b", "c"].',
+        'a value that begins with " or [ must be JSON, and this is not. Write "say \\"hi\\"" or ["a,b", "c"].',
     ),
     ("tenant equals a\tb", _CONTROL), ("tenant equals a\u2028b", _CONTROL), ("tenant equals \ud800", _CONTROL),
     ("body:a\nb exists", "its field begins or ends with a space, or holds a control character. Leave that out."),
     (
         "body:" + "a" * 257 + " exists",
-        "a JMESPath expression of 1 to 256 characters follows body:. Write body:order.id, say.",
+        "body: needs a JMESPath expression of 1 to 256 characters, such as body:order.id.",
     ),
     ("body:" + "(" * 250 + " exists", f'Invalid jmespath expression: Incomplete expression: "{"(" * 250}" ^{_SEE}'),
-    ("body:" + "!" * 200 + "a exists", "its expression is nested more than 32 deep. Write a plainer one."),
+    ("body:" + "!" * 200 + "a exists", "its expression is nested more than 32 deep. Write a simpler one."),
     ("body:a[ exists", f'Invalid jmespath expression: Incomplete expression: "a[" ^{_SEE}'),
     ("body:(" + " in" * 300_000, f'Invalid jmespath expression: Incomplete expression: "(" ^{_SEE}'),
     (
         " " * 1_000_000 + "in",
-        ("write FIELD OPERATOR VALUE, with dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or "
-         "task:JMESPATH, and equals, in, prefix, exists or regex."),
+        ("write FIELD OPERATOR VALUE. FIELD is dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or "
+         "task:JMESPATH; OPERATOR is equals, in, prefix, exists or regex."),
     ),
 ]  # fmt: skip
 

@@ -33,11 +33,12 @@ def test_a_clock_that_is_off_is_told_with_its_cure() -> None:
     said = clock_finding("PostgreSQL", timedelta(seconds=-1_031), timedelta(0))
     assert (said.where, said.what, said.why, said.cure) == (
         "PostgreSQL", "1,031.0 s behind.",
-        "Leases, the times letters are due, how long they have until SQS drops them, and signatures go by it.",
-        "Have both machines keep time (chronyc tracking, timedatectl), then run manage.py redrive_doctor again.",
+        "Leases, due times, the expiry of messages in SQS, and signatures depend on the clocks.",
+        "Synchronise both machines' clocks (see chronyc tracking or timedatectl). Then run: manage.py redrive_doctor",
     )  # fmt: skip
     assert clock_finding("PostgreSQL", timedelta(seconds=6), timedelta(0)).what == "6.0 s ahead."
-    assert clock_finding("PostgreSQL", timedelta(0), timedelta(9)) == findings.ok_finding("PostgreSQL", "they agree.")
+    agree = findings.ok_finding("PostgreSQL", "the clocks agree.")
+    assert clock_finding("PostgreSQL", timedelta(0), timedelta(9)) == agree
 
 
 def test_a_finding_of_each_severity() -> None:

@@ -61,7 +61,7 @@ def test_a_selector_reads_its_key(text: str, key: Selected) -> None:
 
 def test_a_key_that_needs_too_many_steps_is_unreadable_and_not_missing() -> None:
     body = b"[" + b"1," * jmespath_query.STEPS + b"1]"
-    why = f"the expression takes more than {jmespath_query.STEPS} steps on it"
+    why = f"the expression takes more than {jmespath_query.STEPS} steps on this message"
     assert selected("body:[*].a | [0]", body) == Unreadable(why)
 
 
@@ -102,9 +102,9 @@ def test_a_selector_is_written_back(text: str) -> None:
         ("", "Write system:NAME, attribute:NAME, body:JMESPATH"),
         ("order.id", "Write system:NAME, attribute:NAME, body:JMESPATH"), ("system:Group", "MessageGroupId"),
         ("system:", "MessageGroupId"), ("attribute:", "Write attribute:NAME"),
-        ("attribute:a b", "Write attribute:NAME"), ("body:", "Write body:order.id"),
+        ("attribute:a b", "Write attribute:NAME"), ("body:", "such as body:order.id"),
         ("body:" + "a" * 257, "256 characters"), ("body:a[", "See jmespath.org"),
-        ("body:" + "(" * 250, "See jmespath.org"), ("body:" + "!" * 40 + "a", "Write a plainer one"),
+        ("body:" + "(" * 250, "See jmespath.org"), ("body:" + "!" * 40 + "a", "Write a simpler one"),
         ("message-id:x", "Write message-id alone"), ("none:", "Write none alone"),
     ],
 )  # fmt: skip

@@ -62,8 +62,8 @@ def test_numbers_escapes_and_the_order_of_names_are_kept(value: bytes) -> None:
         (b'{1:"a"}', "it is not JSON: a name is missing at character 1"),
         (b'{"a" 1}', "it is not JSON: : is missing at character 5"),
         (b'{"a":}', "it is not JSON: Expecting value at character 5"),
-        (b'{"a":1} {}', "it is not JSON: something follows it at character 7"), (b'{"a":\xff}', "it is not UTF-8"),
-        (b'{"a":NaN}', "NaN is not a JSON number"), (b'{"a":1,"\\u0061":2}', "it has a name twice"),
+        (b'{"a":1} {}', "it is not JSON: text follows the object at character 7"), (b'{"a":\xff}', "it is not UTF-8"),
+        (b'{"a":NaN}', "NaN is not a JSON number"), (b'{"a":1,"\\u0061":2}', "it has the same name twice"),
         (b'{"a":' + b"[" * DEPTH + b"]" * DEPTH + b"}", "its JSON is nested more than 64 deep"),
     ],
 )  # fmt: skip

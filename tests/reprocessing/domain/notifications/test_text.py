@@ -69,7 +69,7 @@ def test_a_breaker_of_several_dlqs_is_reset_with_one_of_their_names() -> None:
 def test_a_new_failure_group_has_its_title_and_its_number_of_messages() -> None:
     found = text(of(EventKind.FAILURE_GROUP_NEW, title="orders.place: KeyError", messages=1_200))
     assert found.title == "[production] New failure group in DLQ the-dlq: orders.place: KeyError"
-    assert "Messages now: 1,200." in found.body
+    assert "Messages in the group: 1,200." in found.body
 
 
 @pytest.mark.parametrize("kind", list(EventKind))

@@ -124,7 +124,7 @@ def test_the_keys_that_a_dlq_names_are_read() -> None:
 KEYED = KeyPolicy.of(fifo=False, ordering="attribute:account")
 LANED = KeyPolicy.of(fifo=False, ordering="attribute:account", missing_key="lane")
 BY_BODY = KeyPolicy.of(fifo=False, ordering="body:account", missing_key="lane")
-LONG = Park(ParkedReason.NO_ORDERING_KEY, "attribute:account is 1025 characters long; the limit is 1024.")
+LONG = Park(ParkedReason.NO_ORDERING_KEY, "The value of attribute:account is 1025 characters long; the limit is 1024.")
 NUL = Park(
     ParkedReason.NO_ORDERING_KEY, "attribute:account cannot be read: the key holds a NUL or half a surrogate pair."
 )
@@ -145,7 +145,7 @@ NUL = Park(
         (
             KeyPolicy.of(fifo=False, ordering="attribute:account", sequence="attribute:at"),
             letter(account="a", at="x" * 301),
-            Park(ParkedReason.NO_SEQUENCE, "attribute:at is 301 characters long; the limit is 300."),
+            Park(ParkedReason.NO_SEQUENCE, "The value of attribute:at is 301 characters long; the limit is 300."),
         ),
         (
             KeyPolicy.of(fifo=False, idempotency="attribute:event", missing_key="lane"), letter(),

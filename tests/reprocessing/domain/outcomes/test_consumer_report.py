@@ -50,17 +50,17 @@ def test_all_fields_of_a_report_are_read() -> None:
         (None, "it is not an object"),
         ({**MINIMAL, "body": "x", "card": "4111"}, "it has unknown fields: 'body', 'card'"),
         ({**MINIMAL, "message": 4111}, "message is not a text"),
-        ({"message_id": "m"}, "verdict is none of delivered, failed, retrying"),
-        ({"verdict": "failed"}, "it names no message: message_id, redrive_id, or both"),
-        ({"verdict": "failed", "message_id": ""}, "it names no message: message_id, redrive_id, or both"),
+        ({"message_id": "m"}, "verdict is not one of delivered, failed, retrying"),
+        ({"verdict": "failed"}, "it names no message; give message_id, redrive_id, or both"),
+        ({"verdict": "failed", "message_id": ""}, "it names no message; give message_id, redrive_id, or both"),
         ({**MINIMAL, "message_id": "m" * 201}, "message_id is longer than 200 characters"),
         ({**MINIMAL, "fingerprint": "f" * 129}, "fingerprint is longer than 128 characters"),
-        ({**MINIMAL, "at": "yesterday"}, "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"),
-        ({**MINIMAL, "at": "0001-01-01T00:00:00+14:00"}, "at is no moment in ISO 8601: 2026-03-01T08:00:00Z is one"),
+        ({**MINIMAL, "at": "yesterday"}, "at is not a time in ISO 8601, such as 2026-03-01T08:00:00Z"),
+        ({**MINIMAL, "at": "0001-01-01T00:00:00+14:00"}, "at is not a time in ISO 8601, such as 2026-03-01T08:00:00Z"),
         *(
             (
                 {**MINIMAL, "redrive_id": one},
-                "redrive_id is not what a message carries: a UUID, a colon, and the number of the attempt",
+                "redrive_id is not a UUID, with or without a colon and the number of the attempt",
             )
             for one in ("x", f"{ID}:0", f"{ID}:1x", f"{ID}:9999999999", f" {ID}")
         ),

@@ -23,12 +23,12 @@ def facts(state: str, outcome: str | None = None, **other: Any) -> DeliveryFacts
     return DeliveryFacts(**{**values, **other})
 
 
-YET = "It is not known yet: its target took it, and "
+YET = "Its outcome is not known yet: its target accepted it, and "
 UNTIL = "until 2026-03-01 08:02:00 UTC"
-PARKS = f"its consumer is to say so {UNTIL}; after that, it is parked."
-SILENT = f"It is not known: its target took it; its consumer was to say so {UNTIL}, and has not."
+PARKS = f"its consumer can report {UNTIL}; after that, it is parked."
+SILENT = f"Its outcome is not known: its target accepted it, and its consumer could report {UNTIL}, but did not."
 TAKEN_ONLY = "Its target accepted it. What the consumer did with it is not known."
-PRESUMED = "It is presumed to have worked: {}it has not come back, and would have been seen."
+PRESUMED = "It is presumed delivered: {}it has not come back to the DLQ, where a capture would have found it."
 
 
 @pytest.mark.parametrize(
@@ -38,28 +38,28 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         (facts("delivered", "absent", presumed=True), None, "presumed", PRESUMED.format(""), FINISHED),
         (
             facts("delivered", "absent", presumed=True, acknowledges=True),
-            None, "presumed", PRESUMED.format("its consumer has not said so, but "), FINISHED,
+            None, "presumed", PRESUMED.format("its consumer has not reported, but "), FINISHED,
         ),
         (
             facts("delivered", "acknowledged", said="delivered", said_at=SAID, said_by="shop"),
-            True, "acknowledged", "It worked: its consumer (shop) said so.", SAID,
+            True, "acknowledged", "It worked: its consumer (shop) reported success.", SAID,
         ),
-        (facts("delivered", "acknowledged"), True, "acknowledged", "It worked: its consumer said so.", CLOSED),
+        (facts("delivered", "acknowledged"), True, "acknowledged", "It worked: its consumer reported success.", CLOSED),
         (
             facts("delivered", "accepted", said="delivered", said_at=SAID),
-            True, "acknowledged", "It worked: its consumer said so.", SAID,
+            True, "acknowledged", "It worked: its consumer reported success.", SAID,
         ),
-        (facts("sending", taken_at=None), None, "open", "It is not known yet: it is being sent.", SENT),
+        (facts("sending", taken_at=None), None, "open", "Its outcome is not known yet: it is being sent.", SENT),
         (facts("awaiting"), None, "open", f"{YET}it may come back {UNTIL}.", TAKEN),
         (
             facts("awaiting", watched=True),
-            None, "open", f"{YET}it may come back {UNTIL}, unless its queue is seen empty before that.", TAKEN,
+            None, "open", f"{YET}it may come back {UNTIL}, unless its queue is found empty before that.", TAKEN,
         ),
         (facts("awaiting", acknowledges=True), None, "open", YET + PARKS, TAKEN),
         (
             facts("awaiting", acknowledges=True, watched=True, deadline=None),
             None, "open",
-            f"{YET}its consumer is to say so; after that, its absence is asked.", TAKEN,
+            f"{YET}its consumer can report; after that, it is presumed delivered if it does not come back.", TAKEN,
         ),
         (
             facts("waiting", "accepted", returned_at=RETURNED, said="delivered"),
@@ -67,11 +67,11 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         ),
         (
             facts("parked", "failed", denied=True, said="failed", said_at=SAID, said_by="shop"),
-            False, "failed", "It failed: its consumer (shop) said so. It is parked for review.", SAID,
+            False, "failed", "It failed: its consumer (shop) reported a failure. It is parked for review.", SAID,
         ),
         (
             facts("waiting", "accepted", denied=True),
-            False, "failed", "It failed: its consumer said so. It will be sent again.", CLOSED,
+            False, "failed", "It failed: its consumer reported a failure. It will be sent again.", CLOSED,
         ),
         (
             facts("discarded", "refused"),
@@ -80,8 +80,8 @@ PRESUMED = "It is presumed to have worked: {}it has not come back, and would hav
         (facts("parked", "silent"), None, "silent", f"{SILENT} It is parked for review.", CLOSED),
         (
             facts("waiting", "unknown"),
-            None, "unknown", "It is not known: it may have been sent, and there was no answer. It will be sent again.",
-            CLOSED,
+            None, "unknown",
+            "Its outcome is not known: it may have been sent, and no answer came. It will be sent again.", CLOSED,
         ),
         (facts("waiting", sent_at=None), None, "unsent", "It has not been sent.", FINISHED),
         (

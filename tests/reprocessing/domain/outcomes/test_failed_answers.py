@@ -10,8 +10,8 @@ from reprocessing.domain.outcomes.failed_answers import in_words
 @pytest.mark.parametrize(
     ("outcome", "said", "told"),
     [
-        ("returned", "x", "they came back to the DLQ"), ("failed", "x", "their consumer said that they failed"),
-        ("silent", "x", "their consumer did not say in time what became of them"),
+        ("returned", "x", "they came back to the DLQ"), ("failed", "x", "their consumer reported that they failed"),
+        ("silent", "x", "their consumer did not report in time"),
         ("refused", "503", "503 Service Unavailable"), ("refused", "AccessDenied", "AccessDenied"),
         ("refused", "order 4711", "their target refused them"), ("unknown", "", "there was no answer"),
         ("unknown", "it answered 503: order 4711", "503 Service Unavailable"),

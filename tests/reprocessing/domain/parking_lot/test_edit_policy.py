@@ -39,10 +39,10 @@ def test_an_editable_body_comes_back_from_a_browser_byte_for_byte(body: bytes) -
         ("RedriveId", LockedAttribute("it was added by this service, or by an earlier redrive")),
         ("sqs-dlq-replay-nb", LockedAttribute("it was added by this service, or by an earlier redrive")),
         ("ReprocessedFrom", CustomAttribute()),  # this mark is disabled
-        ("ExtendedPayloadSize", LockedAttribute("the size of a body that lies in S3")),
+        ("ExtendedPayloadSize", LockedAttribute("it has the size of a body in S3")),
         ("TraceParent", LockedAttribute("it links the message to its trace")),
         ("ERROR_CODE", LockedAttribute("AWS added it when delivery failed")),
-        ("customer", SensitiveAttribute("it says which messages are redriven in order")),
+        ("customer", SensitiveAttribute("the ordering key is read from it")),
         ("kind", CustomAttribute()),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_pointer_into_s3_is_not_edited_as_text() -> None:
     ("before", "after", "told"),
     [
         (b"{}", b"[", "Expecting value, line 1, column 2."),
-        (b"[1]", b'{"a": NaN}', "The body was JSON that can be read and no longer is: NaN is not a JSON number."),
+        (b"[1]", b'{"a": NaN}', "The body was readable JSON and no longer is: NaN is not a JSON number."),
         (b"[1]", b"\xff", "it is not UTF-8."),
         (b"[1]", b"[" * 100 + b"]" * 100, "its JSON is nested more than 64 deep."),
         (b"[1]", b" [1, 2]", ""),
@@ -88,8 +88,8 @@ NO_TYPE = "The type of n is not valid: String, Number or Binary, with an optiona
         ("n", f"String.{'x' * 249}", "v", []), ("n", f"String.{'x' * 250}", "v", [NO_TYPE]),
         ("n", "Text", "v", [NO_TYPE]), ("AWS.n", "Text", "", [NO_NAME]),
         ("n", "String", "", ["n is empty; SQS does not accept empty values. Remove it, or enter a value."]),
-        ("n", "String", "a\x00", ["n has a character that SQS does not accept (U+0000, the 2.)."]),
-        ("n", "String", "\ud800", ["n is not UTF-8, which a queue cannot carry."]),
+        ("n", "String", "a\x00", ["n has a character that SQS does not accept (U+0000, character 2)."]),
+        ("n", "String", "\ud800", ["n is not UTF-8, and SQS accepts only UTF-8."]),
     ],
 )  # fmt: skip
 def test_an_attribute_that_no_queue_accepts_is_told_unless_it_is_unchanged(
@@ -109,26 +109,28 @@ def test_marks_need_room_and_a_target_has_a_largest_size() -> None:
         return edit_policy.problems(b"{}", attributes, former=former, names=NAMES, largest=largest)
 
     assert problems(seven, {}, 2 + 7 * 9) == []
-    assert problems(seven, {}, 64) == ["With its attributes it has 65 bytes; its target accepts 64."]
+    assert problems(seven, {}, 64) == ["Body and attributes have 65 bytes; its target accepts 64."]
     assert problems(eight, eight, 1_000) == []
     assert problems(eight, seven, 1_000) == [
-        "There are 8 attributes; SQS accepts 10, and 3 are needed on redrive. Remove 1."
+        "There are 8 attributes; SQS accepts 10, of which the service adds 3. Remove 1."
     ]
 
 
 def test_a_body_that_no_queue_accepts_is_told() -> None:
     assert edit_policy.body_problems(b"") == ["The body is empty; SQS does not accept empty messages."]
-    assert edit_policy.body_problems(b"\xff") == ["The body is not UTF-8, which a queue cannot carry."]
-    assert edit_policy.body_problems(b"\x00") == ["The body has a character that SQS does not accept (U+0000, the 1.)."]
+    assert edit_policy.body_problems(b"\xff") == ["The body is not UTF-8, and SQS accepts only UTF-8."]
+    forbidden = "The body has a character that SQS does not accept (U+0000, character 1)."
+    assert edit_policy.body_problems(b"\x00") == [forbidden]
     assert edit_policy.body_problems(b"a") == []
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"\xff", "it is not text (not UTF-8)"), (b"\x00", "it has characters that a page cannot show and send back"),
-        (b"a\nb\r\n", "it has different line ends, and a browser would make them all alike"),
-        (b"a\rb", "it has different line ends, and a browser would make them all alike"),
+        (b"\xff", "it is not text (not UTF-8)"),
+        (b"\x00", "it has characters that a web page cannot show and send back"),
+        (b"a\nb\r\n", "it has different line ends, which a browser would make equal"),
+        (b"a\rb", "it has different line ends, which a browser would make equal"),
         (b"a\nb\n", ""), (b"a\r\nb\r\n", ""),
     ],
 )  # fmt: skip
@@ -146,9 +148,9 @@ def test_selectors_whose_values_an_edit_changes_are_named() -> None:
         for kind in (b"paid", b"sent")
     )
     assert edit_policy.changed_selectors(keys, before, after) == [
-        "This changes body:kind, which says which type rules take it for."
+        "This changes body:kind, from which the message type is read."
     ]
     assert list(keys) == [
-        "which messages are redriven in order", "where in that order it stands", "which messages are equal",
-        "which type rules take it for", "whose it is",
+        "the ordering key", "the sequence", "the idempotency key",
+        "the message type", "the tenant",
     ]  # fmt: skip

@@ -70,7 +70,7 @@ def test_the_best_source_is_used_first() -> None:
         (Reported("shop.CardDeclined", ""), "shop.CardDeclined"),
         (Reported("KeyError", "0a1b2c3d4e5f6071"), "KeyError (0a1b2c3d)"),
         (Reported("KeyError", "order 4711"), "KeyError"),
-        (Reported("no such card: 4111", "f"), "A failure that its consumer gives no type"),
+        (Reported("no such card: 4111", "f"), "A failure that its consumer reported without a type"),
     ],
 )
 def test_a_reported_failure_is_titled_by_its_type_and_never_by_its_text(report: Reported, title: str) -> None:

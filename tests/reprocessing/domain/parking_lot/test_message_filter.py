@@ -75,13 +75,12 @@ def test_a_filter_is_told_in_words() -> None:
     told = MessageFilter(dlq=7, reasons=("stale",), named="a", finished_after=at, assigned="").sentence(
         {"dlq": "shop-dlq"}
     )
-    assert MessageFilter().sentence() == "parked letters"
-    assert MessageFilter(named="a").sentence(single=True) == 'parked letter that goes by "a"'
-    assert MessageFilter(named="that go by").sentence(single=True) == 'parked letter that goes by "that go by"'
-    assert MessageFilter(reasons=("no_sequence",)).sentence() == "parked letters whose reason is no sequence"
+    assert MessageFilter().sentence() == "parked messages"
+    assert MessageFilter(named="a").sentence(single=True) == 'parked message with the id or key "a"'
+    assert MessageFilter(reasons=("no_sequence",)).sentence() == "parked messages whose reason is no sequence"
     assert told == (
-        'parked letters of the dlq shop-dlq and whose reason is stale and that go by "a" and since '
-        "2026-03-01 08:00:00 UTC or later and assigned to nobody"
+        'parked messages of the DLQ shop-dlq and whose reason is stale and with the id or key "a" and in '
+        "this state since 2026-03-01 08:00:00 UTC or later and assigned to nobody"
     )
 
 
@@ -95,13 +94,14 @@ def test_every_condition_is_told_in_words() -> None:
         reasons=("stale", "no_key"), died_after=at, died_before=at, finished_before=at, assigned="ann",
     )  # fmt: skip
     told = (
-        "parked or discarded letters of the dlq 1 and of the group 2 and that died in 3 and whose target is 4 "
+        "parked or discarded messages of the DLQ 1 and of the group 2 and that failed in 3 and whose target is 4 "
         "and that the rule 5 decided about and of the run 6 and whose reason is stale or no key "
-        'and with the ordering key "k"{} and that died at 2026-03-01 08:00:00 UTC or later '
-        "and that died before 2026-03-01 08:00:00 UTC and since before 2026-03-01 08:00:00 UTC and assigned to ann{}"
+        'and with the ordering key "k"{} and that failed at 2026-03-01 08:00:00 UTC or later '
+        "and that failed before 2026-03-01 08:00:00 UTC and in this state since before 2026-03-01 08:00:00 UTC and "
+        "assigned to ann{}"
     )
-    assert every.sentence() == told.format(' and whose body holds "secret"', "")
-    assert every.sentence(covered=True) == told.format("", " and whose body holds a text")
+    assert every.sentence() == told.format(' and whose body contains "secret"', "")
+    assert every.sentence(covered=True) == told.format("", " and whose body contains a text")
     assert every.recorded()["text"] == "(a text in their bodies)"
     assert MessageFilter().recorded() == {"states": ["parked"]}
     assert (every.is_narrow, MessageFilter(states=("delivered",)).is_narrow) == (True, False)

@@ -106,19 +106,16 @@ def test_a_condition_has_one_canonical_text(text: str, written: str) -> None:
 
 
 SHAPE = (
-    "write FIELD OPERATOR VALUE, with dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH, "
-    "and equals, in, prefix, exists or regex."
+    "write FIELD OPERATOR VALUE. FIELD is dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or "
+    "task:JMESPATH; OPERATOR is equals, in, prefix, exists or regex."
 )
 LIST = 'Write in ["a,b", "c"].'
 QUOTED = f"values with quotes, or empty ones, need a list. {LIST}"
-JSON = 'what begins with " or [ is read as JSON, and this is none. Write "say \\"hi\\"" or ["a,b", "c"].'
-EXPRESSION = "a JMESPath expression of 1 to 256 characters follows {}:. Write {}, say."
-SORT = (
-    "a rule knows no function sort(). It may use contains, ends_with, join, keys, length, not_null, starts_with, "
-    "values."
-)
+JSON = 'a value that begins with " or [ must be JSON, and this is not. Write "say \\"hi\\"" or ["a,b", "c"].'
+EXPRESSION = "{}: needs a JMESPath expression of 1 to 256 characters, such as {}."
+SORT = "a rule may not call sort(). It may call contains, ends_with, join, keys, length, not_null, starts_with, values."
 RE2 = (
-    "RE2 refuses its regex: {}. It knows neither look-around nor back-references; see "
+    "RE2 refuses the regex: {}. RE2 supports neither look-around nor back-references; see "
     "github.com/google/re2/wiki/Syntax."
 )
 
@@ -139,7 +136,7 @@ RE2 = (
         ),
         ("tenant equals", "", 'equals takes a value. Write equals acme, or "" for an empty one.'),
         ("tenant exists", "acme", "exists takes no value. Remove the value."),
-        ("tenant prefix", '""', "every text begins with an empty one. Write exists."),
+        ("tenant prefix", '""', "an empty prefix matches every text. Write exists instead."),
         ("tenant in", "", QUOTED),
         ("tenant in a,,b", "", QUOTED),
         ('tenant in "a"', "", QUOTED),
@@ -150,7 +147,7 @@ RE2 = (
             "tenant equals", '"a\\u0000"',
             "a value holds a control character. Leave it out, or write a regex with \\x{...} in its place.",
         ),
-        ("body:length(a, b) exists", "", "length() takes 1 in its brackets, not 2."),
+        ("body:length(a, b) exists", "", "length() takes 1 arguments, not 2."),
         ("body:sort(a) exists", "", SORT),
         ("task regex", r"(a)\1", RE2.format(r"invalid escape sequence: \1")),
         ("task regex", r"[\pL\pN]{1,1000}x", RE2.format("pattern too large - compile failed")),
@@ -208,7 +205,7 @@ def test_a_text_too_long_for_its_regex_is_unreadable() -> None:
     assert isinstance(read, Pattern)
     assert read.finds("a" * read.longest) is False
     assert read.finds("a" * (read.longest + 1)) == Unreadable(
-        f"{read.longest + 1} bytes are more than the {read.longest} that its regex may read"
+        f"it has {read.longest + 1} bytes, and the regex may read at most {read.longest}"
     )
 
 

@@ -23,8 +23,8 @@ from reprocessing.domain.safety.rate_ramp import Ramp
     ("letters", "rate", "longest", "trip", "said"),
     [
         (1_000, 10.0, 1, 0.1, "about 100 seconds, by the target's rate"),
-        (1_000, 10.0, 100, 30.0, "about 50 minutes, by its longest lane"),
-        (1_000, None, 10, 0.05, "at most a second, by its longest lane"),
+        (1_000, 10.0, 100, 30.0, "about 50 minutes, by the longest key queue"),
+        (1_000, None, 10, 0.05, "at most a second, by the longest key queue"),
         (0, 10.0, 0, 1.0, "at most a second, by the target's rate"),
     ],
 )

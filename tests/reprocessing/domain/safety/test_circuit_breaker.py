@@ -101,7 +101,7 @@ def test_a_canary_that_went_well_lets_the_next_one_go_until_there_are_enough() -
 
 
 @pytest.mark.parametrize(
-    ("failed", "step"), [(None, NextCanary(2)), (True, OpenBreaker(60, "the canary failed after a rest of 30 s"))]
+    ("failed", "step"), [(None, NextCanary(2)), (True, OpenBreaker(60, "the canary failed after a cooldown of 30 s"))]
 )
 def test_a_failed_canary_doubles_the_cooldown_and_one_without_result_changes_nothing(
     failed: bool | None, step: object

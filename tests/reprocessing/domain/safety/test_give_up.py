@@ -17,21 +17,21 @@ DEAD = FailingTarget(
 
 def test_a_run_pauses_when_messages_of_several_keys_failed_for_long_enough() -> None:
     assert give_up(DEAD) == PauseRun(
-        "Nothing sent to orders went well: 150 attempts in 24 h failed, of 12 keys; the last one: "
+        "No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys; the last one: "
         "503: Service Unavailable.",
-        told="Nothing sent to orders went well: 150 attempts in 24 h failed, of 12 keys.",
+        told="No message to orders succeeded: 150 attempts in 24 h failed, for 12 ordering keys.",
     )
 
 
 def test_a_run_of_one_key_pauses_when_more_messages_wait() -> None:
-    why = "Nothing sent to orders went well: 150 attempts in 24 h failed, of 1 key."
+    why = "No message to orders succeeded: 150 attempts in 24 h failed, for 1 ordering key."
     assert give_up(replace(DEAD, keys=1, last_failure="")) == PauseRun(why, told=why)
 
 
 def test_the_only_message_of_a_run_is_parked() -> None:
     alone = replace(DEAD, keys=1, has_others=False, attempts=9, last_failure="")
     assert give_up(alone) == ParkMessage(
-        "9 attempts in 24 h failed, and no other message was there to try orders with."
+        "9 attempts in 24 h failed, and the run has no other message to test orders with."
     )
 
 

@@ -51,7 +51,7 @@ def test_more_failures_than_before_halve_the_rate() -> None:
             RampStep(0.2, 0.2, "the rate falls: 2 of 10 messages failed, 0% before"),
         ),
         ([True] * 50 + [False] * 100, RampStep(0.8, 0.0, "the rate rises: 0 of 100 messages failed")),
-        ([False] * 10 + [True], RampStep(0.4, 0.0, "as before: 1 of 11 messages failed")),
+        ([False] * 10 + [True], RampStep(0.4, 0.0, "the rate stays: 1 of 11 messages failed")),
     ],
 )
 def test_the_last_hundred_sends_up_to_the_newest_settled_one_count(
@@ -70,7 +70,7 @@ def test_the_share_stays_within_its_bounds_rises_while_flat_and_falls_otherwise(
         assert set(sends) == {None}
         return
     assert start <= pace.share <= 1
-    if pace.why.startswith("as before"):
+    if pace.why.startswith("the rate stays"):
         assert (pace.share, pace.failure_ratio) == (share, failure_ratio)
     elif pace.failure_ratio <= failure_ratio + FLAT_RISE:
         assert pace.share > share or pace.share == share == 1

@@ -7,8 +7,8 @@ from reprocessing.domain.safety.redrive_loop import NewestMessages, redrive_loop
 
 def test_several_different_messages_that_came_back_are_a_loop() -> None:
     assert redrive_loop(NewestMessages(seen=50, again=40, different=10)) == (
-        "The DLQ refills with what is redriven: 40 of its newest 50 messages were delivered 2 times or more within the "
-        "last hour, and came again as new messages."
+        "The DLQ refills with redriven messages: the bodies of 40 of its newest 50 messages were delivered 2 times or "
+        "more within the last hour, and came back as new messages."
     )
 
 

@@ -138,17 +138,17 @@ def test_the_line_to_set_adds_the_endpoint_to_the_list() -> None:
     ("url", "why"),
     [
         (f"http://a/{'x' * 2_000}", "it is longer than 2,000 characters"),
-        ("a b", "it is no URL such as https://status.example.com/health, in visible ASCII and without a fragment"),
+        ("a b", "it is not a URL such as https://status.example.com/health, in visible ASCII and without a fragment"),
         ("http://me@a/", "it carries credentials, or an @ that hides its host; write the host alone"),
-        ("http://[::1/", "its host cannot be read; write a name or an address, and after a colon perhaps a port"),
+        ("http://[::1/", "its host cannot be read; write HOST or HOST:PORT, with a name or an address"),
         ("http://a:0/", "its port is not one of 1 to 65,535"),
         ("http://a:65536/", "its port is not one of 1 to 65,535"),
-        ("http://[1]/", "what is in brackets is no IPv6 address"),
+        ("http://[1]/", "the text in brackets is not an IPv6 address"),
         ("http://0x7f.1/", "its host is a number; write an address with four decimal numbers"),
-        ("http://-a/", "its host is no name of a host"),
+        ("http://-a/", "its host is not a valid host name"),
         (f"http://{'a.' * 130}a/", "its host is longer than 253 characters"),
         ("http://fa\u00df.example/", "its host has letters that are encoded in two ways; write it in its xn-- form"),
-        ("http://\u2100\ud800/", "its host is no name; write it in its xn-- form"),
+        ("http://\u2100\ud800/", "its host is not a valid name; write it in its xn-- form"),
     ],
 )  # fmt: skip
 def test_a_url_is_refused_with_the_reason(url: str, why: str) -> None:
@@ -156,5 +156,5 @@ def test_a_url_is_refused_with_the_reason(url: str, why: str) -> None:
 
 
 def test_a_network_is_refused_with_the_reason() -> None:
-    why = "entry 1: it is no network; write one such as 10.1.0.0/16, with nothing set behind its length"
+    why = "entry 1: it is not a network; write one such as 10.1.0.0/16, with zeros after the prefix"
     assert allow_list(["10.0.0.5/8"]) == UrlDenied(why)

@@ -131,12 +131,12 @@ def test_a_pickled_payload_of_protocol_1_can_be_diverted_and_not_changed() -> No
     assert before["properties"].pop("delivery_info") == {"exchange": "", "routing_key": "shop"}
     assert before == after
     for wanted in (TaskChanges(strips_eta=True), TaskChanges(new_id="t-2"), EVERYTHING):
-        assert adapted(body, wanted) == Unchangeable("its payload is pickled, and is not opened")
+        assert adapted(body, wanted) == Unchangeable("its payload is pickled, and unpickling could run code")
 
 
 def test_a_repeated_name_is_not_changed() -> None:
     body = envelopes.task(plain=True).replace(b'"retries": 0', b'"retries": 0, "retries": 1')
-    assert adapted(body, TaskChanges(resets_retries=True)) == Unchangeable("it has a name twice")
+    assert adapted(body, TaskChanges(resets_retries=True)) == Unchangeable("it has the same name twice")
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_an_expired_message_is_sent_without_its_expiry_or_not_at_all(released: b
     assert changes(body, stripped) == {"headers.expires": None, "properties.expiration": "gone"}
 
 
-WORD = refused(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or stands for tasks.")
+WORD = refused(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or starts tasks.")
 FOREIGN = refused(ParkedReason.UNREADABLE_TASK, "it is not a kombu message.")
-CLOSED = refused(ParkedReason.UNREADABLE_TASK, "its payload is pickled, and is not opened.")
+CLOSED = refused(ParkedReason.UNREADABLE_TASK, "its payload is pickled, and unpickling could run code.")
 
 
 @pytest.mark.parametrize(
@@ -204,10 +204,10 @@ def test_a_message_that_needs_a_decision_is_sent_after_its_release(make: Callabl
 
 
 def test_a_message_that_harms_workers_or_cannot_be_changed_is_never_sent() -> None:
-    ends = "it is not a kombu message; it would end the worker that receives it."
+    ends = "it is not a kombu message; it would stop the worker that receives it."
     assert leaves(b'{"properties": 1}', released=True) == refused(ParkedReason.UNREADABLE_TASK, ends)
     body = envelopes.task(serializer="pickle", protocol=1)
-    why = "It cannot be changed as its target asks: its payload is pickled, and is not opened."
+    why = "It cannot be changed as its target requires: its payload is pickled, and unpickling could run code."
     assert leaves(body, TaskChanges(strips_eta=True), released=True) == refused(ParkedReason.UNREADABLE_TASK, why)
 
 

@@ -76,7 +76,7 @@ def test_messages_of_both_protocols_are_read(protocol: int, compression: str | N
 @pytest.mark.parametrize(
     ("content_type", "why"),
     [
-        ("application/x-python-serialize", "its payload is pickled, and is not opened"),
+        ("application/x-python-serialize", "its payload is pickled, and unpickling could run code"),
         ("application/x-yaml", "its payload is YAML, which is not read here"),
         ("application/x-msgpack", "its payload is msgpack, which is not read here"),
         ("application/data", "its payload is signed, or raw bytes, which are not read here"),
@@ -129,7 +129,7 @@ def test_a_decompression_bomb_is_unpacked_only_up_to_the_limit(compression: str)
     )
     tracemalloc.start()
     try:
-        assert message(body).opaque == f"its payload has more than {LIMIT} bytes, which is the most that is read"
+        assert message(body).opaque == f"its payload has more than {LIMIT} bytes, the most that is read"
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -150,7 +150,7 @@ def test_parts_of_groups_and_chords_are_told_from_chains() -> None:
 @pytest.mark.parametrize("name", ["celery.chord_unlock", "celery.chord", "celery.group"])
 def test_celerys_tasks_that_stand_for_others_need_a_decision(name: str) -> None:
     found = why_not_send(read(envelopes.task(name)), now=NOW)
-    assert found == Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or stands for tasks.")
+    assert found == Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or starts tasks.")
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
@@ -163,8 +163,8 @@ def test_celerys_tasks_that_stand_for_others_need_a_decision(name: str) -> None:
         ("2026-11-22T02:02:03+01:00", "it expired at 2026-11-22 01:02:03 UTC."),
         ("2026-11-22T15:02:03", "it expired at 2026-11-22 01:02:03 UTC."),  # in the earliest of all zones
         ("2026-11-22T15:02:04", None),
-        ("soon", "its expiry is no time that can be read."),
-        ("0001-01-01T00:00:00+14:00", "its expiry is no time that can be read."),
+        ("soon", "its expiry is not a readable time."),
+        ("0001-01-01T00:00:00+14:00", "its expiry is not a readable time."),
     ],
 )
 def test_a_task_that_may_have_expired_in_its_zone_is_not_sent(protocol: int, expires: object, over: str | None) -> None:
@@ -182,7 +182,7 @@ def test_a_task_that_may_have_expired_in_its_zone_is_not_sent(protocol: int, exp
 
 def test_a_pickled_message_with_an_expiry_counts_as_expired() -> None:
     found = read(envelopes.task(serializer="pickle", protocol=1, expires=86_400))
-    why = "it expires, and at which moment stands in its payload, which is not shown."
+    why = "it expires, but its payload, which has the time, is not shown."
     assert why_not_send(found, now=NOW) == Park(ParkedReason.EXPIRED, why)
 
 
@@ -209,14 +209,14 @@ def broken(change: Callable[[Document], object]) -> bytes:
     return changed(envelopes.task(task_id="t-1"), change)
 
 
-ENDS = "it would end the worker that receives it"
-PARTS = "parts of a task message are missing, without which a worker ends that receives it"
+ENDS = "it would stop the worker that receives it"
+PARTS = "it lacks parts of a task message, and would stop the worker that receives it"
 GOOD = envelopes.task(task_id="t-1")
 SHORT = base64.b64encode(zlib.compress(b"[[], {}, {}]")[:-4]).decode()
 HARMFUL: dict[str, tuple[bytes, str]] = {
     "cut off": (
         broken(lambda one: (one.update(body=SHORT), one["headers"].update(compression="zlib"))),
-        "workers would discard it: its compressed payload breaks off",
+        "workers would discard it: its compressed payload is incomplete",
     ),
     "properties are no object": (b'{"properties": 1}', ENDS),
     "delivery info is null": (broken(lambda one: one["properties"].update(delivery_info=None)), ENDS),
@@ -227,7 +227,7 @@ HARMFUL: dict[str, tuple[bytes, str]] = {
     "limits are a number": (broken(lambda one: one["headers"].update(timelimit=7)), PARTS),
     "two parts of three": (broken(lambda one: one.update(body="W10=")), PARTS),
     "a null payload": (broken(lambda one: one.update(body="bnVsbA==")), PARTS),
-    "no base64": (broken(lambda one: one.update(body="a")), "workers would discard it: its payload is no base64"),
+    "no base64": (broken(lambda one: one.update(body="a")), "workers would discard it: its payload is not base64"),
     "no JSON": (
         broken(lambda one: one.update(body="aGVsbG8=")),
         "workers would discard it: it is not JSON: Expecting value at character 0",

@@ -13,8 +13,8 @@ from reprocessing.domain.sources import eventbridge_event
 from reprocessing.domain.sources.eventbridge_event import Event
 from tests.reprocessing.domain.dead import EVENT, PAYLOAD
 
-NO_EVENT = Unreadable("it is no event of EventBridge: it lacks a source, a detail-type or a detail")
-NO_LIST = Unreadable("it is no event of EventBridge: its resources are no list of texts, or its time is none")
+NO_EVENT = Unreadable("it is not an EventBridge event: it lacks a source, a detail-type or a detail")
+NO_LIST = Unreadable("it is not an EventBridge event: its resources are no list of texts, or its time is not valid")
 
 
 def test_an_event_is_read_with_its_detail_byte_for_byte() -> None:

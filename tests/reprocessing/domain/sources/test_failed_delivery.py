@@ -169,7 +169,7 @@ def test_the_consumers_input_is_recovered_byte_for_byte(name: str, kinds: list[s
 
 def test_a_truncated_body_and_a_request_with_more_than_a_message_are_not_recovered() -> None:
     shape = shaped(Dead(REQUEST, OF_A_SCHEDULE | texts(IS_PAYLOAD_TRUNCATED="true")))
-    assert original_input(shape, REQUEST, "sqs") == Unreadable("AWS cut it short when it died")
+    assert original_input(shape, REQUEST, "sqs") == Unreadable("AWS truncated its body when delivery failed")
     body = REQUEST.replace(b'"QueueUrl"', b'"DelaySeconds":5,"QueueUrl"')
     why = "it is a schedule's request, and not one that only sends a message to a queue"
     assert original_input(SHAPES["scheduler"], body, "sqs") == Unreadable(why)

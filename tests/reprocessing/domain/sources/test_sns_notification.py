@@ -51,7 +51,7 @@ def test_a_missing_subject_is_null_and_missing_attributes_are_empty_for_a_functi
 
 def test_a_notification_without_a_subscription_has_no_event() -> None:
     found = sns_notification.function_event(read(NOTIFICATION.replace(b"SubscriptionArn=", b"x=")))
-    assert found == Unreadable("it does not name its subscription, which a function is told")
+    assert found == Unreadable("it does not name its subscription, which the function's event must contain")
 
 
 def test_a_notification_is_published_again_with_subject_and_attributes_of_every_type() -> None:
@@ -78,6 +78,6 @@ def test_an_address_that_cannot_be_read_names_no_subscription() -> None:
 
 
 def test_a_refused_body_is_not_quoted() -> None:
-    assert sns_notification.read(b'{"secret":1}') == Unreadable("it is no notification of SNS")
+    assert sns_notification.read(b'{"secret":1}') == Unreadable("it is not an SNS notification")
     assert member_bytes(NOTIFICATION) == read().fields
     assert "world" not in repr(read())

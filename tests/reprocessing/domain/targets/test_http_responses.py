@@ -71,7 +71,7 @@ def test_outcomes_show_the_status_alone() -> None:
     assert answers.outcome(429, after=week) == NotSent("it answered 429: later", after=week)
     assert answers.outcome(503, after=week) == Refused("503", "it answered 503", after=week)
     assert answers.outcome(422, after=week) == Refused("422", "it answered 422", poison=True)
-    redirect = "it answered 300, a redirect, and none is followed; make the address it leads to the target"
+    redirect = "it answered 300, a redirect, which is not followed; use the redirect's address as target"
     assert answers.outcome(300) == Refused("300", redirect)
     assert answers.outcome(303, after=week) == Refused("303", redirect.replace("300", "303"), poison=True)
 

@@ -22,7 +22,7 @@ def test_a_secret_is_its_text_or_decoded_from_base64() -> None:
         ("orders", "s" * 23, "orders is shorter than 24 bytes"),
         ("orders", "whsec_" + base64.b64encode(b"s" * 23).decode(), "orders is shorter than 24 bytes"),
         ("orders", "whsec_" + base64.b64encode(b"s" * 24).decode(), None),
-        ("orders", "whsec_sss", "orders begins with whsec_, and what follows is no base64"),
+        ("orders", "whsec_sss", "orders begins with whsec_, but the rest is not base64"),
     ],
 )
 def test_a_secret_has_at_least_24_bytes(name: str, secret: str, said: str | None) -> None:

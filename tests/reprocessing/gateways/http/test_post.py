@@ -109,7 +109,7 @@ def test_a_used_connection_that_was_closed_meanwhile_is_not_used() -> None:
         )),
         (answers(status(200, body=b"x" * 4_096)), Taken()),
         (answers(status(302, "Location: /200")), Refused(
-            "302", "it answered 302, a redirect, and none is followed; make the address it leads to the target"
+            "302", "it answered 302, a redirect, which is not followed; use the redirect's address as target"
         )),
         (answers(status(413), closes=True), Refused("413", "it answered 413", poison=True)),
         (answers(status(999)), Refused("999", "it answered 999")),

@@ -230,7 +230,7 @@ def test_a_run_whose_messages_no_worker_takes_is_told_of_once_and_over_when_one_
 
 def test_a_run_whose_target_is_not_known_to_be_healthy_is_told_of(stands: Stock) -> None:
     HealthCheck.objects.create(target=stands.target, kind="depth", ceiling=1, every=30, max_age=60)
-    assert why(stands) == "A health check of orders is not healthy, or its result is not known."
+    assert why(stands) == "A health check of orders failed, or its result is not known."
 
 
 def test_a_run_that_waits_for_redis_is_told_of(stands: Stock) -> None:
@@ -246,7 +246,7 @@ def test_a_run_whose_source_queue_nobody_consumes_is_told_of_that_first(stands: 
     Target.objects.filter(pk=stands.target.pk).update(proof="absence", watched_by=stands.dlq, window=60)
     Attempt.objects.create(letter=other, lane=lane, target=stands.target, no=1, epoch=0, fence=1, opened_at=past,
                            taken_at=past, deadline=past, holds_lane=True)  # fmt: skip
-    assert why(stands) == "The consumer of orders may be stopped: the queue was never seen empty."
+    assert why(stands) == "No outcomes: orders was never found empty, so its consumer may be stopped."
 
 
 @pytest.mark.parametrize("by", ["a stop", "a pause", "a halt", "the breaker", "a rest", "a late capture"])

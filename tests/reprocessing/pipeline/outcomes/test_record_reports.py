@@ -335,7 +335,7 @@ def test_invalid_reports_are_refused_by_place_and_the_others_recorded() -> None:
     assert found.refused == {
         0: "it is not an object",
         2: "no attempt has this redrive id",
-        4: "verdict is none of delivered, failed, retrying",
+        4: "verdict is not one of delivered, failed, retrying",
         5: "no attempt has this redrive id",
     }
     assert bench.states() == {"letter": "delivered"}

@@ -175,8 +175,8 @@ def test_a_letter_without_the_key_of_its_place_gets_both_by_an_edit() -> None:
         (BODY.encode(), "Nothing is changed."),
         (b'{"total": ', "The body was JSON and no longer is: Expecting value, line 1, column 11."),
         (b"", "The body is empty; SQS does not accept empty messages."),
-        (b'{"a":"\x01"}', "The body has a character that SQS does not accept (U+0001, the 7.)."),
-        (b'"' + b"x" * 2**20 + b'"', "With its attributes it has 1,048,593 bytes; its target accepts 1,048,576."),
+        (b'{"a":"\x01"}', "The body has a character that SQS does not accept (U+0001, character 7)."),
+        (b'"' + b"x" * 2**20 + b'"', "Body and attributes have 1,048,593 bytes; its target accepts 1,048,576."),
     ],
 )
 def test_a_body_that_no_queue_would_take_is_refused_in_a_sentence(body: bytes, told: str) -> None:
@@ -214,7 +214,7 @@ def test_an_attribute_that_cannot_be_sent_is_refused_in_a_sentence(
 def test_room_is_left_for_the_attributes_that_are_added_on_replay() -> None:
     attributes = {f"a{number}": Attribute("String", "x") for number in range(7)}
     assert edit.problems(STAND, Alteration(MENDED, attributes), NAMES) == [
-        "There are 7 attributes; SQS accepts 10, and 4 are needed on redrive. Remove 1."
+        "There are 7 attributes; SQS accepts 10, of which the service adds 4. Remove 1."
     ]
 
 
@@ -229,8 +229,8 @@ def test_an_edit_that_cannot_be_sent_or_has_no_author_changes_nothing() -> None:
 def test_an_edit_names_the_keys_that_it_changes() -> None:
     keys = edit.keys_of(DeadLetterQueue(ordering_key="attribute:note", message_type="body:total"))
     assert edit.changed_keys(STAND, Alteration(MENDED, {"note": Attribute("String", "second")}), keys) == [
-        "This changes attribute:note, which says which messages are redriven in order.",
-        "This changes body:total, which says which type rules take it for.",
+        "This changes attribute:note, from which the ordering key is read.",
+        "This changes body:total, from which the message type is read.",
     ]
     assert edit.changed_keys(STAND, Alteration(BODY.encode(), FIRST), keys) == []
 

@@ -167,7 +167,7 @@ def test_the_status_says_until_when_the_copy_may_come_back(clock: Clock) -> None
     deadline = Attempt.objects.get().deadline
     assert deadline is not None
     assert delivery_status.status_of(bench.letter(payload__body=b"1")).sentence == (
-        "It is not known: it may have been sent, and there was no answer, and it may come back until "
+        "Its outcome is not known: it may have been sent, and no answer came, and it may come back until "
         f"{deadline:%Y-%m-%d %H:%M:%S} UTC. It is parked for review."
     )
 

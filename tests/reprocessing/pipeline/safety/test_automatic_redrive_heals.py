@@ -112,7 +112,7 @@ def test_a_target_that_stays_down_pauses_the_run(clock: Clock) -> None:
         live_through(bench, clock, HOUR, step=60)
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
-    assert run.why.startswith(f"Nothing sent to {bench.target} went well: ")
+    assert run.why.startswith(f"No message to {bench.target} succeeded: ")
     assert run.why.endswith(" keys; the last one: 503: Service Unavailable.")
     assert counted() == {0}
     run_transitions.resume(run.pk, by="ann", reason="mended")
@@ -206,7 +206,7 @@ def test_a_redrive_loop_pauses_the_run(clock: Clock) -> None:
         recover.sweep_service()
     run = Run.objects.get()
     assert (run.state, run.stopped_by) == ("paused", "the service")
-    assert run.why.startswith("The DLQ refills with what is redriven: 4")
+    assert run.why.startswith("The DLQ refills with redriven messages: the bodies of 4")
     assert rounds == 5
     run_transitions.resume(run.pk, by="ann", reason="mended")
     recover.sweep_service()

@@ -85,7 +85,7 @@ def test_the_incident_of_a_run_that_gives_up_a_target_quotes_no_answer(clock: Cl
     run = Run.objects.get()
     assert (run.state, CANARY in run.why) == ("paused", True)
     (facts,) = is_open("run_stopped").values()
-    assert facts["why"].startswith(f"Nothing sent to {bench.target} went well: ")
+    assert facts["why"].startswith(f"No message to {bench.target} succeeded: ")
     assert CANARY not in str(facts)
     assert [times for _, times, _ in told("run_stopped")] == [1]
 

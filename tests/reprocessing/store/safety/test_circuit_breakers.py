@@ -201,7 +201,7 @@ def test_a_canary_decides_also_when_its_letter_failed_before() -> None:
     for rest in (30, 60):
         bench.half_open(rest=rest)
         bench.send("x", letters=letters)
-        assert bench.look() == [("half_open", "open", f"the canary failed after a rest of {rest} s")]
+        assert bench.look() == [("half_open", "open", f"the canary failed after a cooldown of {rest} s")]
 
 
 @pytest.mark.parametrize("counted_before", [False, True])
@@ -211,7 +211,7 @@ def test_a_failed_canary_opens_the_breaker_for_twice_as_long_up_to_its_cap(count
     bench.send("r" if counted_before else "x")
     if counted_before:
         bench.set(canary_until=None)
-    assert bench.look() == [("half_open", "open", "the canary failed after a rest of 30 s")]
+    assert bench.look() == [("half_open", "open", "the canary failed after a cooldown of 30 s")]
     row = bench.breaker
     assert (*bench.canary(), row.rest) == ("open", 2, 0, None, 60)
     assert row.retry_at == row.since + timedelta(seconds=60)
@@ -280,7 +280,7 @@ def test_only_the_canary_of_this_epoch_decides(bench: Bench) -> None:
     bench.send("x", breaker_epoch=0)  # committed before it opened, numbered after
     assert (bench.look(), bench.state()) == ([], ("half_open", 2))
     close(Attempt.objects.filter(breaker_epoch=2), "x")
-    assert bench.look() == [("half_open", "open", "the canary failed after a rest of 30 s")]
+    assert bench.look() == [("half_open", "open", "the canary failed after a cooldown of 30 s")]
 
 
 def test_a_canary_that_was_taken_keeps_its_slot_until_an_hour_after_its_deadline(bench: Bench) -> None:
@@ -365,7 +365,7 @@ def test_a_failed_retry_does_not_count_as_settled_for_a_ramp(clock: Clock) -> No
         bench.send("x", letters=letters)
         assert rate_ramps.step_due_ramps([bench.breaker.pk]) == settled
         clock.advance(11)
-    assert bench.breaker.ramp_reason == "as before: 1 of 2 messages failed"
+    assert bench.breaker.ramp_reason == "the rate stays: 1 of 2 messages failed"
 
 
 @pytest.mark.django_db(transaction=True)
