@@ -213,9 +213,6 @@ def shared(text: str) -> str:
     return found
 
 
-_LAST_DAY = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
-
-
 def crontab(text: str) -> str:
     """Read a schedule: the five fields of a crontab."""
     try:
@@ -223,9 +220,10 @@ def crontab(text: str) -> str:
         schedule.clean_fields()
     except (ValidationError, ValueError) as error:
         raise ArgumentTypeError(f'{text!r} is not a schedule. Example: "*/5 * * * *"') from error
-    timing = schedule.schedule
-    if all(day > _LAST_DAY.get(month, 31) for month in timing.month_of_year for day in timing.day_of_month):
-        raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day")
+    try:
+        _ = schedule.schedule
+    except ValueError as error:  # Celery knows days that no month has
+        raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day") from error
     return " ".join(text.split())
 
 

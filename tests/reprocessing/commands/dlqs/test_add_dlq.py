@@ -249,16 +249,17 @@ def test_a_change_shows_the_difference_and_changes_only_what_was_said(ask: Ask, 
     assert AuditEntry.objects.count() == 2
 
 
-def test_what_the_queues_say_anew_is_remembered_and_a_window_that_a_person_widened_stays(ask: Ask, shop: Shop) -> None:
+def test_what_the_queues_say_anew_is_remembered_and_a_window_that_a_person_set_stays(ask: Ask, shop: Shop) -> None:
     add(ask, shop.dlq)
     shop.sources[0].set(VisibilityTimeout="60")
     shop.dlq.set(MessageRetentionPeriod="600000")
     ask("add_dlq", "orders", "--confirm")
     assert Target.objects.values_list("visibility", "window").get() == (60, 240)
     assert DeadLetterQueue.objects.get().retention == 600_000
-    for change in (("--window", "1000"), ("--rate", "3")):
-        ask("add_dlq", "orders", *change, "--confirm")
-    assert Target.objects.get().window == 1000
+    for window in (1000, 7):
+        for change in (("--window", f"{window}"), ("--rate", f"{window}")):
+            ask("add_dlq", "orders", *change, "--confirm")
+        assert Target.objects.get().window == window
 
 
 # What cannot be asked.
@@ -310,6 +311,7 @@ WHOLE, NUMBER = "is not a whole number", "is not a number"
             ("--breaker-cooldown", "on"), ("--give-up-after", "0"),
         )),
         (("--crontab", "* * * *"), "is not a schedule"),
+        (("--crontab", "0 0 31 2,4 *"), "has no next time, because no such month has that day"),
         (("--crontab", "61 * * * *"), "is not a schedule"),
         (("--every", "5", "--crontab", "* * * * *"), "not allowed with argument"),
         (("--mode", "auto"), "invalid choice"),
