@@ -183,8 +183,7 @@ def has_had_time(one: PendingOutcome) -> bool:
 def _unseen(one: PendingOutcome) -> str:
     if one.proof == "acknowledged":
         return f"nothing: its consumer did not report in time, so the {one.which} message will be parked"
-    watched = f"{one.watched_by} is in mode observe" if one.watched_by else "its DLQ is not watched"
-    return f"nothing: {watched}, so returned messages are not seen"
+    return f"nothing: {one.watched_by} is in mode observe, so returned messages are not seen"
 
 
 def _lacking(one: PendingOutcome) -> str:
