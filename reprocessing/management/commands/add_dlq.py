@@ -247,7 +247,7 @@ def last_line(name: str, done: Registered, *, acted: bool) -> str:
     if not acted or not any(one.field == "mode" for one in done.differences):
         return told
     nothing = "Nothing is redriven yet" if done.new else "Messages are no longer redriven automatically"
-    hints = f"manage.py peek_dlq {name} shows messages; manage.py drain_dlq {name} shows a plan."
+    hints = f"manage.py peek_dlq {name} --confirm shows messages; manage.py drain_dlq {name} shows a plan."
     return f"{told} {automatic_redrive.describe_redrive(name, by_hand=f'{nothing}. {hints}')}"
 
 

@@ -58,7 +58,9 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
     if dlq["known"]:
         yield f"  known     {_counts(dlq['known'])}"
     if dlq["parked"]:
-        yield "  parked    " + "; ".join(f"{n}: {ParkedReason(why).sentence}" for why, n in dlq["parked"].items())
+        yield "  parked    " + "; ".join(
+            f"{n}: {ParkedReason(why).sentence.rstrip('.')}" for why, n in dlq["parked"].items()
+        )
     if dlq["oldest"]:
         expiry = f"; SQS deletes it {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
         yield f"  oldest    unfinished, sent first {duration_in_words(dlq['oldest_age_seconds'])} ago{expiry}"

@@ -122,7 +122,7 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
        CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
        d.fifo, d.retention, coalesce(c.held, 0) AS held, coalesce(c.to_delete, 0) AS to_delete,
-       i.every || ' ' || i.period AS every,
+       'every ' || i.every || ' ' || CASE i.every WHEN 1 THEN rtrim(i.period, 's') ELSE i.period END AS every,
        concat_ws(' ', t.minute, t.hour, t.day_of_month, t.month_of_year, t.day_of_week) AS crontab
   FROM redrive_dlq d
   LEFT JOIN django_celery_beat_intervalschedule i ON i.id = d.interval_id

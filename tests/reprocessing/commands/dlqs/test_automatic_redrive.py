@@ -72,7 +72,10 @@ def test_a_crontab_says_when_it_is_polled_first_and_a_stop_that_nothing_is_sent(
     ("change", "told"),
     [
         (("manual", "automatic"), BY_THEMSELVES),
-        (("automatic", "manual"), "Messages are no longer redriven automatically. manage.py peek_dlq orders shows"),
+        (
+            ("automatic", "manual"),
+            "Messages are no longer redriven automatically. manage.py peek_dlq orders --confirm shows",
+        ),
     ],
 )
 def test_a_change_of_mode_says_who_redrives_it_from_now_on(

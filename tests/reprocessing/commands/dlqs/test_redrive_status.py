@@ -153,7 +153,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
     said = ask("redrive_status")
     parts = (
         'by bob ("flood")', 'by ann ("rain")', "no right", "about 7 visible, 2 in flight", "1 queued, 1 parked",
-        "1: All attempts that the DLQ allows have failed.", "monday (drain for cy) is running: 1 message unfinished",
+        "1: All attempts that the DLQ allows have failed", "monday (drain for cy) is running: 1 message unfinished",
         "target    shop: outcome absence",
     )  # fmt: skip
     assert [part for part in parts if part not in said] == []
