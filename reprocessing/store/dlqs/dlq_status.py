@@ -67,6 +67,7 @@ class LaneCount:
 
     Attributes:
         why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
+        is_barred: no worker may lease these lanes.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 

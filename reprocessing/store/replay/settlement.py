@@ -40,7 +40,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Deletable:
-    """A copy that may be deleted from its DLQ."""
+    """A copy that may be deleted from its DLQ, with its receipt handle."""
 
     dlq_id: int
     message_id: str

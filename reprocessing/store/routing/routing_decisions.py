@@ -259,9 +259,10 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Let due lanes whose breaker permits no send be leased once, if rulebook `version` has not decided about the head.
+    """Let due lanes whose breaker permits no send be leased once, so that rulebook `version` decides about the head.
 
-    `rules`: whether any rules are in force. If not, only lanes are changed whose head an earlier rule decided about.
+    Heads about which it has decided are left out. `rules`: whether any rules are in force; if not, lanes whose heads
+    no earlier rules have decided about are left out, too.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

@@ -67,5 +67,5 @@ class BreakerStatus:
 
 
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
-    """Return the breakers of these targets, each target's own breaker first. `rate_class`: only breakers of it."""
+    """Return the breakers of these targets, each target's own breaker first. `rate_class`: only its breakers."""
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})
