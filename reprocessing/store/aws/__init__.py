@@ -1,1 +1,1 @@
-"""Store the redrives that AWS itself does of watched DLQs, and the sums of the metrics."""
+"""Store AWS's own redrives of watched DLQs, and the sums of metrics."""

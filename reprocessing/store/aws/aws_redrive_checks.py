@@ -62,7 +62,7 @@ UPDATE redrive_dlq SET aws_redrive_error = %(why)b::text WHERE id = %(dlq)b AND 
 def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
     """Return DLQs that have lanes to lease, and about which AWS was not asked lately. The caller must ask AWS now.
 
-    Other callers do not get the same DLQs. `runs`: only lanes of these runs; None: lanes of all runs.
+    For 20 seconds, other callers do not get these DLQs. `runs`: only lanes of these runs; None: lanes of all runs.
     """
     return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
 

@@ -25,7 +25,7 @@ class RedriveRequest:
     Attributes:
         to: ARN of the destination; empty: the source queues.
         per_second: messages/s; None: AWS chooses the rate.
-        after: when the newest task began that AWS lists before this redrive.
+        after: when the newest of AWS's earlier redrives of the DLQ began; None: there is none.
     """
 
     to: str
@@ -44,9 +44,9 @@ class HandoverBlockers:
         hidden: copies that this service keeps invisible, until `hidden_until`.
         to_delete: copies of finished letters, which AWS would send again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
-        awaited: letters sent to source queues of this DLQ still await an outcome, which a capture of the DLQ shows.
-        plans: ids of plans that people named, and that have letters of the DLQ.
-        captured: letters in no run whose copies are visible. AWS may move these; they forbid nothing.
+        awaited: letters await an outcome at targets whose messages fail into this DLQ; its captures show the outcome.
+        plans: names of the DLQ's plans that a person named.
+        captured: copies that are visible. AWS may move them; they do not forbid the hand-over.
     """
 
     mode: str
@@ -117,7 +117,7 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return everything that may forbid handing this DLQ to AWS."""
+    """Return everything that may forbid handing this DLQ to AWS; `is_free` says whether anything does."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 

@@ -191,7 +191,7 @@ def record_end(
 def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     """Record tasks of AWS that began and ended between two checks; return how many letters AWS may have moved.
 
-    `through`: when the newest task began. `moved`: when the newest task began that moved a message. By AWS's clock.
+    By AWS's clock, `through`: when the newest task began; `moved`: when the newest task that moved a message began.
     """
 
     def work() -> int:
@@ -219,5 +219,5 @@ def record_cancel(dlq: int, *, by: str, reason: str) -> None:
 
 
 def is_time_to_ask(dlq: int, *, every: float) -> bool:
-    """Return whether AWS was called more than `every` seconds ago, and record a call now."""
+    """Return whether AWS was last called `every` seconds ago or earlier; if so, record a call now."""
     return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

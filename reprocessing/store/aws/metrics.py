@@ -1,4 +1,4 @@
-"""Maintained sums of the metrics, read in one snapshot."""
+"""Store the sums that metrics publish, and when periodic actions were last done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTER_EVENTS: Final = "redrive_came_to"
 
 @dataclass(frozen=True, slots=True)
 class MetricSum:
-    """The stored sum of one label of a metric. `place`: id of a DLQ or target; 0: none."""
+    """The stored sum of one label (`part`) of a metric. `place`: id of a DLQ or target; 0: none."""
 
     name: str
     place: int
@@ -140,7 +140,7 @@ def put_attempted_since(at: datetime) -> bool:
 
 
 def heartbeats() -> list[QueueHeartbeat]:
-    """Return the ages of the heartbeats, by queue."""
+    """Return the heartbeat of each of the service's own Celery queues, in the order of their names."""
     return rows.fetch(QueueHeartbeat, _BEATS, {})
 
 

@@ -1,4 +1,7 @@
-"""Lease a DLQ for a capture, track the copies of letters in the DLQ, and record when a capture emptied the DLQ."""
+"""Lease a DLQ for a capture, track the copies of letters in the DLQ, and record when a capture emptied the DLQ.
+
+A fence is a number that rises with every lease. A statement with an older fence changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class CaptureLease:
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool  #: no messages of a dead capture may be hidden, so if this capture empties the DLQ, that is evidence
+    clean: bool  #: no message of a dead capture can still be invisible, so this capture can empty the DLQ
     orphans_hidden_until: datetime | None  #: until then, messages that the dead capture received may be invisible
 
 
@@ -165,7 +168,7 @@ def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "
 
 
 def count_held(dlq: int) -> int:
-    """Return how many copies in this DLQ are kept invisible until their letters are finished."""
+    """Return how many copies stay in this DLQ until their letters are finished."""
     statement = "SELECT count(*) AS n FROM redrive_dlq_copy WHERE dlq_id = %(dlq)b AND state = 'held'"
     return rows.value(int, statement, {"dlq": dlq})
 
@@ -219,7 +222,7 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record how many messages the DLQ holds, and clear its error, except an error left by AWS's own redrive."""
+    """Record SQS's counts of the DLQ, and clear the DLQ's `trouble`, except trouble that AWS's own redrive caused."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 

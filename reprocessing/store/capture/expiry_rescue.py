@@ -38,7 +38,7 @@ def mark_expiring_copies(dlq: int, *, limit: int, margin: float = RESCUE_SECONDS
 
 
 def most_urgent_first(some: Iterable[DeadLetterQueue]) -> list[DeadLetterQueue]:
-    """Return the DLQs in the order in which SQS drops their first copies; those without copies come last."""
+    """Return the DLQs, those whose first copy SQS drops soonest first, and those without copies last."""
     first = dlq_status.expiries()
     every = list(some)
     held = sorted((dlq for dlq in every if dlq.pk in first), key=lambda dlq: first[dlq.pk])

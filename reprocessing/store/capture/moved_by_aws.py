@@ -108,7 +108,7 @@ SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs that have letters to be sent with visible copies: AWS could move these first.
+    """Return the ids of DLQs with letters to be sent and visible copies: AWS could move the messages before that.
 
     `dlq`: look only at this DLQ.
     """
@@ -144,7 +144,8 @@ def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
 def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
     """Attach these new copies to the letters that AWS moved, and continue these letters.
 
-    Return the message ids of the attached copies. `until`: as in `unmark_not_moved`.
+    Return the message ids of the attached copies. `until`: as in `unmark_not_moved`. `at_capture`: copies in this DLQ
+    are deleted as soon as they are captured.
     """
     state = "delete" if at_capture else "held"
     values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}

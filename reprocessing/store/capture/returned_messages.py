@@ -79,7 +79,7 @@ class ReturnedMessage:
 
 
 def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
-    """Record messages that came back, and queue or park their letters; return the held copies of parked letters.
+    """Record messages that came back, and queue or park their letters; return the copies that may be deleted.
 
     Call it with the lanes locked: a person may have released a letter since, so that the DLQ allows another attempt.
     If a later attempt of the letter was sent, the letter is not changed. `until`: see `received_copies`.

@@ -83,5 +83,5 @@ def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[Unknown
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record these returned copies, and queue or park their letters. Call it with the lanes locked."""
+    """Record these copies, and queue their letters again if sent or delivered. Call it with the lanes locked."""
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

@@ -34,7 +34,7 @@ class _Seen:
 
 
 def missing_processes() -> list[str]:
-    """Return a sentence for beat, and one for workers, if they were not seen lately: how to start them."""
+    """Return how to start beat, and how to start a worker: a sentence for each of them that was not seen lately."""
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):

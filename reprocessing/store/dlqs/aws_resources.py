@@ -21,7 +21,7 @@ _PURPOSES = {
 
 
 def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
-    """Yield each AWS resource that these DLQs need, and what for. A resource may come twice; no parking queues."""
+    """Yield each AWS resource that these DLQs need, and what for, except parking queues. Some resources come twice."""
     for dlq in dlqs:
         yield from uses_of_dlq(dlq.arn, dlq.role_arn)
     for source in Source.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -52,7 +52,7 @@ def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
-    """Return the targets of these DLQs: those of source queues, and those that rules name."""
+    """Return the targets of these DLQs: the targets of their source queues, and of rules for these DLQs or for all."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
     return list(
         Target.objects.filter(Q(sources__dlq__in=dlqs, sources__removed_at=None) | Q(pk__in=ruled))

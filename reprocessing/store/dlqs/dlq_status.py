@@ -25,7 +25,8 @@ class DlqStatus:
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
         trouble: why the last capture, or AWS's redrive, failed.
-        held, to_delete: invisible copies, and copies of finished letters that are still to be deleted.
+        held: copies that stay in the DLQ until their letters are finished.
+        to_delete: copies that are still to be deleted.
     """
 
     id: int
@@ -66,6 +67,7 @@ class LaneCount:
 
     Attributes:
         why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
+        is_barred: no worker may lease these lanes.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 
@@ -214,7 +216,7 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 
 
 def dlq_statuses(dlq: int | None = None, *, copies: bool = True) -> list[DlqStatus]:
-    """Return the status of this DLQ, or of all, by name; without `copies`, copies are not counted (0)."""
+    """Return the status of this DLQ (None: of all, by name). `copies`: count copies; if false, these counts are 0."""
     values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.MAX_DURATION, "ours": aws_redrives.ERROR_PREFIX}
     return rows.fetch(DlqStatus, _WATCHES, values)
 
@@ -231,17 +233,17 @@ def uncaptured(watch: DlqStatus, in_sight: int) -> int:
 
 
 def oldest_letters(dlq: int | None = None) -> list[OldestLetter]:
-    """Return when the oldest letter in each state was first sent, by DLQ: of this DLQ, or of all."""
+    """Return, for this DLQ (None: for each DLQ), when the oldest letter in each state was first sent."""
     return rows.fetch(OldestLetter, _OLDEST, {"dlq": dlq})
 
 
 def lane_counts(dlq: int | None = None) -> list[LaneCount]:
-    """Count the lanes of this DLQ, or of all, that have letters to redrive."""
+    """Count the lanes of this DLQ (None: of all) that have letters to redrive, by phase and reason."""
     return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Count the lanes of a run, up to `most` lanes."""
+    """Count the lanes of a run by phase and reason, up to `most` lanes in all."""
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 
@@ -281,7 +283,7 @@ def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
 
 
 def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
-    """Return the open runs of this DLQ, or of all; the letters of each run are counted up to `most`."""
+    """Return the open runs of this DLQ (None: of all). The letters of each run are counted up to `most`."""
     return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})
 
 

@@ -93,7 +93,7 @@ def _stamp(turn: PollTurn, at: datetime) -> PollTurn:
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
-    """Return when this DLQ is first polled; None: immediately, or (without a next time) never."""
+    """Return when this DLQ is first polled; None: immediately, or never (its schedule has no next time)."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
     return _next(dlq, now)
@@ -126,7 +126,7 @@ def _turns(dlq: DeadLetterQueue) -> float:
         if dlq.interval is not None:
             return 1 / max(1.0, float(timing.run_every.total_seconds()))
         return len(timing.minute) * len(timing.hour) / _A_DAY
-    except Exception:  # noqa: BLE001  # as in `_next`: such a one has no turn
+    except Exception:  # noqa: BLE001  # as in `_next`: such a schedule causes no polls
         return 0.0
 
 
@@ -139,6 +139,6 @@ def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
         timing.nowfun = lambda: now  # the default, this machine's clock, may differ from the database's clock
         remaining: timedelta = timing.remaining_estimate(now)
         return now + max(remaining, timedelta(0))
-    except Exception:  # noqa: BLE001  # schedules are made of others' code; none may keep the other dlqs from their turn
+    except Exception:  # noqa: BLE001  # a library computes it; a broken schedule must not stop other DLQs' polls
         logger.warning("%s: %s", dlq, _NO_TIME)
         return None

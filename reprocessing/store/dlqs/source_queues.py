@@ -18,7 +18,7 @@ def find_source(dlq: DeadLetterQueue, text: str) -> Source:
     """Return the DLQ's source queue with this ARN, name or URL.
 
     Raises:
-        SourceIsNeeded: the DLQ has no such source queue.
+        SourceInUse: the DLQ has no such source queue.
     """
     known = list(dlq.sources.select_related("target").order_by("arn"))
     found = [source for source in known if text in {source.arn, str(source), source.target.url}]
@@ -36,10 +36,10 @@ def unfinished_letters(source: Source) -> Mapping[str, int]:
 
 
 def refuse_if_needed(source: Source) -> None:
-    """Refuse a source queue that letters depend on.
+    """Refuse to remove a source queue that letters depend on.
 
     Raises:
-        SourceIsNeeded: letters depend on it.
+        SourceInUse: unfinished or parked letters came from it.
     """
     if needed := unfinished_letters(source):
         letters = ", ".join(f"{n:,} {state}" for state, n in needed.items())
@@ -55,7 +55,7 @@ def remove_source(source: Source, *, by: str, reason: str) -> None:
     """Remove a source queue, also as the default. The row stays for history; `add_dlq --source` restores it.
 
     Raises:
-        SourceIsNeeded: unfinished letters depend on it.
+        SourceInUse: unfinished letters depend on it.
     """
     with transaction.atomic():
         dlq = DeadLetterQueue.objects.select_for_update().get(pk=source.dlq_id)

@@ -15,7 +15,11 @@ _CHUNK: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One audit log entry. `operation`: the bulk action of the change; an entry with it and no letter is about it."""
+    """One audit log entry.
+
+    Attributes:
+        operation: the bulk action that changed the letter; if `letter` is None, the entry is about the bulk action.
+    """
 
     id: int
     at: datetime

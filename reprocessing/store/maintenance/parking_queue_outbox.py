@@ -1,4 +1,4 @@
-"""The outbox of messages to parking queues."""
+"""The outbox of messages to parking queues, the SQS queues that get copies of parked messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
-    """Return the oldest pending messages of this DLQ's parking queue, about 16 MiB of letters at most."""
+    """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most."""
     return rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit})
 
 

@@ -1,4 +1,4 @@
-"""Count the ticks of this database. After a restore from a backup the count is lower than the highest count seen."""
+"""Count beat's ticks in this database. After a restore from a backup the count is lower than the highest count seen."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ _THESE = f"""
 _CLOSE = """
 UPDATE redrive_attempt a
    SET outcome = 'unknown', closed_at = redrive_now(), holds_lane = false,
-       detail = coalesce(a.detail, 'PostgreSQL was restored from a backup: what became of it is not known')
+       detail = coalesce(a.detail, 'PostgreSQL was restored from a backup: the outcome is not known')
  WHERE a.letter_id = ANY(%(letters)b::bigint[]) AND num_nonnulls(a.closed_at) = 0
 """
 
@@ -145,7 +145,7 @@ class FindingCount:
 
 
 def count_findings() -> list[FindingCount]:
-    """Count the undecided letters by finding."""
+    """Count the undecided letters by DLQ and finding."""
     return [
         FindingCount(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(FindingCount, _TALLY, _TIMES)
     ]
@@ -173,7 +173,7 @@ def record_decision(
         return 0, []
     ids = [letter.letter_id for letter in these]
     rows.execute(_CLOSE, {"letters": ids})
-    deletable = _move(ids, word, f'{by} said so after a restore: "{reason}"')
+    deletable = _move(ids, word, f'{by} decided this after a restore: "{reason}"')
     rows.execute(_RECORD, {
         "word": word.value, "letters": ids, "by": by, "reason": reason,
         "findings": [letter.finding for letter in these], "states": [letter.state for letter in these],

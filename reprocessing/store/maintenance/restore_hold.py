@@ -23,7 +23,7 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class RestoreHold:
-    """The hold. `restored_to`: time of the backup; `new`: this call began the hold."""
+    """The hold. `restored_to`: time of the backup; `new`: this call began the hold (or, from `end_hold`, ended it)."""
 
     since: datetime
     by: str
@@ -136,7 +136,7 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
             return rows.fetch(RestoreHold, _STANDING, {})[0]
         rows.execute(_FORGET, {})
         doubted = rows.execute(_DOUBT, {})
-        conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup
+        conclude([_INCIDENT])  # an earlier restore's incident, which the backup may contain
         backup_time = f"{found[0].restored_to:%Y-%m-%d %H:%M:%S} UTC"
         announce([Event(EventKind.RESTORE_DETECTED, RESTORE, {"backup_time": backup_time, "messages": doubted})])
         return found[0]
@@ -170,7 +170,7 @@ def undrained_dlqs() -> list[str]:
 
 
 def refuse_release(*, early: bool) -> None:
-    """Raise the error that `end_hold` would raise, if it would raise one.
+    """Refuse to end the hold, as `end_hold` would.
 
     Raises:
         RestoreUnresolved: letters are undecided, or DLQs are not drained.
@@ -198,7 +198,7 @@ def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
     return rows.in_transaction(partial(_end, by, reason, early))
 
 
-def _end(by: str, reason: str, early: bool) -> RestoreHold | None:  # noqa: FBT001  # as `end` has it
+def _end(by: str, reason: str, early: bool) -> RestoreHold | None:  # noqa: FBT001  # as `end_hold` has it
     if not rows.fetch(RestoreHold, _LOCK, {}):
         return None
     refuse_release(early=early)

@@ -40,7 +40,7 @@ SELECT 'function ' || p.proname FROM pg_proc p WHERE pg_function_is_visible(p.oi
 
 
 def missing_objects() -> list[str]:
-    """Return the missing tables, columns, constraints, indexes, triggers and functions of this version.
+    """Return the missing tables, columns, constraints, indexes, sequences, triggers and functions of this version.
 
     An invalid constraint or index and a disabled trigger count as missing. The parts of a missing table are not listed.
 

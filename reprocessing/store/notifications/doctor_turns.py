@@ -22,5 +22,5 @@ SELECT id FROM turns ORDER BY again, id
 
 
 def next_dlqs(limit: int) -> list[int]:
-    """Return up to `limit` DLQs that were not checked for longest, and record them as checked now."""
+    """Return up to `limit` DLQs, those checked longest ago first, and record them as checked now."""
     return rows.column(int, _NEXT, {"limit": limit})

@@ -1,4 +1,4 @@
-"""Read when beat and workers were last seen, and for how long notifications' conditions were checked without a gap."""
+"""Read whether beat and workers are active, and how long the conditions of notifications were checked without a gap."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ RETURNING (extract(epoch FROM redrive_now()) - value)::float8 AS seconds
 
 
 def read_signs(control: str) -> Signs:
-    """Return when beat and workers were last seen. `control`: name of the queue to which beat sends its tick."""
+    """Return beat's tick count, and when a worker last took a tick. `control`: the queue to which beat sends ticks."""
     return rows.fetch(Signs, _SIGNS, {"tick": TICK_TASK, "control": control})[0]
 
 
 def record_check(*, gap: float) -> float:
-    """Record a check of all conditions; return for how many seconds no two checks were `gap` seconds apart."""
+    """Record a check of all conditions; return the seconds since checks last paused for more than `gap` seconds."""
     return rows.value(float, _LOOKED, {"gap": gap})

@@ -54,5 +54,5 @@ def open_findings() -> dict[str, int | None]:
 
 
 def orphaned_incidents() -> list[tuple[EventKind, str]]:
-    """Return open incidents whose breaker is closed, or whose run or restore has ended."""
+    """Return open incidents whose breaker is closed, whose run is not paused, or whose hold after a restore ended."""
     return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

@@ -129,7 +129,7 @@ class _Group:
 
 
 def is_due(destinations: Collection[str]) -> bool:
-    """Return whether any notification is to be written, or is to be sent to one of these destinations."""
+    """Return whether notifications must be written, or can be sent to one of these destinations now."""
     return rows.value(bool, _DUE, {"names": sorted(destinations), **_LIMITS})
 
 

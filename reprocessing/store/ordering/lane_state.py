@@ -1,4 +1,4 @@
-"""State of a leased lane and its head (first unfinished letter)."""
+"""State of a lane and its head (first unfinished letter). The lane's fence is a number that rises with every lease."""
 
 from __future__ import annotations
 

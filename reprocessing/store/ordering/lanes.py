@@ -1,4 +1,8 @@
-"""Lease lanes, mark lanes as hinted, and set each lane's state by its head. Only its owner changes a leased lane."""
+"""Lease lanes, mark lanes as hinted, and set each lane's state by its head (first unfinished letter).
+
+A fence is a number that rises with every lease of a lane. Only the worker with the newest fence changes a leased lane.
+A task hint is a Celery task that names due lanes.
+"""
 
 from __future__ import annotations
 
@@ -216,7 +220,7 @@ def lease(  # noqa: PLR0913  # each by its name
     """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
 
     Lanes of a DLQ whose messages AWS may have moved are left out. `only`: lease only these lanes; None: any lanes,
-    except lanes whose heads have one of the breakers `but`.
+    except lanes whose heads have one of the breakers `but`. `runs`: only lanes of these runs; None: of all runs.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -226,7 +230,10 @@ def lease(  # noqa: PLR0913  # each by its name
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
-    """Lock these lanes in the order of their ids; return the lanes whose lease still has this fence (None: all)."""
+    """Lock these lanes in the order of their ids; return the locked lanes.
+
+    `fences`: a lane that is not leased with this fence any more is not locked. None: lock the lane in any case.
+    """
     return set(rows.column(int, _LOCK, {"lanes": list(lanes), "fences": list(fences)}))
 
 
@@ -241,8 +248,8 @@ def advance(
     """Set each lane's phase and due time by its head. Call it after the statement that changed the letters.
 
     `fences`: the fences of the caller's leases; None: the caller has no lease, and a leased lane is not changed.
-    `passed`: the sequence that was sent just now, of each lane. `keep`: a lane whose head is due stays leased, for
-    `lease` seconds.
+    `passed`: for each lane, the sequence of the letter that was sent just now; None: no letter. `keep`: a lane whose
+    head is due stays leased, for `lease` seconds.
     """
     passing = [None] * len(lanes) if passed is None else list(passed)
     values = {"lanes": list(lanes), "fences": list(fences), "passed": passing, "keep": keep, "lease": lease}
@@ -256,7 +263,7 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane to be given back: when it is due (`after` seconds), why, and the breaker of its head if known."""
+    """A leased lane to be given back: due in `after` seconds, why it waits, and the breaker of its head if known."""
 
     lane_id: int
     fence: int

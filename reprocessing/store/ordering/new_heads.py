@@ -19,7 +19,7 @@ UPDATE redrive_lane n
 
 
 def move_to_new_heads(ahead: Collection[int]) -> None:
-    """Reschedule lanes that were held or not due, because a run added an earlier letter to each of them.
+    """Reschedule the lanes `ahead`, which are held or not due: a run added a letter before the head of each lane.
 
     Without this call, a lane waits for the later letter's due time and run. The lanes must be locked and not leased.
     """

@@ -1,4 +1,4 @@
-"""Close the attempts that a dead owner of a lane left open, and queue their letters again."""
+"""Close the attempts that a dead owner of a lane left open, and queue or park their letters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, OUTLASTS
 
 # The outcome of these attempts is unknown. Their letters are sent again with the same idempotency key and `epoch`. If a
-# letter has no attempt left and its target's DLQ is watched, the lane waits until the message can no longer return.
+# letter has no attempt left and its target's lanes wait for outcomes (`OUTLASTS`), the lane waits until the message can
+# no longer return.
 _CLOSE = f"""
 UPDATE redrive_attempt a
    SET outcome = CASE WHEN NOT w.lasts THEN 'unknown' END, closed_at = CASE WHEN NOT w.lasts THEN redrive_now() END,
@@ -45,7 +46,7 @@ WITH found AS (
               CASE WHEN f.spent THEN 'free' ELSE 'held' END AS claim, coalesce(f.until, {COPY_UNTIL}) AS until
 ), {CLAIMS_AND_COPIES}
 SELECT count(*) FROM moved
-"""  # noqa: S608  # the inserted text is the constant of settlement.py
+"""  # noqa: S608  # the inserted texts are constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,10 @@ class OrphanedAttempt:
 
 
 def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
-    """Close the attempts that dead owners left open in these lanes as unknown; queue or park their letters.
+    """Record that the outcome of attempts that dead owners left open in these lanes is unknown; return the attempts.
 
-    Call it in a transaction, with the lanes locked. Return the closed attempts.
+    Their letters are queued or parked. `owner`: the worker that leases the lanes now. Call it in a transaction, with
+    the lanes locked.
     """
     values = {"lanes": list(lanes), "owner": owner}
     closed = rows.fetch(OrphanedAttempt, _CLOSE, values)

@@ -53,10 +53,10 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 
 
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
-    """Return the lanes of these DLQs (None: all) that are stalled for no recorded reason.
+    """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind of stall.
 
     A lane is stalled if it was due for `long` seconds while nothing was sent with its breaker, if its lease ended
-    `lost` seconds ago, or if it is held and no letter holds it. `most`: counts at most so many overdue lanes of a run.
+    `lost` seconds ago, or if it is held and no letter holds it. `most`: count at most so many overdue lanes of a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)
@@ -72,7 +72,7 @@ class BeatStatus:
     lifetime: float | None  #: seconds for which task hints are valid, doubled while none are taken; None: no hints yet
     hinted: int  #: lanes with a task hint that no worker has taken; `worked_on`: leased lanes
     worked_on: int
-    needed: int  #: running runs, and DLQs in mode automatic
+    needed: int  #: number of running runs plus number of DLQs in mode automatic
 
 
 _BEAT: Final[LiteralString] = f"""

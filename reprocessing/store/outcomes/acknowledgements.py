@@ -192,5 +192,5 @@ def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
 
 
 def has_open_outcomes() -> bool:
-    """Return whether any letter awaits its outcome."""
+    """Return whether any letter awaits its outcome, or a report arrived in the last `RECENT_SECONDS`."""
     return rows.value(bool, _AWAITED, {"lately": RECENT_SECONDS})

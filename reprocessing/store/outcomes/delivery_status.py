@@ -1,4 +1,4 @@
-"""Read whether letters were delivered (their delivery status): counts by DLQ, or one letter with its reports."""
+"""Read the delivery status of letters: counts by DLQ, or one letter with its reports."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class ConsumerReason:
 
 
 def status_of(letter: Letter) -> DeliveryStatus:
-    """Return whether the letter was delivered, by which evidence, and since when that is known."""
+    """Return the letter's delivery status, the evidence for the status, and since when the status is known."""
     return status_of_letter(rows.fetch(DeliveryFacts, _FACTS, {"letter": letter.pk})[0])
 
 

@@ -26,7 +26,7 @@ LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LO
 # A look shows some moment between request (`seen_at`) and answer (`TOLD`). `seen_at` is used if the look must be late
 # enough, `TOLD` if a later event must follow the look.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# If no time has to pass between the two looks, one look is enough.
+# If no time has to pass between the two looks, both may be the same look.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
 _SETTLED: Final[LiteralString] = f"""
 WITH seen AS MATERIALIZED (
@@ -160,7 +160,7 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return last attempts with unknown outcome whose letters did not come back and may be closed, in order of lanes.
+    """Return last attempts with unknown outcome that may be closed, as their letters did not come back, by lane.
 
     `count_lag`: seconds by which SQS's counts may lag.
     """

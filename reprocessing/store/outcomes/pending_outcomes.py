@@ -1,4 +1,7 @@
-"""Find the evidence that sent messages of each target still lack before they are presumed delivered."""
+"""Find the evidence that sent messages of each target still lack before they are presumed delivered.
+
+A look is one request for the counts of a target queue.
+"""
 
 from __future__ import annotations
 

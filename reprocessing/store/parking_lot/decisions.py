@@ -205,7 +205,7 @@ def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWith
 def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[LockedLetter]:
-    """Lock lanes, then letters; return for each letter whether a person's decision can be applied.
+    """Lock lanes, then letters; return each letter, with the reason if a person's decision cannot be applied to it.
 
     `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
     the new target; None: unchanged.
@@ -232,7 +232,7 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the DLQs of these letters that have no run which could take them; runs are locked until the commit."""
+    """Return the DLQs of these letters without a run that could take the letters; lock the active runs."""
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
@@ -245,7 +245,7 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 def advance_held_lanes(dlq: int) -> None:
     """Let held lanes of a DLQ continue if the DLQ no longer holds lanes, or if they have no parked letter any more.
 
-    Commit by itself. The caller must not have locked the DLQ's row: other transactions lock lanes first.
+    It commits by itself. The caller must not have locked the DLQ's row: other transactions lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):

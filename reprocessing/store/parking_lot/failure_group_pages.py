@@ -1,4 +1,4 @@
-"""Pages of failure groups, with the number of their letters, and of later letters in the lanes of these letters."""
+"""Pages of failure groups, with the number of each group's letters, and of the letters that follow these in lanes."""
 
 from __future__ import annotations
 

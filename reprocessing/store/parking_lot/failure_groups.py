@@ -92,7 +92,7 @@ WITH recurred AS (
     RETURNING g.id, g.dlq_id
 ), noted AS (
     INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
-    SELECT 'changed', id, dlq_id, %(by)b, 'It recurred: a message failed for this reason after it was resolved.',
+    SELECT 'changed', id, dlq_id, %(by)b, 'A message failed for this reason after the group was resolved.',
            redrive_now(), '{"status": "resolved"}', '{"status": "open"}'
       FROM recurred
 )

@@ -119,7 +119,7 @@ def lock_letter(letter: int) -> None:
 def add_revision(  # noqa: PLR0913  # each by its name
     letter: int, *, body: bytes, attributes: bytes, size: int, key: str | None, by: str, reason: str
 ) -> NewRevision:
-    """Add a revision to a locked, parked letter. From now on, rules read the revision, and it is what is sent.
+    """Add a revision to a locked, parked letter. From now on, rules read the revision, and the revision is sent.
 
     `size`: bytes of body and packed attributes as SQS counts them. `key`: new idempotency key; None: unchanged.
     """

@@ -1,1 +1,1 @@
-"""Statements for sending: the intent to send, attempts' outcomes, and task hints."""
+"""Statements for sending: the intent to send, outcomes of attempts, and task hints."""

@@ -1,4 +1,4 @@
-"""Record the outcomes of attempts, and move letters, claims and copies accordingly."""
+"""Record the outcomes of attempts, and the changes of letters, claims (reserved idempotency keys) and copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.store import rows
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, COPY_WINDOW, OUTLASTS
 
 #: The reason that people see while a lane waits because `put_off_letters` has put off its head.
-WAITS_FOR_COPY: Final = "its head is not to be sent, and ends when a copy of it can come back no more"
+WAITS_FOR_COPY: Final = "its first message is not sent again, and is closed when no copy of the message can come back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Deletable:
-    """A copy that may be deleted from its DLQ."""
+    """A copy that may be deleted from its DLQ, with its receipt handle."""
 
     dlq_id: int
     message_id: str
@@ -100,7 +100,8 @@ SELECT e.attempt_id
                   AND a.returned_at IS NOT NULL)
 """
 
-# A letter waits until none of its unknown attempts can return. An attempt with a deadline held the lane until then.
+# A letter waits until no attempt with unknown outcome can return: until the deadline of the attempt, which held the
+# lane, or until the copy window after its end.
 _PUT_OFF = f"""
 WITH unsure AS (
     SELECT u.letter_id, max(coalesce(u.deadline, u.closed_at + make_interval(secs => {COPY_WINDOW}))) AS until
@@ -136,7 +137,7 @@ WITH closed AS (
     UPDATE redrive_attempt a SET outcome = 'absent', closed_at = redrive_now(), holds_lane = false,
            counts_as_failure = false
      WHERE a.id = ANY(%(attempts)b::bigint[]) AND num_nonnulls(a.closed_at) = 0 AND a.taken_at IS NOT NULL
-       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- what came back since the backup is forgotten
+       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- returns after the backup are unknown
     RETURNING a.letter_id
 ), moved AS (
     UPDATE redrive_letter l
@@ -179,10 +180,11 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Put off waiting letters of which a sent copy may still come back, if the lane waits for that; return their ids.
+    """Delay those of these waiting letters of which a sent copy may still come back; return their ids.
 
-    Such letters keep lane and idempotency key, and may be closed only when no copy can come back any more. Call it with
-    the lanes locked. `owned`: the caller leases the lanes; if false, letters of leased lanes are not changed.
+    Only copies at targets whose lanes wait for outcomes (`OUTLASTS`) count. Such letters keep lane and idempotency key,
+    and may be closed only when no copy can come back any more. Call it with the lanes locked. `owned`: the caller
+    leases the lanes; if false, letters of leased lanes are not changed.
     """
     return set(rows.column(int, _PUT_OFF, {"letters": list(letters), "owned": owned}))
 

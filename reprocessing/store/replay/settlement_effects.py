@@ -1,4 +1,7 @@
-"""SQL shared by statements that change letters: the effects on claims, copies and lanes."""
+"""SQL shared by statements that change letters: the effects on claims, copies and lanes.
+
+A claim reserves an idempotency key at a target for one letter.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ claims AS (
 )
 """
 
-# Add it after a CTE `judged` with letter_id, until. If a person changed a letter's target or key, it frees the letter's
-# claims for the former target or key.
+# Add it after a CTE `judged` with letter_id, until. It frees the claims that a letter has for a former target or key,
+# after a person changed the letter's target or key.
 FREE_FORMER_CLAIMS: Final[LiteralString] = """
 left_behind AS (
     UPDATE redrive_claim c SET state = CASE WHEN x.until IS NULL THEN 'free' ELSE 'held' END, until = x.until

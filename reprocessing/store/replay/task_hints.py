@@ -1,4 +1,7 @@
-"""Decide for how many lanes beat sends task hints, how long these are valid, and whether a sweep or purge is due."""
+"""Decide for how many lanes beat sends task hints, for how long hints are valid, and whether a sweep or purge is due.
+
+A task hint is a Celery task that names due lanes. A sweep finishes the work of dead workers; a purge deletes old rows.
+"""
 
 from __future__ import annotations
 
@@ -80,5 +83,5 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether a `sweep` or a `purge` is due, and mark it as done."""
+    """Return whether a `sweep` or a `purge` is due; if so, record it as done now."""
     return rows.execute(_DUE, {"what": what, "every": every}) == 1

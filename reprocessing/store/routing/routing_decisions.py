@@ -54,7 +54,7 @@ class RoutingDecision:
     """The decision about a letter."""
 
     letter_id: int
-    was: int
+    was: int  #: the rulebook version of the letter when it was loaded
     route: str = ""  #: an action's name, "erred", or empty when no rule decided
     rule_id: int | None = None
     target_id: int | None = None
@@ -102,9 +102,9 @@ SELECT count(*) AS n FROM redrive_letter
 """
 
 # A delay of the same rule does not begin again; after an attempt, only the letter's backoff applies (see `_INTENT`). If
-# the letter gets another target, its claim at the former target ends when no copy can be there. Decisions of a deleted
-# rule or an old rulebook version are not written. `coalesce(l.lane_id, 0)` keeps the planner from an index, by
-# which it would read all letters of a long lane.
+# the letter gets another target, its idempotency key is free again at the former target when no copy can be there.
+# Decisions of a deleted rule or an old rulebook version are not written. `coalesce(l.lane_id, 0)` keeps the planner
+# from an index, by which it would read all letters of a long lane.
 _WRITE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(letter_id)b::bigint[], %(was)b::bigint[], %(route)b::text[], %(rule_id)b::bigint[],
@@ -193,13 +193,13 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return the waiting letters among `letters`, by id; only the first of them if all have more than `CHUNK` bytes."""
+    """Return the waiting letters among `letters`, in the order of their ids, up to about `CHUNK` bytes."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(RoutableLetter, _LOAD, values)
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
-    """Return letters captured at `since` or later, with ids below `below`, the newest first; at the end, nothing."""
+    """Return letters captured at `since` or later, with ids below `below`, the newest first; empty: no more."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return rows.fetch(RoutableLetter, _CAPTURED, values)
 
@@ -259,9 +259,10 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
-    """Let due lanes whose breaker permits no send be leased once, if rulebook `version` has not decided about the head.
+    """Let due lanes whose breaker permits no send be leased once, so that rulebook `version` decides about the head.
 
-    `rules`: whether any rules are in force. If not, only lanes are changed whose head an earlier rule decided about.
+    Heads about which it has decided are left out. `rules`: whether any rules are in force; if not, lanes whose heads
+    no earlier rules have decided about are left out, too.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

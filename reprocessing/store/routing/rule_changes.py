@@ -110,7 +110,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
 
 
 def remove(rule: int, *, by: str, reason: str) -> None:
-    """Put a rule out of force for good. After the commit, reschedule the rule's letters, and call `erase`."""
+    """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
@@ -121,7 +121,7 @@ def remove(rule: int, *, by: str, reason: str) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete the row of a removed rule, after the references of letters to it, in several transactions."""
+    """Delete a rule that `remove` disabled, after the references of letters to it, in several transactions."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -151,7 +151,7 @@ def differences_of_class(name: str, fields: Fields) -> list[Difference]:
     return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
-def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, as a review holds it
+def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, for the audit log
     """Return a column's value as a JSON value."""
     match value:
         case datetime():
@@ -192,7 +192,7 @@ def _known(target: Target) -> Target:
     return known or target
 
 
-def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a review
+def _review(of: dict[str, str], changes: list[Difference], *, new: bool, by: str, reason: str, **about: Any) -> None:  # noqa: ANN401  columns of a row
     AuditEntry.objects.create(
         act=AuditAct.ADDED if new else AuditAct.CHANGED, by=by, reason=reason, **about,
         before=of | ({} if new else {change.field: change.before for change in changes}),

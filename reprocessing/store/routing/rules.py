@@ -20,7 +20,7 @@ from reprocessing.store.ordering import lanes
 
 #: People are notified if a rule could not evaluate at least this share of its messages.
 ERROR_SHARE = 0.01
-#: The id of a rule that is not saved yet, so that the rule comes after all others.
+#: The id of a rule or target that is not saved yet. Such a rule comes after the saved rules of its position.
 UNSAVED = 2**62
 
 
@@ -36,7 +36,7 @@ class BoundRule:
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The rules in force, in order, and the rulebook's version."""
+    """The rules in force, in the order in which they are tried, and the rulebook's version."""
 
     version: int
     rules: tuple[BoundRule, ...]
@@ -49,7 +49,7 @@ def version() -> int:
 
 
 def in_force() -> InForce:
-    """Return the rules in force. The version is read first: if rules change meanwhile, they decide again."""
+    """Return the rules in force. The version is read first: if rules change meanwhile, the new rules decide again."""
     known = version()
     now = lanes.database_now()
     held = Row.objects.filter(
@@ -142,8 +142,8 @@ class RuleStatus:
     match_count: int
     last_hit_at: datetime | None
     stopped: int
-    error_count: int  #: how many of the `asked` letters the rule could not evaluate since it was created
-    asked: int | None
+    error_count: int  #: how many letters the rule could not evaluate since a person last changed the rule
+    asked: int | None  #: letters that no earlier rule decided about; None: the rule had no errors
     trouble: str  #: the newest error
 
     @property
@@ -152,7 +152,6 @@ class RuleStatus:
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 
-# `asked`: letters that no earlier rule decided about. They are counted only for a rule that had errors.
 _STANDING = """
 SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_count, u.trouble,
        (SELECT count(*) FROM redrive_letter l
@@ -169,5 +168,8 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force, with their counts, in order: the rules for this DLQ; None: all rules."""
+    """Return the rules in force that apply to this DLQ, also rules for all DLQs, in the order in which they are tried.
+
+    `dlq` None: the rules of all DLQs.
+    """
     return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})

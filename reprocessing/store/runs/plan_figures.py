@@ -14,7 +14,7 @@ from reprocessing.store.outcomes.evidence import LEAST_WAIT
 
 @dataclass(frozen=True, slots=True)
 class PlanFigures:
-    """The captured letters of a plan, or those of a DLQ without a run.
+    """Figures about the captured letters of a plan, or of the DLQ's captured letters in no run.
 
     Attributes:
         letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest lane.

@@ -144,7 +144,7 @@ def delete_plan(run: int) -> None:
 
 
 def give_up_old_plans() -> int:
-    """Give up plans that were not started for a day; return how many."""
+    """Give up plans that were not started within a day; return how many."""
     old = rows.column(int, _OLD_ONES, {"lasts": PLAN_SECONDS})
     for run in old:
         reason = "It was not started within a day."

@@ -124,12 +124,12 @@ class RunCounts:
 
     @property
     def is_least(self) -> bool:
-        """Return whether more letters may have finished than are counted."""
+        """Return whether the true `percent` may be higher."""
         return False
 
     @property
     def percent(self) -> int:
-        """Return the percentage of letters that have finished; it may be higher, if not all letters were counted."""
+        """Return the percentage of finished letters. If not all letters were counted, the true one may be higher."""
         ended = self.letters - self.open
         if self.is_least:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
@@ -147,7 +147,7 @@ class RoughRunCounts(RunCounts):
 
     @property
     def is_least(self) -> bool:
-        """Return whether some unfinished letters are not counted."""
+        """Return whether the true `percent` may be higher, because unfinished letters were not all counted."""
         return not self.capped.isdisjoint({"waiting", "awaiting"})
 
 

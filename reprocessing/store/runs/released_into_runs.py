@@ -1,4 +1,4 @@
-"""Record into which runs people released letters, and read that again."""
+"""Record into which runs people released letters, and read these records."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def reset(  # noqa: PLR0913  # each by its name
 ) -> list[BreakerStatus]:
     """Close or open by hand all breakers of these targets, or only those of one rate class; return the new states.
 
-    A closed breaker forgets earlier outcomes, and its ramp-up restarts. An opened breaker stays open for `seconds`, by
-    default for the cooldown; then a canary is sent as usual.
+    For a closed breaker, earlier outcomes no longer count, and its ramp-up restarts. An opened breaker stays open for
+    `seconds`, by default for the cooldown; then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)

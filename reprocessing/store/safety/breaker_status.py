@@ -15,7 +15,7 @@ BREAKER_NAME: Final[LiteralString] = (
     "regexp_replace(t.arn, '^arn:[^:]*:[^:]*:[^:]*:[^:]*:(function:|event-bus/)?', '') || coalesce(', ' || c.name, '')"
 )
 
-#: The columns of a `BreakerStatus`. `OF_TARGETS`: the condition for breakers of given targets, or of one rate class.
+#: The columns of a `BreakerStatus`. `OF_TARGETS`: joins, condition and order for the breakers of given targets.
 STATUS_COLUMNS: Final[LiteralString] = f"""
 b.id AS breaker_id, b.target_id, {BREAKER_NAME} AS name, c.name AS rate_class, b.state, b.since, b.why, b.epoch,
        b.cooldown,
@@ -67,5 +67,5 @@ class BreakerStatus:
 
 
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
-    """Return the breakers of these targets, or only those of one rate class; a target's own breaker comes first."""
+    """Return the breakers of these targets, each target's own breaker first. `rate_class`: only its breakers."""
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

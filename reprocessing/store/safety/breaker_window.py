@@ -1,4 +1,7 @@
-"""Read a breaker's attempts since its last change of state (its epoch), to decide about the breaker and its ramp-up."""
+"""Read a breaker's attempts of its present epoch, to decide about the breaker and its ramp-up.
+
+An epoch begins when the breaker changes its state, and with each canary.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ class Window:
     """The outcomes of a breaker's attempts in its epoch."""
 
     breaker_id: int
-    sends: list[bool | None]  #: the outcomes that `domain.safety.circuit_breaker` reads
+    sends: list[bool | None]  #: whether each attempt failed, in the order of sending; None: not known
     settled_at: datetime | None  #: when the latest attempt was settled, among the epoch's newest `ATTEMPTS_READ`
     sent: bool  #: the epoch has an attempt; the fields below describe the newest (the canary if half open)
     failed: bool | None  #: counted as in `sends`
@@ -77,9 +80,10 @@ class Window:
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """Return the outcomes of each of these breakers, in the given epoch, of as many attempts as the given size.
+    """Return the window of each of these breakers, by breaker: the outcomes of the newest attempts of its epoch.
 
-    A window ends with the newest failure; with `settled`, it ends with the newest settled attempt.
+    `sizes`: the most attempts of each window. A window ends with the newest failure; with `settled`, it ends with the
+    newest settled attempt.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

@@ -1,5 +1,7 @@
 """Open and close circuit breakers by the outcomes of attempts. A repeated or lost call does no harm.
 
+A canary is a single letter that is sent to test the target after the cooldown.
+
 Call these functions outside a transaction, after the commit that recorded outcomes. A row is written only if it has
 not changed since it was read (compare and set).
 """
@@ -172,7 +174,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 
 
 def _follow(moved: Sequence[_Move]) -> None:
-    """Mark attempts as `spared` and record incidents, in the transaction that opened or closed the breakers."""
+    """Mark attempts as `spared` (not counted against `max_attempts`), and open or end incidents, in the transaction."""
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})
     announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.rest) for move in opened])

@@ -13,7 +13,7 @@ from reprocessing.store.safety.breaker_window import NEWEST_SENDS
 #: How many of a breaker's newest attempts are read.
 DEPTH: Final = 100
 
-# Of a target's refusal only the code is read. An attempt that waited for the rate, or ran out of time, has not failed.
+# Only the code of a target's refusal is read. An attempt that waited for the rate, or ran out of time, did not fail.
 _FAILED: Final[LiteralString] = f"""
 WITH asked AS MATERIALIZED (
     SELECT b.id FROM redrive_breaker b
@@ -54,7 +54,7 @@ class _Failed:
 
 
 def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
-    """Return the most common failure of unfinished runs, by DLQ: of this DLQ, or of all."""
+    """Return, for this DLQ (None: for each DLQ), the most common failure of its unfinished runs."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": None, "depth": DEPTH}))
 
 

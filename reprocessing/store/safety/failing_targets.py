@@ -19,9 +19,9 @@ from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 #: The states of a message that is not finished.
 _UNFINISHED: Final[LiteralString] = "('waiting', 'sending', 'awaiting')"
 
-# Attempts of breakers that have failed for long enough for some DLQ, in the order of sending. `pause` is the time
-# before an attempt in which no other attempt was open. Poison messages (refused, and `counts_as_failure` is null) are
-# not failures of the target.
+# Attempts of breakers that have failed for at least the shortest `give_up_after` of all DLQs, in the order of sending.
+# `pause` is the time before an attempt in which no other attempt was open. Poison messages (refused, and
+# `counts_as_failure` is null) are not failures of the target.
 _SENDS: Final[LiteralString] = f"""
 failing AS MATERIALIZED (
     SELECT b.id, b.target_id, b.rate_class_id, {BREAKER_NAME} AS name, b.failing_since,
@@ -155,7 +155,7 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing, or park the run's only message. Commit by itself."""
+    """Pause automatic runs whose targets kept failing, or park the run's only message. It commits by itself."""
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": ATTEMPTS_READ}):

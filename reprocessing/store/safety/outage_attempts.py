@@ -77,7 +77,7 @@ _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Mark as `spared` the attempts whose breaker has opened since they were sent; return how many messages.
+    """Mark as `spared` the attempts whose breaker has opened since they were sent; return the number of letters.
 
     Call it in the transaction that records these attempts as failed. A failed canary is marked, too.
     """
@@ -85,7 +85,7 @@ def spare_late(attempts: Collection[int]) -> int:
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Mark as `spared` the failed attempts of these pairs (breaker, ended epoch); return how many messages.
+    """Mark as `spared` the failed attempts of these pairs (breaker, ended epoch); return the number of letters.
 
     Call it in the transaction that opened the breakers, after opening them: senders lock the breaker before the lanes.
     """

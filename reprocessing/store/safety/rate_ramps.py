@@ -54,7 +54,7 @@ class _Due(Ramp):
 
 
 def step_due_ramps(ids: Collection[int]) -> int:
-    """Set the next share of the rate where a step is due, and an attempt was settled since the last step.
+    """Set the next share of the rate of breakers whose step is due, if an attempt was settled since the last step.
 
     Return how many breakers got a new step.
     """
@@ -84,6 +84,6 @@ def _pace(row: _Due, seen: Window) -> RampStep | None:
 
 
 def reset_idle_ramps(ids: Collection[int] | None = None) -> int:
-    """Before letters are sent, reset the idle ramps of these breakers, or of all, to the start; return how many."""
+    """Reset the idle ramps of these breakers (None: of all) to the start; return how many. Call it before sending."""
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

@@ -10,10 +10,10 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
-#: So many of the newest letters of all DLQs are searched for letters of a DLQ that may have a redrive loop.
+#: A suspected DLQ's letters are looked for only among so many of the newest letters of all DLQs.
 _READ: Final = 20_000
 
-# DLQs in which enough messages were delivered and captured in this and the previous hour. Reads only stored counts.
+# Standing runs whose DLQ had enough deliveries and captures in this and the previous hour. Reads only stored counts.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'

@@ -196,7 +196,7 @@ def read_limits(targets: Collection[int]) -> list[SendLimit]:
 
 
 def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Collection[int]) -> None:
-    """Before an intent, wait for workers that send to the same half-open target, in the same wave or on these lanes."""
+    """Lock, before the intent to send these letters, the breakers and waves that count them, and the lanes."""
     rows.execute(_LOCK, {"letters": list(letters), "lanes": list(lanes), "fences": list(fences)})
 
 

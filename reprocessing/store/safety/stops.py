@@ -17,7 +17,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Since when nothing is sent, who stopped it, and why."""
+    """Since when nothing is sent, who stopped the sends, and why."""
 
     since: datetime
     by: str

@@ -1,4 +1,4 @@
-"""Judge the open wave of a run by its letters' outcomes, and open the next one.
+"""Judge the open wave of a run (1, 10, 100, then all letters) by its letters' outcomes, and open the next wave.
 
 A repeated or lost call does no harm. A transaction that changes a run and its waves locks the run first (FOR NO KEY
 UPDATE, so that an intent that has locked the wave need not wait), then the wave.
@@ -42,7 +42,8 @@ class _Open(WaveCounts):
 
 # If a letter's first attempt had no result (not sent, lost worker, no report), the letter's next attempt counts for the
 # wave. If an earlier letter or a held lane delays that attempt, the letter is not counted, since wave and letter would
-# wait for each other. A poison refusal counts as failed here: a wave is about letters, a breaker is about the target.
+# wait for each other. A letter that the target refused for its content (poison) failed here: a wave is about letters,
+# a breaker about the target.
 _FATE: Final[LiteralString] = f"""
 CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failure IS NULL THEN 'poison'
      WHEN a.returned_at IS NOT NULL OR a.counts_as_failure OR a.outcome IN ('returned', 'refused', 'failed')
@@ -191,7 +192,7 @@ def restart_when_empty(run_id: int) -> None:
 
 
 def judge_waves(run_ids: Collection[int]) -> list[PausedRun]:
-    """Judge the open waves of these runs, and open the next ones or pause the run; return the paused runs.
+    """Judge the open wave of each of these runs, and open the next wave or pause the run; return the paused runs.
 
     Call it outside transactions; it commits by itself.
     """
@@ -201,7 +202,7 @@ def judge_waves(run_ids: Collection[int]) -> list[PausedRun]:
     due = sorted(run for run, verdict in judged.items() if not isinstance(verdict, WaitForOutcomes))
     for run in due:
         if isinstance(verdict := judged[run], OpenBreakers):
-            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
+            _open_breakers(run, verdict.why)  # first, so that nothing is sent between this wave and the next
     paused = [rows.in_transaction(partial(_move, run)) for run in due]
     return [run for run in paused if run]
 

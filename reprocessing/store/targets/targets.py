@@ -33,7 +33,7 @@ def find_targets(arns: Iterable[str]) -> dict[str, Target]:
 
 
 def names_in_metrics() -> dict[int, str]:
-    """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if names are equal."""
+    """Return the names of targets in metrics and alarms, by id: the short name, or the ARN if two targets share it."""
     arns = dict(Target.objects.order_by("pk").values_list("pk", "arn"))
     shared = Counter(resource_name(arn) for arn in arns.values())
     return {target: name if shared[name := resource_name(arn)] == 1 else arn for target, arn in arns.items()}

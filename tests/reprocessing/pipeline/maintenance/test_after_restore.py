@@ -197,7 +197,7 @@ def test_what_is_sent_twice_was_named_and_nothing_is_lost(clock: Clock) -> None:
     assert (sent_after, named) == (["3", "4", "5"], {"3", "4", "5"})
     assert set(bench.states().values()) == {"delivered"}
     said = Letter.objects.filter(presumed=True)
-    assert {one.detail for one in said} == {'ann said so after a restore: "the disk burnt"'}
+    assert {one.detail for one in said} == {'ann decided this after a restore: "the disk burnt"'}
     assert said.count() == 3
     known = delivery_status.status_of(said[0])
     assert (known.how, "a person decided this" in known.sentence) == ("presumed", True)
