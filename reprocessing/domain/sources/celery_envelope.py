@@ -108,10 +108,13 @@ def close_envelope(envelope: Envelope, text: str) -> bytes:
 
 def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotShown:
     """Return the payload as JSON, or why it is not shown. Never raises, never unpacks more than `limit` bytes."""
+    raw = _decoded_payload(envelope)  # first: kombu decodes payloads of all content types
+    if isinstance(raw, NotShown):
+        return raw
     if envelope.content_type not in (JSON, ""):
         unknown = "its payload is of a content type that is not known here"
         return NotShown(_NOT_SHOWN.get(envelope.content_type, unknown))
-    payload = unpack_payload(envelope, limit=limit)
+    payload = _decompressed(envelope, raw, limit)
     if isinstance(payload, NotShown):
         return payload
     found = json_view.read(payload)
@@ -120,12 +123,20 @@ def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotSh
 
 def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShown:
     """Return the payload's bytes, decoded and decompressed."""
+    raw = _decoded_payload(envelope)
+    return raw if isinstance(raw, NotShown) else _decompressed(envelope, raw, limit)
+
+
+def _decoded_payload(envelope: Envelope) -> bytes | NotShown:
     text = envelope.document["body"]
     assert isinstance(text, str)  # noqa: S101  # checked by `open_envelope`
     try:
-        raw = base64.b64decode(text.encode()) if envelope.payload_encoded else text.encode()
+        return base64.b64decode(text.encode()) if envelope.payload_encoded else text.encode()
     except binascii.Error:
         return NotShown("its payload is not base64", damaged=True)
+
+
+def _decompressed(envelope: Envelope, raw: bytes, limit: int) -> bytes | NotShown:
     if not envelope.compression:
         return raw if len(raw) <= limit else _too_large(limit)
     if way := _WAYS.get(envelope.compression):

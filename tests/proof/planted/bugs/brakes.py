@@ -237,7 +237,7 @@ what-is-parked-by-hand-waits-for-others: test_messages_of_a_manual_run_are_left_
 @reprocessing/store/safety/waves.py
 @tests/reprocessing/pipeline/safety/test_automatic_redrive_heals.py
 a-failed-wave-opens-no-breaker: test_while_a_target_is_down_each_cooldown_sends_one_canary
--            _open_breakers(run, verdict.why)  # first: nothing is to go between this and the next wave
+-            _open_breakers(run, verdict.why)  # first, so that nothing is sent between this wave and the next
 +            pass
 a-standing-run-stops-itself: test_an_outage_parks_nothing_and_needs_no_person
 -success=wave.success, heals=wave.standing)

@@ -58,7 +58,7 @@ what-died-since-the-hold-is-doubted:
 +
 @tests/reprocessing/store/notifications/test_restore_events.py
 a-second-restore-is-taken-for-the-first: test_a_second_restore_is_a_new_incident
--        conclude([_INCIDENT])  # of an earlier restore, which was notified before the backup
+-        conclude([_INCIDENT])  # an earlier restore's incident, which the backup may contain
 +
 
 @reprocessing/store/maintenance/retention.py

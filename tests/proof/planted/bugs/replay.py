@@ -191,8 +191,8 @@ promoted-over-a-return: test_a_promotion_that_waited_for_a_return_promotes_nothi
 +     WHERE a.id = ANY(%(attempts)b::bigint[]) AND a.taken_at IS NOT NULL
 @tests/reprocessing/pipeline/maintenance/test_after_restore.py
 a-forgotten-return-is-presumed-delivered: test_a_promotion_that_had_begun_before_the_hold_presumes_nothing
--       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)  -- what
-+       -- what
+-       AND NOT EXISTS (SELECT FROM redrive_global_stop WHERE id = 2)
++
 @tests/reprocessing/store/replay/test_settlement.py
 finished-letters-are-closed-again: test_a_letter_in_another_state_is_not_closed
 -      FROM fate f WHERE l.id = f.letter_id AND l.state = ANY(%(from)b::text[])

@@ -105,7 +105,7 @@ def test_a_look_ends_when_a_person_has_waited_long_enough(monkeypatch: pytest.Mo
     monkeypatch.setattr(rule_form, "time", SimpleNamespace(monotonic=count().__next__))  # a look at it, a second
     answer = sent(person("ann", *MAKES, "view_payload"), conditions=json.dumps(COSTLY))
     assert (answer.code, answer.words) == (200, "")
-    asked = re.search(r"Of ([0-9]+) messages? captured in the last 7 days \(only the newest", answer.page)
+    asked = re.search(r"Of ([0-9]+) messages? captured in the last 7 days \(the newest;", answer.page)
     assert asked
     assert 1 <= int(asked[1]) < 30
 

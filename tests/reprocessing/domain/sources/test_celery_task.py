@@ -293,6 +293,13 @@ def test_no_body_makes_reading_raise_and_harmless_ones_are_messages_to_kombu(bod
         kombus(body)
 
 
+def test_a_payload_that_is_no_base64_is_harmful_whatever_its_content_type() -> None:
+    for content_type in ("application/json", "text/unheard-of"):
+        found = read(envelopes.written({**envelopes.opened(GOOD), "body": "0", "content-type": content_type}))
+        assert isinstance(found, TaskMessage)
+        assert found.harm == "workers would discard it: its payload is not base64"
+
+
 @pytest.mark.parametrize("name", [name for name, (_, harm) in HARMFUL.items() if harm == ENDS and "key" not in name])
 def test_kombu_still_raises_for_these(name: str) -> None:
     with pytest.raises((AttributeError, TypeError)):  # else they are harmless by now
