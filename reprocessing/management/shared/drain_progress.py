@@ -76,10 +76,10 @@ def _wait(one: PendingOutcome) -> str:
     target = Target.objects.get(pk=one.target_id)
     name = str(target)
     if awaited.startswith("nothing"):
-        return f"Outcomes of messages sent to {name} wait for {awaited}. This does not end by itself."
+        return f"Outcomes of messages sent to {name} wait for {awaited}. The wait does not end by itself."
     if not pending_outcomes.is_never_empty(one):
         return f"Outcomes of messages sent to {name} wait for: {awaited}."
-    asked = "; is its consumer running? This does not end by itself" if pending_outcomes.is_long(one) else ""
+    asked = "; is its consumer running? The wait does not end by itself" if pending_outcomes.is_long(one) else ""
     return f"Waiting for outcomes: {awaited}{_visible(target)}{asked}."
 
 
