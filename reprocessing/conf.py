@@ -1,4 +1,4 @@
-"""settings.REDRIVE as a typed, frozen value. Every name is optional.
+"""settings.REDRIVE as a typed, frozen value. Every setting is optional.
 
     REDRIVE = {"LANES_PER_TASK": 1, "MARKS": {"message_id": None}}
 
@@ -38,10 +38,11 @@ class Conf:
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
         intent_size: messages committed before one send: the most that a killed worker can repeat.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
-        held_copies_limit: max invisible messages of one DLQ; further messages are deleted as soon as they are captured.
+        held_copies_limit: for a new DLQ: max captured messages that stay in SQS, invisible; others are deleted from SQS
+            when they are captured.
         max_unsettled: max messages of one target that are sent and whose outcome is not known.
         count_lag: max time until SQS's message counts show a change.
-        receive_visibility: visibility timeout of received messages, in whole seconds.
+        receive_visibility: visibility timeout of messages received from a DLQ, in whole seconds.
         long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
         hints_per_slot: max hints (replay tasks) that wait in the task queue, for each worker slot.
@@ -232,7 +233,7 @@ def _problems_of_urls(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
-    """Yield problems. They quote no value: it may be a secret, or a URL, which is checked when secrets are known."""
+    """Yield problems, which quote no secrets. URLs are checked later, by `_destinations`, which needs the secrets."""
     urls = name == _DESTINATIONS
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
         yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."
@@ -267,7 +268,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - of the same type as 
 
 def _contradictions(conf: Conf) -> Iterator[str]:
     if conf.slice >= conf.lease:
-        yield "SLICE is not shorter than LEASE: replay tasks would outlive leases. Shorten SLICE, or lengthen LEASE."
+        yield "SLICE is not shorter than LEASE: leases would end before tasks. Shorten SLICE, or lengthen LEASE."
     if conf.hint_life > conf.hint_life_cap:
         yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten HINT_LIFE."
     if conf.long_poll >= conf.receive_visibility:

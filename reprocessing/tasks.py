@@ -1,4 +1,7 @@
-"""The Celery tasks. Each task takes ids, makes one call, and enqueues the next tasks."""
+"""The Celery tasks. Beat sends `tick` every 2 s; `tick` enqueues the tasks that are due.
+
+A lane is the queue of the messages with one ordering key. A hint is a replay task with the ids of lanes.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,7 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures. If SQS is slow, enqueue the other DLQs again."""
+    """Record the message counts of these DLQs, and enqueue captures. If SQS is slow, leave the rest to a new task."""
     until = time.monotonic() + CAPTURE_SLICE / 2
     ids = sorted(dlq_ids)
     for number, dlq_id in enumerate(ids):
@@ -148,7 +151,10 @@ def _poll(dlq: DeadLetterQueue) -> None:
 
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
-    """Capture one DLQ for a while, and enqueue another capture if it is not empty. In mode observe, only poll it."""
+    """Capture one DLQ for at most `CAPTURE_SLICE`, and enqueue another capture if messages are left.
+
+    If beat may not receive from the DLQ, as in mode observe, only record its message counts.
+    """
     dlq = _dlq(dlq_id)
     if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
         return
@@ -172,7 +178,7 @@ def capture(dlq_id: int, **_future: object) -> None:
 
 
 def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.TurnResult) -> None:
-    """End the scheduled poll if the DLQ is empty and its run has all messages; else enqueue another capture."""
+    """Enqueue another capture if messages are left; else end the poll, or make the DLQ due now (`at_once`)."""
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
@@ -190,7 +196,10 @@ def _dlq(dlq_id: int) -> DeadLetterQueue | None:
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order; then messages of any due lane until the time is over."""
+    """Send the messages of these lanes, each lane in order. If `conf.slice` is not over, send those of other due lanes.
+
+    With one lane per task, only this lane is sent.
+    """
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
@@ -201,7 +210,7 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     if left:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:
-        _hint()  # with one lane a task, each finished task asks for the next lane
+        _hint()  # with one lane per task, the next lanes need new tasks
 
 
 @worker_process_shutdown.connect
@@ -226,20 +235,20 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Route messages again if the rule that held them is no longer in force."""
+    """Route held messages again after a rule started or ended (its times of validity)."""
     route.refresh_rules(lanes.database_now())
 
 
 @shared_task(name="reprocessing.run_bulk_action")
 def run_bulk_action(operation_id: int, **_future: object) -> None:
-    """Work on a bulk action for a while, and enqueue the rest."""
+    """Work on a bulk action for `BULK_ACTION_SLICE` seconds, and enqueue a task for the rest."""
     if run_bulk_actions.run_bulk_action(operation_id, seconds=BULK_ACTION_SLICE):
         run_bulk_action.apply_async((operation_id,), queue=CONTROL)
 
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """Add messages to started runs that are large, until `recover` is due again."""
+    """Add the remaining messages to started runs, for at most `RECOVER_EVERY` seconds: a large run takes long."""
     ends = time.monotonic() + RECOVER_EVERY
     plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
@@ -269,8 +278,8 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.run_doctor")
 def run_doctor(**_future: object) -> None:
-    """Run the checks of redrive_doctor for the service and for the next DLQs."""
-    now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # a door; compared with other clocks only
+    """Run the checks of redrive_doctor for the service and for a few DLQs, in turn."""
+    now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # only compared with other clocks
     checkup.checkup(CheckContext(names=(), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now))
 
 
@@ -290,7 +299,7 @@ def delete_expired(**_future: object) -> None:
 
 @cache
 def restore_watermark() -> TickWatermark:
-    """Return the highest number of ticks, which Redis stores. A forked process may use the returned object."""
+    """Return the tick counts in Redis, which show that PostgreSQL was restored. A forked process may use the object."""
     return TickWatermark.at(settings.REDIS_URL)
 
 

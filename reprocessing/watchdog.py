@@ -1,6 +1,6 @@
 """A thread in each worker and each beat that notifies people if beat or all workers are silent.
 
-The process that detects the silence sends the notifications itself: the task for that needs beat and a worker.
+The process that detects the silence sends the notifications itself, because the task for that needs beat and a worker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Max seconds between two checks, and number of checks within `silent_for`.
+#: Max seconds between two checks, and min number of checks within `silent_for`.
 _EVERY, _CHECKS = 15.0, 8
 
 
@@ -68,7 +68,7 @@ class Watchdog(threading.Thread):
 
 
 def watch_processes(control: str) -> None:
-    """Run a watchdog in each worker and each beat of this process, from its start to its end."""
+    """Start a watchdog when a worker or beat starts in this process; stop it when the worker shuts down."""
     watchdog = Watchdog(control)
 
     def start(**_: object) -> None:

@@ -1,4 +1,4 @@
-"""Command lines in hints: the code writes `manage.py COMMAND …`; commands print them as manage.py was invoked."""
+"""Command lines in texts. The code writes `manage.py COMMAND …`; users see `manage.py` as they typed it."""
 
 from __future__ import annotations
 

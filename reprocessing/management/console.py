@@ -47,7 +47,7 @@ class Console(BaseCommand):
     lists all exit statuses. If standard output is closed (`| head`), the command still finishes its work.
     """
 
-    requires_system_checks: list[str] = []  # noqa: RUF012  # an emergency stop needs no templates
+    requires_system_checks: list[str] = []  # noqa: RUF012  # stop_redrive must run even if a check fails
     is_read = True  #: False after standard output was closed
     examples: tuple[str, ...] = ()
 
@@ -66,7 +66,7 @@ class Console(BaseCommand):
         """Run the command from a shell. Refuse `--reason=--`: argparse would read it as an option without a value."""
         for given in takewhile(lambda word: word != "--", argv[2:]):
             if given.startswith("--") and given.endswith("=--"):
-                self.stderr.write(f"Nothing was done: {given[:-3]} needs a value, and -- is none.")
+                self.stderr.write(f"Nothing was done: {given[:-3]} needs a value, and -- is not a value.")
                 sys.exit(2)
         super().run_from_argv(argv)
 

@@ -112,8 +112,8 @@ def _add_queues(parser: CommandParser) -> None:
     parser.add_argument(
         "--mode",
         choices=Mode.values,
-        help="observe: only watch; manual: redrive when a person asks; automatic: redrive all the time (default: "
-        "manual)",
+        help="observe: receive and send nothing; manual: redrive when a person asks; automatic: redrive all the time "
+        "(default: manual)",
     )
     parser.add_argument(
         "--delete-when", choices=DeleteWhen.values,
@@ -124,7 +124,7 @@ def _add_queues(parser: CommandParser) -> None:
         "--parking-url",
         type=or_off(not_empty),
         metavar="URL",
-        help="URL of an SQS queue that gets a copy of parked messages, or off",
+        help="URL of an SQS queue that gets a copy of parked messages, or off for none",
     )
 
 
@@ -146,7 +146,7 @@ def _add_keys(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--missing-key", choices=MissingKey.values,
-        help="what to do with a message that has no ordering key: park it, or send it without ordering (lane) "
+        help="what to do with a message that has no ordering key: park it, or send it in no order (lane) "
         "(default: park)",
     )  # fmt: skip
     for option, field in (("--message-type", "type"), ("--tenant", "tenant")):
@@ -171,12 +171,13 @@ def _add_attempts(parser: CommandParser) -> None:
     add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
         "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
-        help="wait before the first message of an ordering key is sent, or off for the source queue's visibility "
-        "timeout (default: off)",
+        help="wait before the first message of a new ordering key is sent, or off to wait for the source queue's "
+        "visibility timeout (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--receive-limit", type=or_off(whole_number(1)), metavar="N",
-        help="park messages that were received more than N times, or off (default: off)",
+        help="park messages that this service received from the DLQ more than N times, or off for no limit "
+        "(default: off)",
     )  # fmt: skip
 
 
@@ -228,7 +229,7 @@ def crontab(text: str) -> str:
 
 
 def screen(found: Examination, done: Registered) -> Iterable[str]:
-    """Yield the queues, the changes and the problems."""
+    """Yield lines: the DLQ, its source queues, the changes and the problems."""
     depth = found.observed.depth
     yield f"{found.proposal.name}: {found.observed.dlq.facts.arn}"
     yield f"  about {depth.visible:,} messages visible, {depth.in_flight:,} in flight"

@@ -29,7 +29,7 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the rate class: letters, digits, - _")
-        add_rate(parser, "off, the rate of the target")
+        add_rate(parser, "off, only the limit of the target")
         rule_command.add_backoff(parser)
         add_change_options(parser)
 

@@ -42,7 +42,7 @@ class Command(Console):
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
                 f"--{option}", dest=f"valid_{option}", type=rule_command.or_off(iso_time), metavar="TIME",
-                help=f"{what} of the rule's validity (ISO 8601), or off (default: off)",
+                help=f"{what} of the rule's validity (ISO 8601), or off for none (default: off)",
             )  # fmt: skip
         parser.add_argument("--enable", action="store_true", help="enable the rule; to disable it, use disable_rule")
         rule_command.add_days(parser)
@@ -102,7 +102,7 @@ def _add_action(parser: CommandParser) -> None:
         help="with --then delay: how long to delay a message",
     )
     parser.add_argument(
-        "--to", metavar="TARGET", help="target to send to: the name of a target, the URL or ARN of a queue, or off"
+        "--to", metavar="TARGET", help="target to send to: name of a target, URL or ARN of a queue, or off for none"
     )
-    parser.add_argument("--rate-class", metavar="NAME", help="rate class that add_rate_class added, or off")
+    parser.add_argument("--rate-class", metavar="NAME", help="rate class that add_rate_class added, or off for none")
     rule_command.add_backoff(parser)

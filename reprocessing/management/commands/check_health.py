@@ -30,7 +30,7 @@ _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A check that was added or removed; in a dry run, the check that would be, with the result of a new check."""
+    """Ids of the added and the removed check. In a dry run: a new check's result, or the id of the check to remove."""
 
     added: int | None = None
     removed: int | None = None
@@ -41,8 +41,8 @@ class Change:
 class Command(Console):
     """Run the health checks of a DLQ's targets; add or remove a check.
 
-    Nothing is sent to a target while one of its checks is not healthy, or is older than 30 seconds. --http,
-    --alarm, --max-depth and --max-age add a check, --remove removes one; both need --reason and --confirm.
+    Nothing is sent to a target while one of its checks is not healthy, or its last result is older than 30 seconds.
+    --http, --alarm, --max-depth and --max-age add a check, --remove removes one; both need --reason and --confirm.
 
     Examples:
         check_health orders

@@ -75,7 +75,7 @@ class Command(DrainCommand):
         known = drain.find_run(dlq, name=options["run"], selection=wish) if options["run"] else None
         telling = ProgressLog(self.stderr)
         if stopped := refuse_stopped(dlq, acts=options["confirm"]):
-            telling.line(f"{stopped}. Until then --confirm is refused. A plan sends nothing.")
+            telling.line(f"{stopped}\nUntil then --confirm is refused. A plan sends nothing.")
         if dlq.mode == Mode.AUTOMATIC:
             raise CommandError(
                 f"{dlq.name} is in mode automatic: beat and workers redrive it. To watch: "
@@ -148,7 +148,7 @@ class Command(DrainCommand):
     ) -> tuple[int, int | None]:  # fmt: skip
         """Capture until the DLQ is empty.
 
-        Return the number of new messages, and the newest message's id; None if the DLQ was not emptied.
+        Return the number of new messages, and the newest message's id (None if the DLQ was not emptied).
 
         Args:
             dlq: the DLQ.

@@ -29,7 +29,7 @@ _LONGEST: Final = 6_144  #: max characters of a managed policy, without white sp
 #: Shown in a trust policy instead of the service's role, if --service-role is not given.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
-#: Purpose of a queue, then the right on its KMS key, and whether mode observe needs no such right.
+#: Purpose of a queue: the needed right on its KMS key, and whether mode observe does without this right.
 _KEYS: Final = {
     Purpose.TAKE: (Purpose.DECRYPT, True),
     Purpose.SEND: (Purpose.ENCRYPT, True),
@@ -49,7 +49,7 @@ class Command(Console):
     """Print the least-privilege IAM policy of the service.
 
     Covers the configured DLQs, their targets and health checks, and the service's own queues. Asks SQS which KMS
-    keys encrypt them. Changes nothing.
+    keys encrypt the queues. Changes nothing.
 
     Examples:
         iam_policy --mode manual

@@ -65,4 +65,4 @@ def known(names: list[str]) -> list[str]:
 
 def now() -> datetime:
     """Return the present time by this machine's clock."""
-    return datetime.now(UTC)  # noqa: TID251  # a door; compared with other clocks only
+    return datetime.now(UTC)  # noqa: TID251  # only compared with other clocks

@@ -40,7 +40,7 @@ class Command(ParkingCommand):
         )  # fmt: skip
         parser.add_argument(
             "--target", type=not_empty, metavar="TARGET",
-            help="send to this target, whatever rules say: name, ARN or URL of an added target",
+            help="send to this target, regardless of rules: name, ARN or URL of an added target",
         )  # fmt: skip
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -69,6 +69,6 @@ def refuse_what_sqs_names(dlq: DeadLetterQueue, source: Source) -> str:
     if source.target.url in urls or source.arn.rpartition(":")[2] in {url.rpartition("/")[2] for url in urls}:
         raise CommandError(
             f"Nothing was done: the redrive policy of {source} still names {dlq.name}. Change that first: "
-            f"aws sqs set-queue-attributes, or give {source} another dlq."
+            f"aws sqs set-queue-attributes, or give {source} another DLQ."
         )
     return ""

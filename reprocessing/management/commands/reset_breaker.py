@@ -52,7 +52,7 @@ class Command(Console):
         rate_class = which.pk if which else None
         found = breaker_status.breaker_statuses(targets, rate_class=rate_class)
         if not found:
-            raise CommandError(f"No messages of {which} were sent to a target of {dlq.name}, so it has no breaker.")
+            raise CommandError(f"No messages of {which} were sent to a target of {dlq.name}: there is no breaker.")
         if options["confirm"]:
             to: Literal["closed", "open"] = "open" if options["open"] else "closed"
             found = breaker_resets.reset(
@@ -76,7 +76,7 @@ class Command(Console):
                 f"{breaker['name']}: {safety_output.breaker_text(breaker, now)}; {safety_output.rate_text(breaker)}"
             )
         if names:
-            self.say(f"Messages of {', '.join(names)} go there too.")
+            self.say(f"Messages of {', '.join(names)} go to the same targets.")
         self.say(last_line(options, found, now))
 
 

@@ -20,12 +20,13 @@ def add_safety(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--wave-success", type=number(0, 1), metavar="SHARE",
-        help="share of a wave that must succeed. If fewer succeed, the run pauses; in mode automatic, the circuit "
-        "breaker opens instead (default: 0.8)",
+        help="share of a wave's messages that must succeed. If fewer succeed, the run pauses; in mode automatic, the "
+        "circuit breaker opens instead (default: 0.8)",
     )  # fmt: skip
     parser.add_argument(
         "--give-up-after", type=or_off(number(1, MAX_SECONDS)), metavar="SECONDS",
-        help="in mode automatic: pause when no message to a target succeeded for this time, or off (default: 86400)",
+        help="in mode automatic: pause the run when no message to a target succeeded for so long, or off for never "
+        "(default: 86400)",
     )  # fmt: skip
     add_target_safety(parser)
 
@@ -48,7 +49,7 @@ def add_target_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breaker-ratio", type=number(0, 1, above=True), metavar="SHARE",
-        help="share of failures, among 20 messages or more, that opens the circuit breaker (default: 0.5)",
+        help="share of failures among the last messages (at least 20) that opens the circuit breaker (default: 0.5)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from reprocessing.models.target import TargetKind
 
-#: Options by the names of the target's fields that they fill.
+#: Fields of a target that these options set.
 CELERY_FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries", "renews_id")
 
 

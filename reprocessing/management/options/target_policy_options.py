@@ -57,19 +57,18 @@ def add_outcome(parser: CommandParser) -> None:
     parser.add_argument(
         "--outcome", dest="proof", choices=Proof.values,
         help="what proves delivery: accepted, the target accepted the message; absence, it did not come back to the "
-        "DLQ; "
-        "acknowledged, the consumer reported it (default: absence if the target has a registered DLQ, else accepted)",
+        "DLQ; acknowledged, the consumer reported success (default: absence if the target has a registered DLQ, else "
+        "accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--advance", choices=Advance.values,
         help="send a key's next message when the message before is accepted by the target, or when its outcome is "
-        "known "
-        "(settled) (default: settled for standard queues with a key, else accepted)",
+        "known (settled) (default: settled for standard queues with a key, else accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
-        help="how long a failed message may take to come back to the DLQ, or a consumer to report (default: visibility "
-        "timeout x (maxReceiveCount + 1))",
+        help="max time until a failed message is back in the DLQ, or until the consumer has reported (default: "
+        "visibility timeout x (maxReceiveCount + 1))",
     )  # fmt: skip
     add_rate(parser, "10")
 
@@ -78,11 +77,11 @@ def add_rate(parser: CommandParser, default: str) -> None:
     """Add --rate and --burst."""
     parser.add_argument(
         "--rate", type=or_off(number(MIN_RATE, MAX_RATE)), metavar="R",
-        help=f"rate limit in messages/s, for all workers together, or off (default: {default})",
+        help=f"rate limit in messages/s, for all workers together, or off for no limit (default: {default})",
     )  # fmt: skip
     parser.add_argument(
         "--burst", type=or_off(number(1, MAX_RATE)), metavar="N",
-        help="max messages sent at once, or off for the messages of one second (default: off)",
+        help="max messages sent at once, or off for as many as the rate allows in one second (default: off)",
     )  # fmt: skip
 
 
@@ -95,14 +94,14 @@ def add_connection(parser: CommandParser) -> None:
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
         help="what an HTTP status means, such as '409=success 4xx=retry': success, retry, wait (retry, but "
-        "count no attempt) or poison (park the message); or off",
+        "count no attempt) or poison (park the message); or off for the defaults",
     )  # fmt: skip
     parser.add_argument(
         "--content-type", type=or_off(content_type), metavar="TYPE",
         help="Content-Type of requests to an HTTP endpoint, or off to choose it by the message (default: off)",
     )  # fmt: skip
     parser.add_argument(
-        "--secret", metavar="NAME", help="name in REDRIVE_SECRETS of the secret that signs requests, or off"
+        "--secret", metavar="NAME", help="name in REDRIVE_SECRETS of the secret that signs requests, or off to not sign"
     )
     parser.add_argument(
         "--region", type=read_region, metavar="REGION", help="AWS region of the target (default: from its ARN)"
@@ -126,8 +125,8 @@ def add_to(parser: CommandParser) -> None:
     """Add --to."""
     parser.add_argument(
         "--to", type=str, metavar="TARGET",
-        help="where to send messages of the source queues that --source names, else of all: a target that add_target "
-        "added, the URL of a queue, or off for the source queue (default: off)",
+        help="where to send messages: a target that add_target added, the URL of a queue, or off for the source queue "
+        "(default: off). With --source: only messages of that source queue",
     )  # fmt: skip
 
 

@@ -207,7 +207,7 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
-    """Return the result of a run as JSON. Its `captured` is the sum of all other counts except failed attempts.
+    """Return the result of a run as JSON. `captured` is the sum of all final states and `waiting`, which has `held`.
 
     `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
     """

@@ -1,4 +1,4 @@
-"""Texts about native redrives (AWS moves the messages): what prevents one, the plan, and tasks of AWS."""
+"""Texts about native redrives (AWS moves the messages): what prevents one, the plan, and the list that AWS keeps."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
         manual = command("add_dlq", name, "--mode", "manual", "--confirm")
         yield f"Beat redrives it (mode automatic). To change that: {manual}"
     if found.stopped:
-        yield f"It is stopped, or everything is. To see by whom and why: {command('redrive_status', name)}"
+        yield f"It is stopped, or all sends are stopped. To see by whom and why: {command('redrive_status', name)}"
     if found.under_way:
         status = command("redrive_status", name)
-        yield f"Messages of it are queued or in progress. Wait until they are finished ({status})."
+        yield f"Some of its messages are queued or in progress. Wait until they are finished ({status})."
     if found.awaited:
         yield "Messages that were sent are awaiting their outcome. Wait until it is known."
     if found.plans:
         giving_up = command("abort_run", found.plans[0], "--reason", "WHY", "--confirm")
-        yield f"Plans select messages of it: {', '.join(found.plans)}. Start the plans, or delete them: {giving_up}"
+        names = ", ".join(found.plans)
+        yield f"Plans select some of its messages: {names}. Start the plans, or delete them: {giving_up}"
     yield from _of_messages(name, found)
 
 
@@ -54,7 +55,7 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
         until = format_time(found.hidden_until)
         yield (
             f"{counted(found.hidden, 'captured message')} are invisible in SQS until {until}, and AWS does not move "
-            "those. Wait until then, or drain them."
+            "invisible messages. Wait until then, or drain them."
         )
     if found.to_delete:
         yield (
@@ -77,7 +78,7 @@ def plan(  # noqa: PLR0913  # each by its name
     if found.captured:
         yield (
             f"  captured        {counted(found.captured, 'message')} captured here are still in SQS: AWS may move "
-            "them; they continue here if they return"
+            "them; they continue here if they return to the DLQ"
         )
     yield f"  costs           {cost}, without the requests of the consumer"
     yield "  lost"

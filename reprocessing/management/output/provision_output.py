@@ -1,4 +1,4 @@
-"""Differences of queues, as text and as JSON."""
+"""Differences between the queues in SQS and the wanted queues, as text and as JSON."""
 
 from __future__ import annotations
 

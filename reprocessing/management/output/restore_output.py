@@ -25,8 +25,8 @@ def hold_text(found: RestoreHold) -> str:
 def already_held(found: RestoreHold, asked: datetime) -> str:
     """Return a text: sends are held already, with another time of the backup than the given time."""
     return (
-        f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only for "
-        "people: every message that the database knows as unfinished is held. If it was mistyped, say so in the "
+        f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only "
+        "shown: every message that is unfinished in the database is held. If it was mistyped, say so in the "
         "--reason of after_restore release. If PostgreSQL was restored again, add --again: everything must be decided "
         "again."
     )

@@ -43,13 +43,14 @@ def _share(one: RulePreview) -> Iterable[str]:
     states = f" ({_states(one.would_act_on)})" if one.acts else ""
     yield f"  {one.name} ({one.action}) would act on {counted(one.acts, 'message')}{states}"
     if one.matched_before:
-        yield f"    finished before: {counted(one.matched_before.total(), 'message')} ({_states(one.matched_before)})"
+        messages = counted(one.matched_before.total(), "message")
+        yield f"    matching, but already finished: {messages} ({_states(one.matched_before)})"
     if one.under_way:
         yield f"    sent to their target, evaluated if they return: {counted(one.under_way, 'message')}"
     if one.objected:
         yield f"    parked for another reason first: {counted(one.objected, 'message')}"
     if one.released:
-        yield f"    released from it before: {counted(one.released, 'message')}"
+        yield f"    released by a person, so not parked again: {counted(one.released, 'message')}"
     if one.taken_first:
         taken = ", ".join(f"{n:,} by {name}" for name, n in one.taken_first.most_common())
         yield f"    matching, but an earlier rule decides: {counted(one.taken_first.total(), 'message')} ({taken})"

@@ -96,7 +96,7 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
     yield f"  asked     by {run.asked_by or 'nobody'}{begun}"
     if run.selected is not None:
         behind = (
-            f", {counted(run.behind or 0, 'message')} not sent (earlier ones of their keys are left out)"
+            f", {counted(run.behind or 0, 'message')} not sent (earlier messages of their keys are not in this run)"
             if run.behind
             else ""
         )

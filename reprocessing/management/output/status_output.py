@@ -63,7 +63,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
         )
     if dlq["oldest"]:
         expiry = f"; SQS deletes it {_in(dlq['expires_in_seconds'])}" if dlq["expires"] else ""
-        yield f"  oldest    unfinished, sent first {duration_in_words(dlq['oldest_age_seconds'])} ago{expiry}"
+        yield f"  oldest    unfinished message, first sent {duration_in_words(dlq['oldest_age_seconds'])} ago{expiry}"
     for waiting in dlq["waiting"]:
         due = f" (from {format_time(due_at)} on)" if (due_at := waiting["due_at"]) and due_at > now else ""
         yield f"  waiting   {counted(waiting['lanes'], 'ordering key')}: {waiting['why']}{due}"
@@ -110,7 +110,7 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
 def _stands(run: Told) -> str:
     """Return the state of a run. A run whose messages are all finished is running until beat, or a drain, ends it."""
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
-        return "done: beat finishes it"
+        return "done: beat ends it"
     return f"{run['state']}: {counted(run['unfinished'], 'message')} unfinished{_wave(run['wave'])}"
 
 
@@ -148,11 +148,12 @@ def _in(seconds: float) -> str:
 
 
 def _capture(capture: Told) -> str:
-    said = f"the last clean one that emptied the DLQ began {format_time(capture['last_clean'])}"
+    said = f"the last one that received every message began {format_time(capture['last_clean'])}"
     if capture["under_way_until"]:
         return f"running; {said}"
     if capture["orphans_hidden_until"]:
-        return f"{said}; one was interrupted, so none is clean before {format_time(capture['orphans_hidden_until'])}"
+        until = format_time(capture["orphans_hidden_until"])
+        return f"{said}; one was interrupted: messages may be invisible until {until}"
     return said
 
 

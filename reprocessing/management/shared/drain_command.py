@@ -80,15 +80,15 @@ class Interruption:
 
 
 def drain_hands(stop: Callable[[], bool]) -> DrainContext:
-    """Return what a drain in this process needs. `stop` returns whether the user asked to end."""
+    """Return settings, rate limits and a unique owner for a drain. `stop` returns whether the user asked to end."""
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Return the stops of the DLQ as text, empty if there is none. Refuse a DLQ in mode observe.
+    """Return the stops of the DLQ as text; empty if there is none.
 
-    If `acts`, refuse a stopped DLQ too.
+    Refuse mode observe, and all sends held after a restore. If `acts`, refuse a stopped DLQ too.
     """
     if dlq.mode == Mode.OBSERVE:
         raise CommandError(
@@ -116,7 +116,9 @@ class DrainCommand(Console):
     """A command that sends the messages of a run."""
 
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
-        """Send the messages of the run and of the runs `along` until all are finished, and show the result.
+        """Send the messages of the run until all are finished, and show the result.
+
+        `along`: other runs of the DLQ whose messages are sent, too.
 
         Raises:
             RestoreUnresolved: PostgreSQL was restored, and sends are held; nothing was sent.
@@ -165,7 +167,7 @@ class DrainCommand(Console):
         if not options["json"]:
             self.say(
                 f"Workers send it, if beat and workers run. To watch: {command('redrive_status', run.dlq.name)} "
-                f"--watch; what is left: {command('rerun', run.name)}"
+                f"--watch; to see what is left: {command('rerun', run.name)}"
             )
 
     def show_result(

@@ -77,7 +77,7 @@ def _wait(one: PendingOutcome) -> str:
     target = Target.objects.get(pk=one.target_id)
     name = str(target)
     if awaited.startswith("nothing"):
-        return f"Outcomes of messages sent to {name} wait for {awaited}. This does not end by itself."
+        return f"Outcomes of messages sent to {name} wait for {awaited}. The wait does not end by itself."
     if not pending_outcomes.is_never_empty(one):
         return f"Outcomes of messages sent to {name} wait for: {awaited}."
     found = _depth(target)
@@ -85,7 +85,7 @@ def _wait(one: PendingOutcome) -> str:
         cure = f"Start its consumer, or let SQS's acceptance count as delivered: {_accept(one)}"
         return f"Nobody seems to consume {name}: {found.visible:,} visible, none in flight. {cure}."
     visible = f"; {found.visible:,} visible" if found else ""
-    asked = "; is its consumer running? This does not end by itself" if pending_outcomes.is_long(one) else ""
+    asked = "; is its consumer running? The wait does not end by itself" if pending_outcomes.is_long(one) else ""
     return f"Waiting for outcomes: {awaited}{visible}{asked}."
 
 

@@ -99,8 +99,8 @@ class ParkingCommand(Console):
         mark = selection_mark(chosen)
         if options["selection"] not in {None, mark}:
             raise CommandError(
-                f"Nothing was done: some messages of the dry run are no longer {self.state}, or {self.state} again. "
-                "To see the present messages, leave out --confirm and --selection."
+                f"Nothing was done: some messages of the dry run are no longer {self.state}, or were {self.state} "
+                "again. To see the present messages, leave out --confirm and --selection."
             )
         decided = self.decide(chosen, options, how) if options["confirm"] else Decisions()
         if options["json"]:
@@ -111,7 +111,7 @@ class ParkingCommand(Console):
         if not chosen and filter_options(options):
             raise CommandError(no_match(dlq, self.state, options))
         if decided.refused:
-            raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.done_word}: see above why.")
+            raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.done_word}: reasons above.")
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Return the keyword arguments that a subclass passes to `act`."""

@@ -14,7 +14,7 @@ from reprocessing.management.command_line import as_invoked
 
 #: Seconds between two lines on a terminal, and elsewhere.
 _WATCHED, _LOGGED = 1.0, 10.0
-#: A rate is measured over this number of calls.
+#: A rate is measured over this number of calls of `Pace.add`.
 _SAMPLES = 30
 
 

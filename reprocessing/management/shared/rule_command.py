@@ -45,7 +45,7 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
     what = (
         "initial backoff: wait after the first failure (default: 60)"
         if base
-        else "initial backoff, or off (default: off, the DLQ's)"
+        else "initial backoff, or off for the backoff of the DLQ (default: off)"
     )
     base = base or or_off(number(0, MAX_SECONDS))
     parser.add_argument("--backoff-base", type=base, metavar="SECONDS", help=what)
@@ -166,7 +166,7 @@ def find_target(text: str) -> Target:
 
 
 def rules_with(row: Rule) -> list[BoundRule]:
-    """Return the rules that decide now, and this rule as if it were enabled."""
+    """Return the rules in force, and this rule as if it were enabled."""
     mine = rules.bind(row)
     return [*(bound for bound in rules.in_force().rules if bound.rule.id != mine.rule.id), mine]
 
@@ -190,5 +190,5 @@ def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: i
 
 
 def reroute_held() -> int:
-    """Have all rules decide again about messages that a rule held or delayed. Return the number of messages."""
+    """Route again the messages that a rule held or delayed. Return the number of messages."""
     return route.wake_stopped(route.RuleBook.load())

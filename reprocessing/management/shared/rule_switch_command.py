@@ -41,7 +41,7 @@ class SwitchCommand(Console):
             self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 
     def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
-        """Apply the change to waiting messages. Return the effect as JSON and as lines of text."""
+        """Act on messages that the rule parked. Return the effect as JSON and as lines of text."""
         return {}, []
 
     def _last_line(self, row: Rule, *, was: bool, acted: bool) -> str:

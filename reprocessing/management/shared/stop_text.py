@@ -9,7 +9,7 @@ from reprocessing.store.safety import stops
 
 
 def stop_text(dlq: DeadLetterQueue) -> str:
-    """Return a sentence for each stop that keeps the DLQ from sending, with the way to end it; empty: no stop."""
+    """Return a sentence for each stop of the DLQ or of everything, with the command that ends it; empty: no stop."""
     found = ((stops.stop_of(None), "Everything", "--all"), (stops.stop_of(dlq.pk), dlq.name, dlq.name))
     return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
 

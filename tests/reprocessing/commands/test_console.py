@@ -59,7 +59,7 @@ def test_an_option_without_its_value_is_refused_in_a_sentence(
         )
     told = capsys.readouterr()
     assert (ended.value.code, told.out, told.err) == (
-        2, "", f"Nothing was done: {wrong} needs a value, and -- is none.\n",
+        2, "", f"Nothing was done: {wrong} needs a value, and -- is not a value.\n",
     )  # fmt: skip
     assert not DeadLetterQueue.objects.exclude(stopped_at=None).exists()
 

@@ -162,7 +162,7 @@ def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetter
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (RunState.RUNNING, "is done: beat finishes it"),
+        (RunState.RUNNING, "is done: beat ends it"),
         (RunState.PAUSED, "is paused: 0 messages unfinished"),
         (RunState.PLANNED, "is planned: 0 messages unfinished"),
     ],

@@ -27,7 +27,7 @@ def test_a_dry_run_tells_what_it_would_do_and_makes_nothing(add_row: AddRow, ask
     said = ask(*BAD)
     assert "Of 3 messages captured in the last 7 days:" in said
     assert "  bad (quarantine) would act on 1 message (1 queued)" in said
-    assert "    finished before: 1 message (1 delivered)" in said
+    assert "    matching, but already finished: 1 message (1 delivered)" in said
     assert f"    such as {waiting.message_id}" in said
     assert said.endswith("This was a dry run: bad, for messages of every DLQ, is made with --confirm.\n")
     assert not Rule.objects.exists()

@@ -172,7 +172,7 @@ def test_what_is_stopped_can_be_planned_and_whoever_stopped_it_is_named(
     assert Letter.objects.count() == 0
     assert "This was a dry run: nothing was sent" in ask("drain_dlq", bench.name, "--run", "monday")
     told = capfd.readouterr().err
-    assert f"{said}. Until then --confirm is refused" in told
+    assert f"{said}\nUntil then --confirm is refused" in told
     assert (Run.objects.get().selected, bench.delivered(), bench.states()) == (1, [], {"letter": "captured"})
     assert refusal("drain_dlq", bench.name, "--run", "monday", "--confirm") == said
 
@@ -497,7 +497,7 @@ def test_a_target_seen_empty_once_is_asked_about_after_a_while_of_not_being_seen
     told = progress_of(bench, run)
     assert ("has not been empty again since" in told, "is its consumer running?" in told) == (True, False)
     clock.advance(120)
-    assert progress_of(bench, run).endswith("; is its consumer running? This does not end by itself.")
+    assert progress_of(bench, run).endswith("; is its consumer running? The wait does not end by itself.")
 
 
 def test_a_plan_whose_longest_key_takes_far_longer_than_the_rate_says_what_would_be_faster(

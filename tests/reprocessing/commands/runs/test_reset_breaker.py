@@ -117,7 +117,7 @@ def test_classes_of_letters_follow_or_are_named(ask: Ask, ask_json: AskJson, sho
 
 def test_dlqs_that_share_a_target_are_named(ask: Ask, shop: Target, add_row: AddRow) -> None:
     Source.objects.create(dlq=add_row("mails"), arn=shop.arn, target=shop)
-    assert "Messages of mails go there too." in ask("reset_breaker", "orders", *WHY)
+    assert "Messages of mails go to the same targets." in ask("reset_breaker", "orders", *WHY)
 
 
 def test_a_program_reads_how_they_stand(ask_json: AskJson, shop: Target) -> None:
