@@ -33,7 +33,7 @@ a-letter-that-moved-on-is-settled: test_a_letter_that_returns_before_its_send_is
 @tests/race/test_lanes.py
 # Nothing but the order of locks: putting letters onto a lane that is there locks it, too.
 enlisted-without-a-lock: test_whole_lanes_are_enlisted_behind_the_lock_of_those_that_are_there
--    rows.execute(_LOCK_LANES, values)
+-    rows.execute(steps.lock_lanes, values)
 +
 
 @reprocessing/store/runs/plans.py
