@@ -1667,7 +1667,6 @@ class Migration(migrations.Migration):
                         name="captured_letters_by_dlq",
                     ),
                     models.Index(
-                        models.F("dlq"),
                         models.F("source"),
                         models.F("key_hash"),
                         models.F("sequence"),

@@ -156,7 +156,7 @@ class Letter(models.Model):
                 F("dlq"), F("id"), condition=Q(state=LetterState.CAPTURED.value), name="captured_letters_by_dlq"
             ),
             models.Index(
-                F("dlq"), F("source"), F("key_hash"), F("sequence"), F("message_id"),
+                F("source"), F("key_hash"), F("sequence"), F("message_id"),
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
                 name="captured_letters_by_lane",
             ),

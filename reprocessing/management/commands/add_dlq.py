@@ -158,7 +158,7 @@ def _add_keys(parser: CommandParser) -> None:
         )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
-        help="what to do with a message when a later message of its key was delivered already (default: park)",
+        help="what to do with a message when a later message of its ordering key was delivered already (default: park)",
     )  # fmt: skip
     parser.add_argument(
         "--when-parked", choices=ParkedHead.values,

@@ -38,7 +38,7 @@ class _Turn:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether notifications are to be written or sent."""
+    """Return whether events wait for their notifications, or notifications wait to be sent."""
     return sending.is_due(conf.destinations)
 
 

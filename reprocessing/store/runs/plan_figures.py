@@ -14,13 +14,13 @@ from reprocessing.store.outcomes.evidence import LEAST_WAIT
 
 @dataclass(frozen=True, slots=True)
 class PlanFigures:
-    """Figures about the captured letters of a plan, or of the DLQ's captured letters in no run.
+    """Figures about the letters that a planned run would send; without a plan, about all captured letters of the DLQ.
 
     Attributes:
         letters: letters that could be sent, on `lanes` lanes; `longest`: letters of the longest lane.
-        objected: letters that the run would park without sending them.
-        returned: unfinished letters of ended runs, which this run adopts.
-        expires_at: when SQS deletes the first of these messages.
+        objected: other letters, which a run would park without sending them.
+        returned: unfinished letters of ended runs, which the run would take over (adopt).
+        expires_at: when SQS deletes the first message of all these letters.
         now: the database's clock.
     """
 
@@ -35,7 +35,7 @@ class PlanFigures:
 
 @dataclass(frozen=True, slots=True)
 class BlockedCount:
-    """How many letters the run would park without sending them, for one reason."""
+    """How many letters a run would park for one reason, without sending them."""
 
     reason: str
     letters: int

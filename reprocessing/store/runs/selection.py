@@ -74,7 +74,8 @@ SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id
 """  # noqa: S608  # the inserted text is the constant above
 
 # Of each lane of these letters, only the letters up to the last of these are read, by index: an earlier letter may have
-# arrived, or gone to another run. OFFSET 0: with a join, the planner may read all captured letters.
+# arrived, or gone to another run. The DLQ, which the source implies, is not named, and OFFSET 0 prevents a join: else
+# the planner may read all captured letters of the DLQ.
 _LEADING_FREE = """
 WITH given AS (
     SELECT id, source_id, key_hash, single, sequence, message_id FROM redrive_letter
@@ -87,7 +88,7 @@ WITH given AS (
     SELECT n.source_id, n.key_hash, m.sequence, m.message_id
       FROM last n CROSS JOIN LATERAL (
            SELECT l.sequence, l.message_id FROM redrive_letter l
-            WHERE l.dlq_id = %(dlq)b AND l.source_id = n.source_id AND l.key_hash = n.key_hash
+            WHERE l.source_id = n.source_id AND l.key_hash = n.key_hash
               AND l.state = 'captured' AND l.planned AND NOT l.single
               AND (l.sequence, l.message_id) <= (n.sequence, n.message_id)
               AND l.run_id IS DISTINCT FROM %(run)b AND l.id NOT IN (SELECT id FROM given)

@@ -45,7 +45,10 @@ class SqsError(Exception):
 
     @classmethod
     def from_code(cls, code: str, message: str, status: int) -> "SqsError":
-        """Return the error with `code`, which is a shape's name or the query protocol's name for a shape."""
+        """Return the error with `code`, as in the API model or in AWS's query protocol.
+
+        `QueueDoesNotExist` and `AWS.SimpleQueueService.NonExistentQueue` are the same error.
+        """
         return cls(_SHAPES.get(code, code), message, status)
 
     @property

@@ -120,7 +120,7 @@ class SqsServer:
         return False
 
     def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Remove the entries that a partial fault fails from a batch."""
+        """Remove from a batch request the entries that a partial fault lets fail."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}
