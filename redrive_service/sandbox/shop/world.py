@@ -173,7 +173,7 @@ class Shop:
         return judge(experiment, self.calls(), self.consumed(), books)
 
     def _open_queues(self) -> None:
-        self.dlq_url = self._queue(self.dlq, {})
+        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's longest
         arn = self._client.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])
         policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": RECEIVES}
         attributes = {"VisibilityTimeout": f"{VISIBILITY:.0f}", "RedrivePolicy": json.dumps(policy)}

@@ -11,7 +11,7 @@ from django.utils.text import capfirst
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
-    "auditentry": ("audit entry", "audit log"), "breaker": ("circuit breaker", "circuit breakers"),
+    "auditentry": ("audit entry", "audit entries"), "breaker": ("circuit breaker", "circuit breakers"),
     "lane": ("key queue", "key queues"), "source": ("source queue", "source queues"),
     "notificationroute": ("notification destination", "notification destinations"),
     "notification": ("notification", "notifications sent"), "globalstop": ("global stop", "global stop"),

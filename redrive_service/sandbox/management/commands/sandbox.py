@@ -87,7 +87,7 @@ class Command(BaseCommand):
         with Stack(options["folder"], ports=ports, fresh=options["fresh"]) as stack:
             self.say(f"PostgreSQL, Valkey and the local SQS are ready after {time.monotonic() - began:.1f} s.")
             if not options["json"]:
-                self.print_environment(stack)
+                self.print_environment(stack, only_file=options["demo"])
             if options["demo"]:
                 with Demo(stack, say=self.say) as demo:
                     self.tell(demo, options)
@@ -123,8 +123,8 @@ class Command(BaseCommand):
             raise
         raise CommandError(f"{ended.server.name} has ended by itself; its log is {ended.server.log}")
 
-    def print_environment(self, stack: Stack) -> None:
-        """Print the environment, and write it to a file that a shell can read."""
+    def print_environment(self, stack: Stack, *, only_file: bool = False) -> None:
+        """Write the environment to a file that a shell can read, and to standard output unless `only_file`."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in stack.environment().items()]
         file = stack.folder / "environment"
         try:
@@ -132,6 +132,9 @@ class Command(BaseCommand):
             file.write_text("\n".join(lines) + "\n")
         except OSError as error:
             raise CommandError(f"{file} cannot be written ({error.strerror}). Remove it.") from error
+        if only_file:
+            self.say(f"For manage.py in another terminal:  . {file}")
+            return
         try:
             self.stdout.write("\n".join(lines))
             self.stdout.flush()  # the reader of a pipe waits for it
