@@ -134,7 +134,7 @@ def has_moved_letters(dlq: int) -> bool:
 
 
 def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
-    """Unmark letters whose messages were received again, so AWS did not move them; return how many.
+    """Let letters that are marked as moved by AWS go on, if their messages were received again; return how many.
 
     `until`: when the received copies become visible; after that, nothing is recorded.
     """
