@@ -165,7 +165,7 @@ def count_undecided() -> int:
 
 
 def undrained_dlqs() -> list[str]:
-    """Return the DLQs whose copies may not all have become visible since the hold began."""
+    """Return the DLQs that no capture has emptied since every message hidden at the hold became visible."""
     return rows.column(str, _UNDRAINED, {"hidden": MAX_VISIBILITY})
 
 

@@ -122,7 +122,7 @@ def delete_waves(*, history: float) -> int:
 
 
 def delete_reports(*, history: float, limit: int) -> int:
-    """Delete up to `limit` reports that are at least `history` seconds old and about no letter; return how many."""
+    """Delete up to `limit` consumer reports of `history` seconds ago or earlier that fit no letter; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
