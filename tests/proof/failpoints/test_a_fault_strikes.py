@@ -31,6 +31,7 @@ def test_a_point_names_a_function_of_the_product(point: Point) -> None:
         assert callable(getattr(owner, name))
 
 
+@pytest.mark.soak
 def test_whatever_strikes_a_worker_the_healthy_finish_every_letter(booth: Booth) -> None:
     for cell in (
         "SQS has taken it, the answer not read: kill -9",

@@ -45,6 +45,7 @@ def test_every_test_that_is_to_notice_is_there() -> None:
         assert test.partition("[")[0] in found[file], bug.name
 
 
+@pytest.mark.soak
 def test_a_bug_is_noticed_by_its_test_and_gone_afterwards(stage: Stage) -> None:
     shown = [bug for bug in BUGS if bug.name in SHOWN]
     assert {bug.name: stage.broken(bug).noticed for bug in shown} == dict.fromkeys(SHOWN, True)
