@@ -173,7 +173,8 @@ def capture(dlq_id: int, **_future: object) -> None:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
     if gathered.enlisted and gathered.enlisted.letters:
         _hint()  # the next tick would be up to 2 s later
-    group_failures.assign_groups(batches=GROUPING_BATCHES)
+    else:  # letters that are sent now need no group; the next sweep assigns those that still wait
+        group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, turn, gathered)
 
 

@@ -537,8 +537,13 @@ def test_a_tick_sees_that_a_rule_has_ended_and_has_what_it_held_asked_about_anew
     assert bench.lane().phase == "ready"
 
 
-def test_what_a_capture_brought_is_sorted_by_its_cause(post: Post) -> None:
+@pytest.mark.parametrize(("key", "state", "at_once"), [(None, "parked", True), ("k", "waiting", False)])
+def test_a_capture_groups_what_stays_and_a_sweep_what_waits(
+    post: Post, key: str | None, state: str, *, at_once: bool
+) -> None:
     bench = _filled()
-    bench.bury('{"a": 1}', key="k", error_type="KeyError")
+    bench.bury('{"a": 1}', key=key, error_type="KeyError")
     tasks.capture(bench.dlq.pk)
-    assert bench.letter().group == FailureGroup.objects.get(title="error_type: KeyError")
+    assert (bench.letter().state, bench.letter().group is not None) == (state, at_once)
+    tasks.recover()
+    assert FailureGroup.objects.get(pk=bench.letter().group_id)
