@@ -546,4 +546,4 @@ def test_a_capture_groups_what_stays_and_a_sweep_what_waits(
     tasks.capture(bench.dlq.pk)
     assert (bench.letter().state, bench.letter().group is not None) == (state, at_once)
     tasks.recover()
-    assert FailureGroup.objects.get(pk=bench.letter().group_id)
+    assert bench.letter().group == FailureGroup.objects.get()

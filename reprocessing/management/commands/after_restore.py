@@ -60,7 +60,9 @@ class Command(Console):
                 choices=[one.value for one in may_be],
                 help=f"what to do with messages that report shows as {kind}",
             )
-        release = deeds.add_parser("release", help="resume sending; refused while a message that report shows is undecided")
+        release = deeds.add_parser(
+            "release", help="resume sending; refused while a message that report shows is undecided"
+        )
         release.add_argument(
             "--early",
             action="store_true",

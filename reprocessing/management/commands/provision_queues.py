@@ -87,7 +87,9 @@ class Command(Console):
             "--region", type=read_region, metavar="R", help="AWS region (default: from the environment)"
         )
         add_role(parser, "SQS")
-        parser.add_argument("--as", dest="form", choices=sorted(_FORMS), help="print a template of the queues, and call nothing in AWS")
+        parser.add_argument(
+            "--as", dest="form", choices=sorted(_FORMS), help="print a template of the queues, and call nothing in AWS"
+        )
         add_confirm(parser)
         add_json(parser)
 
