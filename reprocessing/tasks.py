@@ -51,9 +51,7 @@ from reprocessing.watchdog import watch_processes
 
 logger = logging.getLogger(__name__)
 
-CONTROL = "redrive-control"
-CAPTURE = "redrive-capture"
-REPLAY = "redrive-replay"
+CONTROL, CAPTURE, REPLAY = "redrive-control", "redrive-capture", "redrive-replay"
 
 #: Seconds of one capture task: two long polls of 20 s with three retries; shorter than the tasks' time limit.
 CAPTURE_SLICE = 150.0
@@ -61,12 +59,10 @@ CAPTURE_SLICE = 150.0
 GROUPING_BATCHES = 20
 #: Seconds between two runs of `recover`, and between two runs of `purge`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a stopping worker waits for answers of slow targets.
-SHUTDOWN_WAIT = 10.0
-#: Seconds that one task works on a bulk action; max bulk actions that one tick starts.
-BULK_ACTION_SLICE, BULK_ACTIONS_A_TICK = 10.0, 5
-#: Max DLQs that one tick polls; worker slots that hints (replay tasks) are enqueued for.
-DLQS_A_TICK, SLOTS = 20, 8
+#: Seconds that a stopping worker waits for slow targets; that one task works on a bulk action.
+SHUTDOWN_WAIT, BULK_ACTION_SLICE = 10.0, 10.0
+#: Max bulk actions that one tick starts; max DLQs that it polls; worker slots that it enqueues hints for.
+BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
 
 dice = random.SystemRandom().random
 watch_processes(CONTROL)
@@ -151,10 +147,7 @@ def _poll(dlq: DeadLetterQueue) -> None:
 
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
-    """Capture one DLQ for at most `CAPTURE_SLICE`, and enqueue another capture if messages are left.
-
-    If beat may not receive from the DLQ, as in mode observe, only record its message counts.
-    """
+    """Capture one DLQ for a while, and go on in another task. In mode observe, only record its message counts."""
     dlq = _dlq(dlq_id)
     if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
         return
@@ -197,10 +190,7 @@ def _dlq(dlq_id: int) -> DeadLetterQueue | None:
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order. If `conf.slice` is not over, send those of other due lanes.
-
-    With one lane per task, only this lane is sent.
-    """
+    """Send the messages of these lanes, each lane in order, then those of other due lanes for up to `conf.slice`."""
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
@@ -210,8 +200,8 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     left = turn.run(seconds=view.slice.total_seconds()).left
     if left:
         replay_lanes.apply_async((left,), queue=REPLAY)
-    elif strictly:
-        _hint()  # with one lane per task, the next lanes need new tasks
+    elif strictly:  # with one lane per task, the next lanes need new tasks
+        _hint()
 
 
 @worker_process_shutdown.connect
@@ -287,9 +277,9 @@ def run_doctor(**_future: object) -> None:
 @shared_task(name="reprocessing.publish_to_cloudwatch")
 def publish_to_cloudwatch(**_future: object) -> None:
     """Publish the metrics to CloudWatch."""
-    view = conf.current()
+    view, region = conf.current(), configured_region() or ""
     lag = view.count_lag.total_seconds()
-    publishing.publish_all(configured_region() or "", view.cloudwatch, now=lanes.database_now(), count_lag=lag)
+    publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=lag)
 
 
 @shared_task(name="reprocessing.delete_expired")

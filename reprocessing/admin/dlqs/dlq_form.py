@@ -118,9 +118,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         help_text="JMESPath, one per line, such as order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
     waves = choice("Waves", _YES_NO, "Send 1 message first, then 10, then 100, then all.")
-    wave_success = number(
-        "Wave success ratio", "The share of a wave that must succeed before the next wave starts.", least=0, most=1
-    )
+    wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)
     give_up_after = number(
         "Give up after (s)",
         "Mode automatic: if no message to a target succeeds for this long, the run pauses and people are notified. "

@@ -128,10 +128,7 @@ Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
 class ReadOnlyAdmin(Desk):
-    """Read-only list and pages of a model. Nobody can add, change or delete rows with Django's own forms.
-
-    `link_filters`: filters that only links use. `add_permission`: permission to open the form of a new row.
-    """
+    """Read-only list and pages of a model. Nobody can add, change or delete rows with Django's own forms."""
 
     paginator = FirstPages
     show_full_result_count = False

@@ -25,8 +25,7 @@ class DlqStatus:
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
         trouble: why the last capture, or AWS's redrive, failed.
-        held: copies that stay in the DLQ until their letters are finished.
-        to_delete: copies that are still to be deleted.
+        held, to_delete: copies that stay in the DLQ until their letters are finished, and copies to be deleted.
     """
 
     id: int
@@ -67,7 +66,6 @@ class LaneCount:
 
     Attributes:
         why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
-        is_barred: no worker may lease these lanes.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 
