@@ -71,7 +71,7 @@ class ParkedReason(StrEnum):
     QUARANTINED = "quarantined"
     NO_ANSWER = "no_answer"
     EXPIRED = "expired"
-    WAITS_FOR_A_WORD = "waits_for_a_word"
+    PART_OF_GROUP = "part_of_group"
     UNREADABLE_TASK = "unreadable_task"
     UNSUPPORTED_TARGET = "unsupported_target"
     MOVED_BY_AWS = "moved_by_aws"
@@ -106,7 +106,7 @@ _SENTENCES = {
     ParkedReason.RECEIVED_TOO_OFTEN: "It was received more often than the DLQ's limit allows.",
     ParkedReason.NO_ANSWER: "Its consumer did not report the outcome in time.",
     ParkedReason.EXPIRED: "It is a task message that has expired: a worker would discard it.",
-    ParkedReason.WAITS_FOR_A_WORD: "It is part of a group or chord of tasks, which may have ended already.",
+    ParkedReason.PART_OF_GROUP: "It is part of a group or chord of tasks, which may have ended already.",
     ParkedReason.UNREADABLE_TASK: "It goes to Celery workers, and is not a readable task message.",
     ParkedReason.IN_DOUBT: "PostgreSQL was restored from a backup, and it may have been sent since.",
     ParkedReason.MOVED_BY_AWS: "AWS's native redrive took it out of the DLQ, and it has not come back.",

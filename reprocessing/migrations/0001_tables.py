@@ -1533,7 +1533,7 @@ class Migration(migrations.Migration):
                             ("no_answer", "Its consumer did not report the outcome in time."),
                             ("expired", "It is a task message that has expired: a worker would discard it."),
                             (
-                                "waits_for_a_word",
+                                "part_of_group",
                                 "It is part of a group or chord of tasks, which may have ended already.",
                             ),
                             ("unreadable_task", "It goes to Celery workers, and is not a readable task message."),

@@ -64,11 +64,11 @@ def test_tasks_that_died_come_back_and_finish_and_no_letter_ends_their_worker(tm
         assert {name: state for name, (state, _) in found.items()} == {
             **dict.fromkeys(("charged 1", "charged 2", "insisted", "crashed", "later", "unknown"), "delivered"),
             "closed": "delivered",
-            "too late": "expired", "a part": "waits_for_a_word", "hello": "unreadable_task",
+            "too late": "expired", "a part": "part_of_group", "hello": "unreadable_task",
         }  # fmt: skip
         _are_explained(found)
         running.works()
-        part = Letter.objects.get(dlq=bench.dlq, reason="waits_for_a_word")
+        part = Letter.objects.get(dlq=bench.dlq, reason="part_of_group")
         assert act_on_parked.release([part.pk], by="a person", reason="its group has ended").refused == {}
         bench.replay()
         eventually(lambda: "a part" in running.marks(), within=30)

@@ -18,34 +18,34 @@ ANY_RESOURCE: Final = "*"
 class Purpose(Enum):
     """What a permission is for; the value is the id of the policy's statement."""
 
-    WATCH = "LookAtTheDlqs"
-    TAKE = "TakeMessagesOutOfTheDlqs"
-    LOOK = "LookAtTheQueuesThatLettersGoTo"
-    SEND = "SendLettersToTheirQueues"
-    LOOK_AT_PARKING = "LookAtTheParkingQueues"
-    PARK = "TellTheParkingQueuesWhatIsParked"
-    INVOKE = "InvokeTheFunctions"
-    SUBSCRIBER = "AskWhomASubscriptionIsFor"
-    LISTENERS = "CountWhoListensToTheTopics"
-    PUBLISH = "PublishToTheTopics"
-    RULES = "CountTheTargetsOfTheBuses"
-    PUT = "PutEventsOnTheBuses"
-    OBJECTS = "LookWhetherWhatBodiesPointToIsThere"
-    BUCKETS = "TellAMissingObjectFromAForbiddenOne"
-    ALARMS = "AskAlarmsWhetherTargetsAreWell"
-    AGES = "AskHowOldMessagesOfTargetsAre"
-    OWN = "PassOnTheServicesOwnTasks"
-    ASSUME = "AssumeTheRoles"
-    DECRYPT = "ReadWhatTheKeysEncrypt"
-    ENCRYPT = "EncryptWithTheKeys"
-    PROVISION = "MakeAndChangeTheQueues"
-    NATIVE = "LetAwsMoveMessagesOutOfTheDlqs"
-    NATIVE_TO = "LetAwsMoveMessagesToTheQueues"
-    METRICS = "CountInCloudWatch"
-    PUT_ALARMS = "SetAlarms"
-    SEE_ALARMS = "SeeWhichAlarmsThereAre"
-    CONSUMERS = "AskHowTheConsumersDo"
-    DEAD_TASKS = "CountTheServicesDeadTasks"
+    WATCH = "ReadDlqs"
+    TAKE = "ReceiveAndDeleteFromDlqs"
+    LOOK = "ReadTargetQueues"
+    SEND = "SendToTargetQueues"
+    LOOK_AT_PARKING = "ReadParkingQueues"
+    PARK = "SendToParkingQueues"
+    INVOKE = "InvokeFunctions"
+    SUBSCRIBER = "ReadSubscriptions"
+    LISTENERS = "ListTopicSubscriptions"
+    PUBLISH = "PublishToTopics"
+    RULES = "ListEventBusTargets"
+    PUT = "PutEventsOnBuses"
+    OBJECTS = "CheckS3Objects"
+    BUCKETS = "ListS3Buckets"
+    ALARMS = "ReadHealthAlarms"
+    AGES = "ReadTargetMessageAge"
+    OWN = "UseOwnQueues"
+    ASSUME = "AssumeRoles"
+    DECRYPT = "DecryptWithKeys"
+    ENCRYPT = "EncryptWithKeys"
+    PROVISION = "ProvisionQueues"
+    NATIVE = "StartAwsRedriveOfDlqs"
+    NATIVE_TO = "SendAwsRedriveToQueues"
+    METRICS = "PublishMetrics"
+    PUT_ALARMS = "PutAlarms"
+    SEE_ALARMS = "ListAlarms"
+    CONSUMERS = "ReadConsumerMetrics"
+    DEAD_TASKS = "ReadOwnDlqs"
 
 
 #: The API calls for each purpose. SQS itself makes the KMS calls and some NATIVE calls, with the service's permissions.
@@ -146,7 +146,7 @@ def trust_policy(service: str) -> dict[str, Any]:
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": "LetTheServiceAssumeThisRole", "Effect": "Allow", "Principal": {"AWS": service},
+                "Sid": "AllowServiceToAssumeRole", "Effect": "Allow", "Principal": {"AWS": service},
                 "Action": "sts:AssumeRole", "Condition": {"StringEquals": {"sts:RoleSessionName": ASSUMED_SESSION}},
             }
         ],

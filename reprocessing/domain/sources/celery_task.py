@@ -207,7 +207,7 @@ def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = Fa
         case TaskMessage(task=""):
             why = found.opaque or "its task has no name"
         case TaskMessage(is_of_group_or_chord=True):
-            reason = ParkedReason.WAITS_FOR_A_WORD
+            reason = ParkedReason.PART_OF_GROUP
             why = "it is a part of a group of tasks" if found.group else "it is a part of a chord, or starts tasks"
         case TaskMessage():
             pass

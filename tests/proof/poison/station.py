@@ -175,7 +175,7 @@ _WITHOUT_KEY: Final = frozenset(
 )
 _FOREIGN: Final = frozenset({ParkedReason.UNKNOWN_SOURCE, ParkedReason.UNSUPPORTED_TARGET})
 _REFUSED: Final = _FOREIGN | {ParkedReason.REFUSED, ParkedReason.TOO_LARGE}
-_NO_TASK: Final = frozenset({ParkedReason.UNREADABLE_TASK, ParkedReason.EXPIRED, ParkedReason.WAITS_FOR_A_WORD})
+_NO_TASK: Final = frozenset({ParkedReason.UNREADABLE_TASK, ParkedReason.EXPIRED, ParkedReason.PART_OF_GROUP})
 _BY_BODY: Final = {"ordering_key": "body:key", "sequence": "body:n", "idempotency_key": "content-hash"}
 _BY_ATTRIBUTE: Final = {"ordering_key": "attribute:key", "sequence": "attribute:n"}
 

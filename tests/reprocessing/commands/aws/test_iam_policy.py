@@ -362,7 +362,7 @@ def test_alarms_and_metrics_take_what_is_asked(
     policy = json.loads(ask("iam_policy", "--mode", "manual", shop.name, "--with", "alarms,metrics"))
     added = record.rights[""] - before
     assert {one for one in allowed(policy) if one[0].startswith("cloudwatch:")} == added
-    (told,) = [one["Condition"] for one in policy["Statement"] if one["Sid"] == "CountInCloudWatch"]
+    (told,) = [one["Condition"] for one in policy["Statement"] if one["Sid"] == "PublishMetrics"]
     assert told == {"StringEquals": {"cloudwatch:namespace": "Redrive/Test"}}
 
 
@@ -404,11 +404,11 @@ def test_a_key_takes_what_sqs_does_with_it_in_our_name(ask: Ask, ask_json: AskJs
     via = {"kms:ViaService": f"sqs.{REGION}.amazonaws.com"}
     assert [one for one in found if "Key" in one["Sid"]] == [
         {
-            "Sid": "ReadWhatTheKeysEncrypt", "Effect": "Allow", "Action": ["kms:Decrypt"],
+            "Sid": "DecryptWithKeys", "Effect": "Allow", "Action": ["kms:Decrypt"],
             "Resource": [f"arn:aws:kms:{REGION}:000000000000:key/1234-abcd"], "Condition": {"StringEquals": via},
         },
         {
-            "Sid": "EncryptWithTheKeys", "Effect": "Allow", "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+            "Sid": "EncryptWithKeys", "Effect": "Allow", "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
             "Resource": [f"arn:aws:kms:{REGION}:000000000000:key/*"],
             "Condition": {
                 "StringEquals": via, "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/shop"}
@@ -425,8 +425,8 @@ def test_what_no_resource_narrows_down_a_condition_does(ask_json: AskJson) -> No
         found = ask_json("iam_policy", "--mode", "observe", "--dlq", dlq, "--with", "metrics,alarms,native")["policy"]
     with_all = [one for one in found["Statement"] if one["Resource"] == ["*"]]
     assert [(one["Sid"], one["Condition"]["StringEquals"]) for one in with_all] == [
-        ("CountInCloudWatch", {"cloudwatch:namespace": "Redrive/Shop"}),
-        ("SeeWhichAlarmsThereAre", {"aws:RequestedRegion": "eu-west-1"}),
+        ("PublishMetrics", {"cloudwatch:namespace": "Redrive/Shop"}),
+        ("ListAlarms", {"aws:RequestedRegion": "eu-west-1"}),
     ]
     assert ("cloudwatch:PutMetricAlarm", f"arn:aws:cloudwatch:eu-west-1:{ACCOUNT}:alarm:redrive-*") in allowed(found)
     assert ("sqs:StartMessageMoveTask", dlq) in allowed(found)

@@ -27,14 +27,14 @@ OBSERVES = [
 def test_a_policy_allows_the_calls_of_each_use_and_an_observing_service_may_only_look() -> None:
     found = policies([*ACTS, *OBSERVES], acts=True)
     assert found == json.loads((Path(__file__).parent / "policies.json").read_text())
-    acting = {"TakeMessagesOutOfTheDlqs", "LookWhetherWhatBodiesPointToIsThere", "EncryptWithTheKeys"}
+    acting = {"ReceiveAndDeleteFromDlqs", "CheckS3Objects", "EncryptWithKeys"}
     looks = [statement for statement in found[""]["Statement"] if statement["Sid"] not in acting]
     assert policies([*ACTS, *OBSERVES], acts=False) == {**found, "": {**found[""], "Statement": looks}}
 
 
 def test_a_role_trusts_the_service_in_its_own_sessions() -> None:
     ((statement,), version) = trust_policy(ROLE)["Statement"], trust_policy(ROLE)["Version"]
-    assert (statement["Sid"], statement["Effect"], version) == ("LetTheServiceAssumeThisRole", "Allow", "2012-10-17")
+    assert (statement["Sid"], statement["Effect"], version) == ("AllowServiceToAssumeRole", "Allow", "2012-10-17")
     assert (statement["Principal"], statement["Action"]) == ({"AWS": ROLE}, "sts:AssumeRole")
     assert statement["Condition"] == {"StringEquals": {"sts:RoleSessionName": "redrive"}}
 

@@ -184,7 +184,7 @@ def test_an_expired_message_is_sent_without_its_expiry_or_not_at_all(released: b
     assert changes(body, stripped) == {"headers.expires": None, "properties.expiration": "gone"}
 
 
-WORD = refused(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or starts tasks.")
+WORD = refused(ParkedReason.PART_OF_GROUP, "it is a part of a chord, or starts tasks.")
 FOREIGN = refused(ParkedReason.UNREADABLE_TASK, "it is not a kombu message.")
 CLOSED = refused(ParkedReason.UNREADABLE_TASK, "its payload is pickled, and unpickling could run code.")
 

@@ -143,14 +143,14 @@ def test_parts_of_groups_and_chords_are_told_from_chains() -> None:
     assert [(one.is_of_group_or_chord, one.is_in_chord, bool(one.group)) for one in header] == [(True, True, True)] * 2
     first = message(envelopes.written(sent("a", "b", as_what=chain)[0]))
     assert not first.is_of_group_or_chord
-    wait = Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a group of tasks.")
+    wait = Park(ParkedReason.PART_OF_GROUP, "it is a part of a group of tasks.")
     assert [why_not_send(one, now=NOW) for one in [*parts, *header, first]] == [wait, wait, wait, wait, None]
 
 
 @pytest.mark.parametrize("name", ["celery.chord_unlock", "celery.chord", "celery.group"])
 def test_celerys_tasks_that_stand_for_others_need_a_decision(name: str) -> None:
     found = why_not_send(read(envelopes.task(name)), now=NOW)
-    assert found == Park(ParkedReason.WAITS_FOR_A_WORD, "it is a part of a chord, or starts tasks.")
+    assert found == Park(ParkedReason.PART_OF_GROUP, "it is a part of a chord, or starts tasks.")
 
 
 @pytest.mark.parametrize("protocol", [1, 2])

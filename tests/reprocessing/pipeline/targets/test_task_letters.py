@@ -58,7 +58,7 @@ def test_what_cannot_go_to_workers_is_parked_when_it_is_enlisted_and_the_rest_go
     foreign = bury(bench, b"hello")
     bench.ready()
     why = {one: reason for one, (reason, _) in parked(bench).items()}
-    assert why == {late: "expired", part: "waits_for_a_word", foreign: "unreadable_task"}
+    assert why == {late: "expired", part: "part_of_group", foreign: "unreadable_task"}
     bench.replay()
     assert sorted(bench.delivered_bodies()) == sorted([good, closed])
 
