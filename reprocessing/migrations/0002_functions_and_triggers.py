@@ -9,8 +9,8 @@ CREATE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL
 FENCE = "CREATE SEQUENCE redrive_fence"
 
 # Each column of an attempt is written once. An attempt that gave its lane up never takes the lane again. An attempt may
-# turn from a success into a failure, because consumers report failures late, but never back; nor does an attempt that
-# failed during an outage begin to count again.
+# turn from a success into a failure, because consumers report failures late, but never back. `spared` may change both
+# ways: whether an attempt failed because of an outage is known when the attempts beside it have outcomes.
 ATTEMPTS = """
 CREATE FUNCTION redrive_attempts_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -28,7 +28,7 @@ BEGIN
        OR (OLD.returned_at IS NOT NULL AND NEW.returned_at IS DISTINCT FROM OLD.returned_at)
        OR (OLD.counts_as_failure AND NEW.counts_as_failure IS NOT TRUE) OR (OLD.counts_as_failure IS NOT NULL
               AND NEW.counts_as_failure IS NULL)
-       OR (NEW.holds_lane AND NOT OLD.holds_lane) OR (OLD.spared AND NOT NEW.spared)
+       OR (NEW.holds_lane AND NOT OLD.holds_lane)
     THEN
         RAISE EXCEPTION 'attempt % is history, and history is not rewritten', OLD.id USING ERRCODE = 'check_violation';
     END IF;

@@ -24,7 +24,7 @@ OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 class Attempt(models.Model):
     """One attempt to deliver a letter. A trigger forbids changing a column that has a value.
 
-    Exceptions: `holds_lane` may become false; `counts_as_failure` and `spared` may become true.
+    Exceptions: `holds_lane` may become false, `counts_as_failure` may become true, and `spared` may change.
 
     Attributes:
         epoch: the letter's `epoch` when the attempt began.

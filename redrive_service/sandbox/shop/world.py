@@ -164,9 +164,18 @@ class Shop:
         )
 
     def _outages(self) -> tuple[tuple[float, float], ...]:
-        """Return when the consumer failed every redriven message, from its log; at most one outage per incident."""
-        failed = [line for line in self.consumed() if line["redrive"] and line["why"] == OUT_OF_ORDER]
-        return ((failed[0]["started"], failed[-1]["ended"]),) if failed else ()
+        """Return when the consumer failed every redriven message, from its log; at most one outage per incident.
+
+        The outage begins at the last success before it: the service cannot tell a failure after that from the outage.
+        """
+        redriven = [line for line in self.consumed() if line["redrive"]]
+        failed = [line for line in redriven if line["why"] == OUT_OF_ORDER]
+        if not failed:
+            return ()
+        well_until = [
+            line["ended"] for line in redriven if line["outcome"] == "ok" and line["ended"] <= failed[0]["started"]
+        ]
+        return ((max(well_until, default=failed[0]["started"]), failed[-1]["ended"]),)
 
     def judged(self, experiment: Experiment, books: ServiceRecords) -> Judgement:
         """Return the judge's result for everything since the queues were opened."""

@@ -122,6 +122,11 @@ def is_spent(standing: LaneState) -> bool:
     return (standing.attempts or 0) >= (standing.max_attempts or 1)
 
 
+def is_sent_for_spared_attempts(standing: LaneState) -> bool:
+    """Return whether a lane's head has attempts left only because some of its attempts do not count."""
+    return not is_spent(standing) and (standing.tries or 0) >= (standing.max_attempts or 1)
+
+
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
     """Return the verdict about a head that has no attempts left; None if it is sent as a canary."""
     match cause := failure_cause(failures):

@@ -6,7 +6,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from django.db import Error as DatabaseError
@@ -31,6 +31,7 @@ from reprocessing.store.ordering.lanes import HandedBack
 from reprocessing.store.replay.intent import intend
 from reprocessing.store.replay.settlement import LetterClosing
 from reprocessing.store.safety import circuit_breakers, send_limits
+from reprocessing.store.safety.outage_attempts import count_again
 from reprocessing.store.safety.send_limits import SendLimit
 from reprocessing.store.safety.used_up_attempts import last_failures
 
@@ -200,6 +201,7 @@ class Turn:
 
     def _through_the_gate(self, heads: Sequence[LaneState]) -> list[LaneState]:
         room = Counter({brake.target_id: self._room(brake) for brake in self._wire.brakes.values()})
+        heads = self._recounted(heads)
         failures = last_failures({head.letter_id or 0 for head in heads if gate.is_spent(head)})
         judged = gate.judge_heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
         self._full |= judged.full
@@ -207,6 +209,11 @@ class Turn:
         self._wait(judged.waiting)
         self._close(judged.closings)
         return judged.going
+
+    def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
+        """Count attempts again that were spared before the successes beside them were known."""
+        counted = count_again({head.letter_id or 0 for head in heads if gate.is_sent_for_spared_attempts(head)})
+        return [replace(head, attempts=counted.get(head.letter_id or 0, head.attempts)) for head in heads]
 
     def _open(self, opening: dict[int, str]) -> None:
         for breaker, why in opening.items():

@@ -1,13 +1,15 @@
 """Mark attempts of automatic runs that failed because the target was down: they do not use up `max_attempts`.
 
 An attempt is spared when its failure opened the circuit breaker, and no other message that was sent between the attempt
-and the opening succeeded (docs/adr/0030). A canary is spared whenever it fails. The mark is written once, and the
-letter's `spared` says how many of its attempts since a person released it do not count.
+and the opening succeeded (docs/adr/0030). A canary is spared whenever it fails. The letter's `spared` says how many of
+its attempts since a person released it do not count. Outcomes may become known only after the breaker opened: if a
+message sent between the attempt and the opening succeeded, the attempt counts again before its letter is sent again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
@@ -74,6 +76,61 @@ _LOCK_LANES = f"""
 SELECT id FROM redrive_lane WHERE id IN (SELECT lane_id FROM ({_FAILED_IN_EPOCHS}) failed) ORDER BY id FOR UPDATE
 """  # noqa: S608  # as above
 _SPARE_EPOCHS = f"WITH failed AS ({_FAILED_IN_EPOCHS}{_MARK}"
+
+
+# The newest `spared` marks of a letter are those since a person released it. Marks that the letter does not need to
+# reach `max_attempts` stay: they let it be sent while their success was not known.
+_COUNT_AGAIN: Final[LiteralString] = """
+WITH marked AS (
+    SELECT a.id, a.letter_id, a.breaker_id, a.breaker_epoch,
+           d.max_attempts - (l.attempts - l.attempts_before_release - l.spared) AS attempts_left
+      FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
+     CROSS JOIN LATERAL (
+            SELECT * FROM redrive_attempt t WHERE t.letter_id = l.id AND t.spared ORDER BY t.no DESC LIMIT l.spared) a
+     WHERE l.id = ANY(%(letters)b::bigint[])
+), beside_successes AS (
+    SELECT m.id, m.attempts_left, row_number() OVER (PARTITION BY m.letter_id ORDER BY m.id) AS nth FROM marked m
+     WHERE EXISTS (
+        SELECT FROM (SELECT * FROM redrive_attempt WHERE (breaker_id, id) > (m.breaker_id, m.id)
+                      ORDER BY breaker_id, id LIMIT %(depth)b::int) s
+         WHERE s.breaker_id = m.breaker_id AND s.breaker_epoch = m.breaker_epoch
+           AND s.counts_as_failure IS FALSE AND s.returned_at IS NULL)
+), counted AS (
+    UPDATE redrive_attempt a SET spared = false FROM beside_successes s
+     WHERE a.id = s.id AND s.nth <= s.attempts_left AND a.spared
+    RETURNING a.letter_id
+)
+UPDATE redrive_letter l SET spared = l.spared - m.n
+  FROM (SELECT letter_id, count(*)::int AS n FROM counted GROUP BY letter_id) m WHERE l.id = m.letter_id
+RETURNING l.id AS letter_id, l.attempts - l.attempts_before_release - l.spared AS attempts
+"""
+_LOCK_LANES_OF_LETTERS = """
+SELECT id FROM redrive_lane WHERE id IN (SELECT lane_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+ ORDER BY id FOR UPDATE
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recounted:
+    letter_id: int
+    attempts: int
+
+
+def count_again(letters: Collection[int]) -> dict[int, int]:
+    """Count spared attempts of these letters again if a message sent between the attempt and the opening succeeded.
+
+    Return the attempts that count, by letter, of the letters that changed. Such a letter never has more than
+    `max_attempts` of them.
+    """
+    if not letters:
+        return {}
+    values = {"letters": sorted(letters), "depth": ATTEMPTS_READ}
+
+    def count() -> dict[int, int]:
+        rows.execute(_LOCK_LANES_OF_LETTERS, values)
+        return {found.letter_id: found.attempts for found in rows.fetch(_Recounted, _COUNT_AGAIN, values)}
+
+    return rows.in_transaction(count)
 
 
 def spare_late(attempts: Collection[int]) -> int:

@@ -111,8 +111,8 @@ a-success-after-the-outage-counts-for-before:
 - AND s.breaker_epoch = f.breaker_epoch
 +
 what-came-back-tells-of-a-target-that-is-well: test_failures_after_the_last_success_of_an_epoch_are_spared_when_it_ends
--s.counts_as_failure IS FALSE AND s.returned_at IS NULL)
-+s.counts_as_failure IS FALSE)
+-s.counts_as_failure IS FALSE AND s.returned_at IS NULL) AS success
++s.counts_as_failure IS FALSE) AS success
 of-two-failures-one-is-spared: test_both_failed_attempts_of_a_message_are_spared_once
 -count(*)::int AS n FROM marked
 +1 AS n FROM marked
@@ -124,6 +124,25 @@ spared-whenever-it-is-asked: test_both_failed_attempts_of_a_message_are_spared_o
 late-failures-are-always-spared: test_a_late_failure_is_spared_if_the_breaker_has_opened_since
 -(a.breaker_epoch <> b.epoch OR b.state = 'half_open')
 +true
+an-attempt-never-counts-again: test_a_spared_attempt_counts_again_once_a_later_message_succeeded
+-a.id = s.id AND s.nth <= s.attempts_left AND a.spared
++a.id = s.id AND s.nth < s.attempts_left AND false
+more-attempts-count-again-than-the-limit: test_no_more_attempts_count_again_than_the_limit_allows
+- AND s.nth <= s.attempts_left AND
++ AND
+marks-before-a-release-count-again: test_attempts_before_a_release_do_not_count_again
+-t.spared ORDER BY t.no DESC LIMIT l.spared) a
++t.spared ORDER BY t.no DESC) a
+a-success-of-another-epoch-counts-an-attempt-again:
+    test_a_success_of_another_epoch_does_not_make_an_attempt_count_again
+- AND s.breaker_epoch = m.breaker_epoch
++
+a-success-that-came-back-counts-an-attempt-again:
+    test_a_success_whose_message_came_back_does_not_make_an_attempt_count_again
+-           AND s.counts_as_failure IS FALSE AND s.returned_at IS NULL)
+-), counted AS (
++           AND s.counts_as_failure IS FALSE)
++), counted AS (
 other-epochs-are-spared: test_only_attempts_of_this_epoch_and_of_automatic_runs_are_spared
 - AND newest.breaker_epoch = e.epoch) a
 +) a

@@ -61,6 +61,15 @@ def test_the_verdict_over_a_head(facts: dict[str, Any], room: int, verdict: Verd
 
 
 @pytest.mark.parametrize(
+    ("attempts", "tries", "spared"), [(1, 2, False), (1, 3, True), (2, 9, True), (3, 3, False), (3, 9, False)]
+)
+def test_a_head_with_as_many_attempts_as_its_limit_is_sent_for_spared_attempts(
+    attempts: int, tries: int, *, spared: bool
+) -> None:
+    assert gate.is_sent_for_spared_attempts(replace(HEAD, attempts=attempts, tries=tries)) is spared
+
+
+@pytest.mark.parametrize(
     ("brake", "canary_out", "verdict"),
     [
         ({"state": "open", "rest": 9.0}, False, Wait(gate.UNTIL_BREAKER_OPENS, "the circuit breaker is open")),

@@ -15,6 +15,7 @@ from reprocessing.pipeline.maintenance import recover
 from reprocessing.pipeline.replay import send_batches
 from reprocessing.store.maintenance import counters
 from reprocessing.store.replay.intent import IntendedSend
+from reprocessing.store.replay.settlement import presume_delivered
 from reprocessing.store.runs import run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Outcomes, Workbench
 from tests.stories.scene import lettered, published
@@ -169,6 +170,21 @@ def test_returns_after_the_breaker_opened_do_not_count(clock: Clock) -> None:
         bench.take_back(message)
     assert Breaker.objects.get().state == "open"
     assert (set(bench.states().values()), counted()) == ({"waiting"}, {0})
+
+
+def test_failures_count_again_once_a_message_sent_after_them_turns_out_well(clock: Clock) -> None:
+    bench = automatic(8, waves=False, max_attempts=1)
+    bench.judge_by_absence(window=600)
+    bench.replay()
+    sent = {message["MessageId"]: message for message in bench.delivered()}
+    *failing_ones, _, _, well = Attempt.objects.order_by("id")
+    for attempt in failing_ones:
+        bench.take_back(sent[attempt.sent_message_id or ""])
+    fates = Letter.objects.filter(history__in=failing_ones).values_list("state", "reason", "attempts", "spared")
+    assert list(fates.all()) == [("waiting", "", 1, 1)] * 5
+    presume_delivered([well.pk])
+    live_through(bench, clock, 300)
+    assert list(fates.all()) == [("parked", "attempts_spent", 1, 0)] * 5
 
 
 def test_a_failure_before_a_success_counts(clock: Clock) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models import F
 
-from reprocessing.models import Attempt, Breaker, Letter, Run
+from reprocessing.models import Attempt, Breaker, DeadLetterQueue, Letter, Run
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.safety.outage_attempts import spare_epochs, spare_late
-from tests.reprocessing.store.safety.history import History
+from reprocessing.store.safety.outage_attempts import count_again, spare_epochs, spare_late
+from tests.reprocessing.store.safety.history import FATES, History
 
 pytestmark = pytest.mark.django_db
 
@@ -107,3 +108,60 @@ def test_once_a_person_resumed_the_run_failures_of_a_message_spared_often_enough
         history.resumed(**resumed)
     spare_epochs({(history.breaker.pk, 0)})
     assert _marks() == marks
+
+
+def _spared_then(history: History, story: str, *, max_attempts: int = 3) -> dict[int, int]:
+    """Spare attempts of an epoch, then let the open ones succeed. X and O: of the history's letter."""
+    DeadLetterQueue.objects.update(max_attempts=max_attempts)
+    for fate in story:
+        history.tried(fate.lower(), history.letter if fate.isupper() else None)
+    spare_epochs({(history.breaker.pk, 0)})
+    Attempt.objects.filter(outcome=None).update(**FATES["v"], closed_at=database_now())
+    return count_again([history.letter.pk])
+
+
+@pytest.mark.parametrize(
+    ("story", "counted", "marks"),
+    [
+        ("Xox", {1}, "--+"),
+        ("xoX", set(), "+-+"),
+        ("XXo", {2}, "---"),
+        ("XoX", {1}, "--+"),
+        ("Xx", set(), "++"),
+    ],
+)
+def test_a_spared_attempt_counts_again_once_a_later_message_succeeded(
+    story: str, counted: set[int], marks: str, history: History
+) -> None:
+    found = _spared_then(history, story)
+    letter = Letter.objects.get(pk=history.letter.pk)
+    assert (set(found.values()), _marks()) == (counted, marks)
+    assert letter.spared == Attempt.objects.filter(letter=letter, spared=True).count()
+
+
+def test_a_success_of_another_epoch_does_not_make_an_attempt_count_again(history: History) -> None:
+    history.tried("x", history.letter)
+    spare_epochs({(history.breaker.pk, 0)})
+    history.tried("v", breaker_epoch=1)
+    assert (count_again([history.letter.pk]), _marks()) == ({}, "+-")
+
+
+def test_a_success_whose_message_came_back_does_not_make_an_attempt_count_again(history: History) -> None:
+    history.tried("x", history.letter)
+    spare_epochs({(history.breaker.pk, 0)})
+    history.tried("a")
+    assert (count_again([history.letter.pk]), _marks()) == ({}, "+-")
+
+
+def test_no_more_attempts_count_again_than_the_limit_allows(history: History) -> None:
+    assert _spared_then(history, "XXXo", max_attempts=2) == {history.letter.pk: 2}
+    assert (count_again([history.letter.pk]), _marks()) == ({}, "--+-")
+
+
+def test_attempts_before_a_release_do_not_count_again(history: History) -> None:
+    history.tried("x", history.letter)
+    history.tried("o")
+    spare_epochs({(history.breaker.pk, 0)})
+    Attempt.objects.filter(outcome=None).update(**FATES["v"], closed_at=database_now())
+    Letter.objects.filter(pk=history.letter.pk).update(attempts_before_release=F("attempts"), spared=0)
+    assert (count_again([history.letter.pk]), _marks()) == ({}, "+-")
