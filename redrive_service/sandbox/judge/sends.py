@@ -194,7 +194,7 @@ def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether the lane never has to wait for this event again: its last message did not return to the dlq."""
+    """Return whether the event's last send was before `moment`, never returned, and no later letter waits for it."""
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message

@@ -1,4 +1,4 @@
-"""A server process of the sandbox: started under a guard, awaited until ready, stopped in order."""
+"""Start, await and stop a server process of the sandbox. It also ends if this process is killed."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def number_or_default(value: int | None, default: int) -> WantedNumber:
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return the wanted source queue, its DLQ, and the parking queue if `parking` names one."""
+    """Return `source`, its DLQ and, if named, queue `parking` for notices of parked letters."""
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)

@@ -96,7 +96,7 @@ _OPTIONS = Options(custom_functions=_Functions())
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
-    """One evaluation. Costs that depend on the letter are counted before an operation runs."""
+    """One evaluation. Its steps are counted before they run; more than `STEPS` are refused."""
 
     def __init__(self) -> None:
         super().__init__(_OPTIONS)

@@ -114,7 +114,7 @@ class TaskMessage:
 
     @property
     def called_with(self) -> str:
-        """Return the arguments in words for people: as JSON, or as the producer described them in the headers."""
+        """Return the arguments as JSON; of an opaque payload, as the producer described them in the headers."""
         if self.opaque:
             return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
         return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)

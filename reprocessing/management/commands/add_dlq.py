@@ -106,7 +106,7 @@ def _add_queues(parser: CommandParser) -> None:
     parser.add_argument(
         "--source", action="append", metavar="WHAT",
         help="source that SQS does not list: URL of a queue, or ARN of a Lambda function, SNS subscription or "
-        "EventBridge target; repeatable. Messages that do not name their source are sent to this source",
+        "EventBridge target; repeatable. If it is given once, it is the source of messages naming none",
     )  # fmt: skip
     add_role(parser, "the DLQ")
     parser.add_argument(

@@ -69,7 +69,7 @@ class Command(Console):
         parser.add_argument("--source", **arns, help="also cover sends to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="S3 bucket that has bodies of messages, so that a plan can check that they exist; repeatable",
+            help="S3 bucket with message bodies: also cover a plan's check that its objects exist; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",

@@ -82,7 +82,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """Hide copies of unfinished letters once more, as long as SQS allows, after two thirds of their timeout."""
+    """After 2/3 of their timeout, hide copies of unfinished letters once more, for the most that SQS allows."""
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):

@@ -169,7 +169,7 @@ class Turn:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Keep the lanes and wait for tokens, if the wait is short or no other turn waits; else hand the lanes back."""
+        """Keep the lanes and return the pause, if it is short or no other task waits; else hand the lanes back."""
         targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
         if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):
             self._keep(going)

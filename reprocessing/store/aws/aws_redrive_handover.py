@@ -117,7 +117,7 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return everything that may forbid handing this DLQ to AWS; `is_free` says whether anything does."""
+    """Return what may forbid handing this DLQ to AWS's redrive; if nothing does, `is_free` is true."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 

@@ -31,7 +31,7 @@ Serve = Callable[["Connection", HttpRequest], None]
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client's connection. `serve` gets one request at a time and answers now, later or never; others wait."""
+    """One client's connection. Its next request waits until `serve` has answered the last; it may do so later."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve

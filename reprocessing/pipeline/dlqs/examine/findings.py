@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The DLQ that the checks examine: the request, the observed state and the proposal."""
+    """What the checks examine: the DLQ as it was observed, and the values to store."""
 
     observed: Observed
     proposal: DlqProposal

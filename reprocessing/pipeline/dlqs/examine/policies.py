@@ -131,7 +131,7 @@ def keys(case: Case) -> Iterator[Finding]:
 
 
 def pace(case: Case) -> Iterator[Finding]:
-    """Durations and rates are consistent."""
+    """Backoff, rate and schedule are sound."""
     if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
         yield refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
     for arn in case.proposal.targets:
