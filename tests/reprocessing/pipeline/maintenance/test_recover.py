@@ -34,7 +34,7 @@ def _with_a_copy_to_delete() -> Workbench:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delete_copies, "delete_from_dlq", _no)
         bench.replay()
-    assert (bench.left(), DlqCopy.objects.get().state) == (1, "delete")
+    assert (bench.left(), DlqCopy.objects.get().state) == (1, "held")
     return bench
 
 
