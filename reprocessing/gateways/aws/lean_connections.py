@@ -13,6 +13,7 @@ from http.client import HTTPResponse
 from io import BufferedReader
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 import urllib3
 from botocore.awsrequest import (
@@ -24,6 +25,7 @@ from botocore.awsrequest import (
 from urllib3.connection import HTTPConnection
 
 _BUFFER: Final = 65_536
+_LINES: Final = 50  # http.client refuses an answer with more than 100 headers
 _PLAIN: Final = b"HTTP/1.1 200 "
 _END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,8})\r\n", re.IGNORECASE)
@@ -31,8 +33,18 @@ _UNUSUAL: Final = re.compile(rb"\r\n(?:transfer-encoding|connection):(?![ \t]*ke
 
 
 def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URLLib3Session, through a private attribute
-    """Let this session use connections that know `LeanHeaders`. Other requests are made as before."""
+    """Let this session use connections that know `LeanHeaders`, and find the pool of a URL once, not per request."""
     session._pool_classes_by_scheme.update(http=_Pool, https=_TlsPool)  # noqa: SLF001 - has no public name
+    manager_of = session._get_connection_manager  # noqa: SLF001 - as above
+    known: WeakValueDictionary[str, urllib3.HTTPConnectionPool] = WeakValueDictionary()  # they end with the session
+
+    def find(url: str, proxy_url: str | None = None) -> SimpleNamespace:
+        pool = known.get(url)
+        if pool is None:
+            pool = known[url] = manager_of(url, proxy_url).connection_from_url(url)
+        return SimpleNamespace(connection_from_url=lambda _: pool)
+
+    session._get_connection_manager = find  # noqa: SLF001 - as above
 
 
 class LeanHeaders(dict[str, str]):
@@ -120,7 +132,8 @@ def _plain_content(reader: BufferedReader) -> bytes | None:
     begun = reader.peek()
     head = begun[: begun.find(_END) + 2]
     length = _LENGTH.search(head)
-    if length is None or not head.startswith(_PLAIN) or _UNUSUAL.search(head):
+    is_plain = head.startswith(_PLAIN) and head.count(b"\n") <= _LINES and not _UNUSUAL.search(head)
+    if length is None or not is_plain:
         return None
     reader.read(len(head) + 2)
     with reader:
