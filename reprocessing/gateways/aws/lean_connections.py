@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from http.client import HTTPResponse
 from io import BufferedReader
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakValueDictionary
 
 import urllib3
@@ -90,7 +90,7 @@ class _LeanExchange(_Connection):
 
     _lean = False
 
-    def request(self, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> None:
+    def request(self, method: str, url: str, body: Any = None, headers: Any = None, **options: Any) -> None:  # noqa: ANN401 - urllib3's
         self._lean = isinstance(headers, LeanHeaders)
         if not self._lean:
             super().request(method, url, body, headers, **options)
@@ -103,11 +103,11 @@ class _LeanExchange(_Connection):
             raise ValueError("A header contains a line break.")
         self.send(head + _END + body)
 
-    def getresponse(self) -> Any:
+    def getresponse(self) -> Any:  # noqa: ANN401 - PlainAnswer is no class of urllib3
         if not self._lean:
             return super().getresponse()
         self.sock.settimeout(self.timeout)
-        reader = self.sock.makefile("rb", _BUFFER)
+        reader = cast("BufferedReader", self.sock.makefile("rb", _BUFFER))
         try:
             content = _plain_content(reader)
             return self._parsed(reader) if content is None else PlainAnswer(content)
@@ -116,12 +116,13 @@ class _LeanExchange(_Connection):
             raise
 
     def _parsed(self, reader: BufferedReader) -> urllib3.HTTPResponse:
-        answer = HTTPResponse(SimpleNamespace(makefile=lambda _: reader), method="POST")
+        answer = HTTPResponse(cast("Any", SimpleNamespace(makefile=lambda _: reader)), method="POST")
         answer.begin()
         if answer.will_close:
             self.close()  # the socket stays open until the answer has been read
         return urllib3.HTTPResponse(
-            body=answer, headers=answer.msg.items(), status=answer.status, version=answer.version, reason=answer.reason,
+            body=answer, headers=urllib3.HTTPHeaderDict(answer.msg.items()),
+            status=answer.status, version=answer.version, reason=answer.reason,
             preload_content=False, decode_content=False, enforce_content_length=False, original_response=answer,
             request_method="POST",
         )  # fmt: skip
@@ -140,11 +141,11 @@ def _plain_content(reader: BufferedReader) -> bytes | None:
         return reader.read(int(length[1]))
 
 
-class _LeanConnection(_LeanExchange, AWSHTTPConnection):
+class _LeanConnection(_LeanExchange, AWSHTTPConnection):  # type: ignore[misc]  # as in botocore's stubs
     pass
 
 
-class _LeanTlsConnection(_LeanExchange, AWSHTTPSConnection):
+class _LeanTlsConnection(_LeanExchange, AWSHTTPSConnection):  # type: ignore[misc]  # as above
     pass
 
 

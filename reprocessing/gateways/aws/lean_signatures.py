@@ -1,4 +1,4 @@
-"""Sign JSON requests as botocore's SigV4Auth does, in a fifth of its time: the signing key of a day is computed once."""
+"""Sign requests as botocore's SigV4Auth does, in a fifth of its time: the signing key of a day is computed once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Signing:
         text = f"{_ALGORITHM}\n{time}\n{scope}\n{sha256(request.encode()).hexdigest()}"
         key = _key(credentials.secret_key, day, self.region, self.service)
         signature = _hmac(key, text).hex()
-        return f"{_ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={signed}, Signature={signature}"
+        return (
+            f"{_ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={signed}, Signature={signature}"
+        )
 
 
 @lru_cache(maxsize=16)

@@ -42,7 +42,7 @@ class Template:
         return AWSPreparedRequest("POST", self.url, headers, body, stream_output=False)
 
 
-def template_of(request: AWSPreparedRequest, signer: Any) -> Template | None:  # noqa: ANN401 - botocore's RequestSigner
+def template_of(request: Any, signer: Any) -> Template | None:  # noqa: ANN401 - botocore's, not as in its stubs
     """Return the template of a request that botocore has signed.
 
     None: the request has a header that is not known here, or another signature than it would get here.
@@ -53,7 +53,9 @@ def template_of(request: AWSPreparedRequest, signer: Any) -> Template | None:  #
     if not {"x-amz-date", "authorization"} <= found.keys() <= _SAME | _CHANGING | _OF_RETRIES:
         return None
     known = (request.context or {}).get("signing", {})
-    signing = Signing(known.get("region", signer.region_name), known.get("signing_name", signer.signing_name), parts.path)
+    signing = Signing(
+        known.get("region", signer.region_name), known.get("signing_name", signer.signing_name), parts.path
+    )
     names = found["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
     signed = {name: value for name, value in {**found, "host": parts.netloc}.items() if name in names}
     if signing.authorization(signed, request.body, _credentials(signer, signing)) != found["authorization"]:

@@ -31,7 +31,13 @@ CALLS: dict[str, dict[str, Any]] = {
 PLAIN = status(200, body=b"{}")
 
 
-def sqs_client(url: str, *, lean: bool, prepare: Callable[[Any], None] = lambda _: None, **options: Any) -> Any:
+def sqs_client(  # the types of boto3
+    url: str,
+    *,
+    lean: bool,
+    prepare: Callable[[Any], None] = lambda _: None,
+    **options: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
     """A client for `url`. `prepare` is called with it before it is made lean."""
     verify = options.pop("verify", None)
     config = {"read_timeout": 5, "connect_timeout": 5, "retries": {"total_max_attempts": 1}, **options}
@@ -46,7 +52,7 @@ def sqs_client(url: str, *, lean: bool, prepare: Callable[[Any], None] = lambda 
     return made
 
 
-def call(client: Any, action: str = "receive_message", url: str = URL) -> dict[str, Any]:
+def call(client: Any, action: str = "receive_message", url: str = URL) -> dict[str, Any]:  # noqa: ANN401 - boto3's
     answer: dict[str, Any] = getattr(client, action)(QueueUrl=url, **CALLS[action])
     answer.pop("ResponseMetadata", None)
     return answer

@@ -164,7 +164,9 @@ def test_a_lean_request_meets_what_botocore_s_own_request_meets(
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("NO_PROXY", "")
-            found.append(happens(lambda url, lean=lean, **options: sqs_client(url, lean=lean, **options), folder, patch))
+            found.append(
+                happens(lambda url, lean=lean, **options: sqs_client(url, lean=lean, **options), folder, patch)
+            )
     kinds = [type(each) if name is None else each[0] for each in found]
     assert kinds == ([kinds[0]] * 2 if name is None else [name] * 2)
     if name is None:

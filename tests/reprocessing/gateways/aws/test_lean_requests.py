@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -32,8 +33,8 @@ from tests.reprocessing.web_servers import serving, status
 #: They differ from request to request. botocore adds the first two for its retries, and signs everything else.
 OF_RETRIES = {"amz-sdk-invocation-id", "amz-sdk-request"}
 CHANGING = {*OF_RETRIES, "X-Amz-Date", "Authorization", "Content-Length"}
-MESSAGE = {"MessageId": "m", "Body": "b", "MessageAttributes": {
-    "text": {"DataType": "String", "StringValue": "Zürich"}, "bytes": {"DataType": "Binary", "BinaryValue": "AP8="}}}  # fmt: skip
+TEXT, BYTES = {"DataType": "String", "StringValue": "Zürich"}, {"DataType": "Binary", "BinaryValue": "AP8="}
+MESSAGE = {"MessageId": "m", "Body": "b", "MessageAttributes": {"text": TEXT, "bytes": BYTES}}
 REFUSED = b'{"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no such queue"}'
 QUERY_ERROR = "x-amzn-query-error: AWS.SimpleQueueService.NonExistentQueue;Sender"
 BODY = json.dumps({"Messages": [MESSAGE]}).encode()
@@ -87,7 +88,9 @@ ANSWERS: dict[str, tuple[bytes, bool]] = {
     "other letters in the head": (
         b"HTTP/1.1 200 \r\nCONTENT-LENGTH:%d\r\nConnection: Keep-Alive\r\n\r\n%b" % (len(BODY), BODY), False
     ),
-    "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY), False),
+    "chunks": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY), False
+    ),
     "chunks and a length": (
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n"
         % (len(BODY), BODY), False,
@@ -131,8 +134,8 @@ def test_an_answer_is_read_as_botocore_reads_it_and_no_request_is_sent_again(ans
     for lean in (False, True):
         sqs = Sqs([PLAIN, raw, said({"Messages": [MESSAGE]})], frozenset({1} if hangs_up else ()))
         with serving(sqs.script) as server:
-            client = sqs_client("http://localhost", lean=lean, proxies={"http": f"http://127.0.0.1:{server.port}"})
-            outcomes = [outcome(lambda client=client: call(client)) for _ in range(3)]
+            client = sqs_client(f"http://localhost:{server.port}", lean=lean)
+            outcomes = [outcome(partial(call, client)) for _ in range(3)]
             client.close()
         assert [request.is_lean for request in sqs.requests] == [False, lean, lean]
         found.append((outcomes, [request.connection for request in sqs.requests]))
@@ -164,7 +167,7 @@ def test_a_text_with_half_a_surrogate_pair_is_sent_by_botocore() -> None:
     assert b'"\\ud800"' in sqs.requests[1].body
 
 
-def add_a_header(client: Any) -> None:
+def add_a_header(client: Any) -> None:  # noqa: ANN401 - boto3's
     client.meta.events.register("request-created.sqs", lambda request, **_: request.headers.add_header("x-own", "1"))
 
 
@@ -198,7 +201,7 @@ def test_a_handler_of_before_send_may_answer_in_place_of_sqs() -> None:
     """Moto does so."""
     asked = list[dict[str, str]]()
 
-    def answer(request: Any, **_: object) -> AWSResponse:
+    def answer(request: Any, **_: object) -> AWSResponse:  # noqa: ANN401 - as above
         asked.append(dict(request.headers.items()))
         raw: Any = type("Raw", (), {"stream": lambda _: [BODY]})()
         return AWSResponse(request.url, 200, HTTPHeaders(), raw)
@@ -216,7 +219,7 @@ def queues(endpoint: Endpoint, queue: Queue) -> Iterator[list[Any]]:
     clients = [sqs_client(endpoint.url, lean=lean) for lean in (False, True)]
     for client in clients:
         for action in CALLS:
-            outcome(lambda client=client, action=action: call(client, action, queue.url))
+            outcome(partial(call, client, action, queue.url))
     yield clients
     for client in clients:
         client.close()
@@ -234,7 +237,9 @@ def test_both_get_the_same_answers_from_the_local_sqs(queues: list[Any], queue: 
             {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
             for number, message in enumerate(got["Messages"])
         ]
-        hidden = [{**handle, "VisibilityTimeout": 30} for handle in [*handles[1:], {**handles[0], "ReceiptHandle": "no"}]]
+        hidden = [
+            {**handle, "VisibilityTimeout": 30} for handle in [*handles[1:], {**handles[0], "ReceiptHandle": "no"}]
+        ]
         extended = client.change_message_visibility_batch(QueueUrl=queue.url, Entries=hidden)
         deleted = client.delete_message_batch(QueueUrl=queue.url, Entries=handles)
         found.append([without_ids(answer) for answer in (sent, got, extended, deleted)])
@@ -242,7 +247,7 @@ def test_both_get_the_same_answers_from_the_local_sqs(queues: list[Any], queue: 
     assert len(found[1][1]["Messages"]) == 10
 
 
-def without_ids(answer: Any) -> Any:
+def without_ids(answer: Any) -> Any:  # noqa: ANN401 - JSON
     """An answer without what differs between two that are the same."""
     if isinstance(answer, dict):
         own = {"ResponseMetadata", "MessageId", "ReceiptHandle", "SentTimestamp", "ApproximateFirstReceiveTimestamp"}

@@ -25,7 +25,7 @@ SPACED = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1,
     path=st.sampled_from(["/", "/prefix/", "/a/b"]),
     now=st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)),  # noqa: DTZ001 - hypothesis adds the zone below
 )  # fmt: skip
-def test_it_is_botocore_s_signature_to_the_byte(
+def test_it_is_botocore_s_signature_to_the_byte(  # noqa: PLR0913, PLR0917 - what hypothesis varies
     body: bytes, key: str, secret: str, token: str | None, agent: str, region: str, path: str, now: datetime
 ) -> None:
     url = f"https://sqs.{region}.amazonaws.com{path}"

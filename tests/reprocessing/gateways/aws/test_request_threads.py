@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from types import SimpleNamespace
 
@@ -57,7 +58,7 @@ def test_results_are_in_the_order_of_the_works_and_threads_are_kept() -> None:
 
 
 def test_calls_may_be_nested_while_no_thread_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    with request_threads.ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         monkeypatch.setattr(request_threads, "_pool", pool)
 
         def outer(number: int) -> list[int]:
