@@ -65,7 +65,7 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
         while not wait([trip], timeout=every).done:
             renew()
     finally:
-        wait([trip])
+        trip.exception()  # waits, also if `renew` failed: the work ends before this function does
     return trip.result()
 
 
