@@ -13,7 +13,7 @@ sent-twice-by-itself: test_an_error_is_the_same_and_the_request_is_not_sent_agai
 +        parser = client._response_parser  # noqa: SLF001 - as above
 
 @reprocessing/pipeline/aws/native_redrive.py
-@tests/race/test_native_redrive.py
+@tests/race/aws/test_native_redrive.py
 a-list-ends-what-was-claimed-since: test_an_answer_that_is_older_than_the_claim_ends_nothing
 -    active = next((move for move in listed if move.is_active), None)
 -    if own is None:

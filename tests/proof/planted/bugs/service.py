@@ -136,7 +136,7 @@ a-last-attempt-of-unknown-end-holds-nothing: test_the_next_letter_waits_while_th
 +        return False
 
 @reprocessing/store/rows.py
-@tests/race/test_deadlocks.py
+@tests/race/replay/test_deadlocks.py
 a-deadlock-s-victim-gives-up: test_a_deadlock_s_victim_is_run_again_as_a_whole
 -DEADLOCK_RETRIES = 8
 +DEADLOCK_RETRIES = 0
