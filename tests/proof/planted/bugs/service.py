@@ -105,7 +105,7 @@ one-reason-is-told-once-for-due-lanes-and-once-for-the-others: test_what_holds_l
 -            reasons[one.why] += one.n
 +            reasons[one.why] = one.n
 
-@reprocessing/management/shared/parking_command.py
+@reprocessing/management/shared/parking_selection.py
 @tests/reprocessing/commands/parking_lot/test_release_parked.py
 a-parked-message-looks-like-a-refused-release: test_a_dry_run_shows_counts_and_examples_and_releases_nothing
 -            yield f"  {count:,} parked because: {
