@@ -35,16 +35,24 @@ class Cost:
 
 @dataclass(slots=True)
 class _Told:
-    """The calls of some queues, and when a receive found their dlq empty."""
+    """The calls of some queues: when messages were last received from the dlq, and when the first letter was sent."""
 
     calls: int = 0
     accepted: int = 0
     last_full: float = 0.0
     last_heard: float = 0.0
+    first_sent: float = float("inf")
+
+    @property
+    def silence(self) -> float:
+        """The seconds in which the dlq was only asked whether it is empty, and nothing was sent."""
+        return max(0.0, min(self.first_sent, self.last_heard) - self.last_full)
 
     def hear(self, call: Mapping[str, Any]) -> None:
         self.calls += 1
         self.accepted += sum(sent["accepted"] for sent in call["sent"])
+        if call["sent"]:
+            self.first_sent = min(self.first_sent, call["at"])
         if call["action"] == "ReceiveMessage":
             self.last_heard = call["at"]
             self.last_full = call["at"] if call["received"] else self.last_full
@@ -98,7 +106,7 @@ class Ledger:
         return {"capture": round(float(capture), 2), "replay": round(float(replay), 2)}
 
     def cost(self, name: str, letters: int, processor: Mapping[str, float]) -> tuple[Cost, float]:
-        """Return the cost since `begin`, and the seconds in which the dlq was only asked whether it is empty."""
+        """Return the cost since `begin`, and the seconds in which nothing happened but empty receives."""
         told = _Told()
         for call in self._calls():
             if call["queue"] in {name, f"{name}-dlq"}:
@@ -115,7 +123,7 @@ class Ledger:
                 for calls, planned, executed, buffers, text in statements
             ],
         )  # fmt: skip
-        return cost, told.last_heard - told.last_full
+        return cost, told.silence
 
     def _statements(self) -> list[tuple[int, float, float, int, str]]:
         where = " AND ".join(["query NOT LIKE %s"] * len(ASIDE))

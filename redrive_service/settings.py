@@ -60,11 +60,12 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
-# No pool: Celery closes a pool after every task. A connection lasts a minute and is checked before it is used again.
+# No pool: Celery closes a pool after every task. Tasks keep the connection and its prepared statements, and check it
+# before they use it again (`celery.keep_connection`). A new one plans its statements for the tables as they are then.
 DATABASES = {
     "default": {
         **ENVIRONMENT.database,
-        "CONN_MAX_AGE": 60,
+        "CONN_MAX_AGE": 20,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 5,  # seconds; libpq's default is minutes
@@ -175,6 +176,7 @@ REDRIVE: dict[str, Any] = {
 }
 
 globals().update(celery_settings(queue_urls=ENVIRONMENT.queue_urls, region=ENVIRONMENT.region))
+CELERY_DB_REUSE_MAX = 2**31  # else Celery closes each task's connection to PostgreSQL
 CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "tick": {

@@ -73,7 +73,7 @@ class Conf:
     count_lag: timedelta = timedelta(seconds=60)
     receive_visibility: int = 120
     long_poll: int = 20
-    receivers: int = 4
+    receivers: int = 8
     hints_per_slot: int = 2
     hint_life: timedelta = timedelta(seconds=5)
     hint_life_cap: timedelta = timedelta(seconds=60)

@@ -1721,6 +1721,14 @@ class Migration(migrations.Migration):
                         name="discarded_and_duplicates",
                     ),
                     models.Index(
+                        models.F("finished_at"),
+                        models.F("id"),
+                        condition=models.Q(
+                            ("finished_at__isnull", False), models.Q(("state", "parked"), _negated=True)
+                        ),
+                        name="ended_letters_by_time",
+                    ),
+                    models.Index(
                         models.F("id"),
                         condition=models.Q(
                             ("planned", True),
@@ -2408,6 +2416,7 @@ class Migration(migrations.Migration):
                     "breaker",
                     models.ForeignKey(
                         blank=True,
+                        db_constraint=False,
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -2418,7 +2427,11 @@ class Migration(migrations.Migration):
                 (
                     "lane",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="reprocessing.lane"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reprocessing.lane",
                     ),
                 ),
                 (
@@ -2434,6 +2447,7 @@ class Migration(migrations.Migration):
                     "run",
                     models.ForeignKey(
                         blank=True,
+                        db_constraint=False,
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -2444,6 +2458,7 @@ class Migration(migrations.Migration):
                 (
                     "target",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -2454,6 +2469,7 @@ class Migration(migrations.Migration):
                     "wave",
                     models.ForeignKey(
                         blank=True,
+                        db_constraint=False,
                         db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
@@ -2475,6 +2491,9 @@ class Migration(migrations.Migration):
                         models.F("lane"),
                         condition=models.Q(("closed_at", None)),
                         name="open_attempts_by_target",
+                    ),
+                    models.Index(
+                        models.F("lane"), condition=models.Q(("closed_at", None)), name="open_attempts_by_lane"
                     ),
                     models.Index(models.F("run"), models.F("outcome"), name="attempts_by_run"),
                     models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),

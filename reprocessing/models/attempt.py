@@ -40,11 +40,14 @@ class Attempt(models.Model):
     """
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
-    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+")
-    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_index=False)
+    # PostgreSQL does not check the references below: the statement that inserts an attempt reads these rows while it
+    # locks their lane and letter. The check would lock each row once more for each attempt.
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     run = models.ForeignKey(
-        Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts", db_index=False
-    )
+        Run, null=True, blank=True, on_delete=models.PROTECT, related_name="attempts", db_constraint=False,
+        db_index=False,
+    )  # fmt: skip
     no = models.IntegerField()
     epoch = models.IntegerField()
     fence = models.BigIntegerField()
@@ -58,10 +61,12 @@ class Attempt(models.Model):
     returned_at = models.DateTimeField(null=True, blank=True)
     holds_lane = models.BooleanField()
     breaker = models.ForeignKey(
-        Breaker, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
+        Breaker, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
     )
     breaker_epoch = models.BigIntegerField(db_default=0)
-    wave = models.ForeignKey(Wave, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    wave = models.ForeignKey(
+        Wave, null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
+    )
     counts_as_failure = models.BooleanField(null=True, blank=True)
     spared = models.BooleanField(db_default=False)
 
@@ -85,6 +90,7 @@ class Attempt(models.Model):
                 F("sent_message_id"), condition=Q(sent_message_id__isnull=False), name="attempts_by_sent_message_id"
             ),
             models.Index(F("target"), F("lane"), condition=Q(closed_at=None), name="open_attempts_by_target"),
+            models.Index(F("lane"), condition=Q(closed_at=None), name="open_attempts_by_lane"),
             models.Index(F("run"), F("outcome"), name="attempts_by_run"),
             models.Index(F("breaker"), F("id"), name="attempts_by_breaker"),
             models.Index(F("wave"), F("id"), condition=Q(wave__isnull=False), name="attempts_by_wave"),

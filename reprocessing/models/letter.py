@@ -184,6 +184,10 @@ class Letter(models.Model):
                 name="discarded_and_duplicates",
             ),
             models.Index(
+                F("finished_at"), F("id"), condition=Q(finished_at__isnull=False) & ~Q(state=_PARKED),
+                name="ended_letters_by_time",
+            ),
+            models.Index(
                 F("id"),
                 condition=Q(state__in=[LetterState.CAPTURED.value, LetterState.WAITING.value, _PARKED], planned=True)
                 & (Q(grouped_at=None) | Q(grouped_at__lt=F("finished_at"))),

@@ -86,12 +86,12 @@ SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c JOIN redrive_dlq
  WHERE c.dlq_id = %(dlq)b AND c.state = 'delete' AND (c.visible_until > redrive_now() OR NOT d.fifo) LIMIT %(limit)b
 """
 
-# `state || ''` keeps the planner from a partial index, which would read every copy that was to be deleted.
+# `state || ''` keeps the planner from a partial index, which would read every copy that is to be deleted.
 _GONE = """
 UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
   FROM unnest(%(dlq_id)b::bigint[], %(message_id)b::text[], %(handle)b::text[]) AS g(dlq_id, message_id, handle)
  WHERE c.dlq_id = g.dlq_id AND c.message_id = g.message_id
-   AND c.handle = g.handle AND c.state || '' NOT IN ('held', 'gone')
+   AND c.handle = g.handle AND c.state || '' <> 'gone'
 """
 
 # Copies of letters of unfinished runs: copies that become visible soon (each is extended once), and copies that are

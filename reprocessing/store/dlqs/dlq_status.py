@@ -11,7 +11,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,18 @@ from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
 # A letter is kept while SQS may still deliver a copy: for the DLQ's retention plus a day after the last copy was
 # deleted (or became visible, if it could not be deleted). It is also kept while an attempt is open, or it has a claim.
+# The clock is a subquery, so that only letters past their history are read, by an index.
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
- WHERE l.state IN ('delivered', 'duplicate', 'discarded')
-   AND l.finished_at < redrive_now() - make_interval(secs => %(history)b::float8)
+ WHERE l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- as the index says
+   AND l.finished_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
    AND NOT EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id
                     AND coalesce(c.gone_at, c.visible_until)
                         > redrive_now() - make_interval(secs => d.retention) - interval '1 day')
    AND NOT EXISTS (SELECT FROM redrive_letter t WHERE t.duplicate_of_id = l.id)
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
    AND {COPY_UNTIL} IS NULL
- ORDER BY l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
+ ORDER BY l.finished_at, l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """  # noqa: S608  # the inserted text is a constant
 
 #: Permits deleting audit log entries until the end of the transaction.

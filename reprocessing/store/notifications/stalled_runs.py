@@ -8,8 +8,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 from reprocessing.store.safety.breaker_status import BREAKER_NAME
-from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
 
 _UNHEALTHY: Final[LiteralString] = "the target is not known to be healthy"
 #: At most so many lanes of a run are read: the lanes that have been due for longest.

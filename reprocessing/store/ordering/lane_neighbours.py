@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
-from reprocessing.store.safety.send_limits import OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
 #: Later letters, and parked letters, of a lane are counted up to this number plus one; the last count means "more".
 COUNTED_AT_MOST: Final = 1_000

@@ -110,7 +110,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
 # The head (first unfinished letter) decides the lane's phase. If the head may not be sent now, the lease is given back,
 # unless the rules have not decided about the head yet. While an attempt has `holds_lane`, the lane's phase is awaiting,
 # even if the head came back or was released. A null fence means that the caller is not the owner; then a leased lane is
-# not changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index.
+# not changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index. A
+# lane that stays leased keeps its `due_at` while three quarters of the lease are left: no index entry is written then.
 _NEXT = f"""
 WITH mine AS (
     SELECT * FROM unnest(%(lanes)b::bigint[], %(fences)b::bigint[], %(passed)b::text[]) AS m(lane_id, fence, passed)
@@ -161,6 +162,8 @@ WITH mine AS (
            phase = CASE WHEN head.id IS NULL THEN 'idle' WHEN head.held THEN 'held' WHEN head.awaits THEN 'awaiting'
                         WHEN head.kept THEN 'leased' ELSE 'ready' END,
            due_at = CASE WHEN head.id IS NULL OR head.held OR head.awaits THEN NULL
+                         WHEN head.kept AND n.due_at > redrive_now() + make_interval(secs => 0.75 * %(lease)b::float8)
+                         THEN n.due_at
                          WHEN head.kept THEN redrive_now() + make_interval(secs => %(lease)b::float8)
                          ELSE coalesce(head.due_at, redrive_now()) END,
            hinted_until = NULL, breaker_id = CASE WHEN head.routed THEN head.breaker_id END
@@ -206,6 +209,10 @@ UPDATE redrive_lane n SET hinted_until = redrive_now() + make_interval(secs => %
  WHERE n.id = due.id
 RETURNING n.id AS lane_id
 """  # noqa: S608  # the inserted text is constant
+
+_ARE_LEASED = """
+SELECT EXISTS (SELECT FROM redrive_lane WHERE phase = 'leased' AND due_at > redrive_now()) AS leased
+"""
 
 
 def lease(  # noqa: PLR0913  # each by its name
@@ -275,6 +282,11 @@ class HandedBack:
 def hand_back(some: Sequence[HandedBack]) -> None:
     """Give leased lanes back."""
     rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
+
+
+def are_leased() -> bool:
+    """Return whether workers replay lanes now."""
+    return rows.value(bool, _ARE_LEASED, {})
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:

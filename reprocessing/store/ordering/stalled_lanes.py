@@ -8,7 +8,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
-from reprocessing.store.safety.send_limits import MAY_GO, OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
+from reprocessing.store.safety.send_limits import MAY_GO
 
 #: The name of beat's task in its schedule.
 TICK_TASK: Final = "reprocessing.tick"

@@ -47,9 +47,10 @@ WITH mine AS (
      ORDER BY l.id FOR UPDATE OF l
 ), asked AS (
     SELECT w.*, b.id AS breaker_id, b.state AS breaker_state, b.epoch AS breaker_epoch,
-           v.id AS wave_id, v.size AS wave_size, v.id IS NOT NULL AND NOT EXISTS (
-                SELECT FROM redrive_attempt a
-                 WHERE a.letter_id = w.id AND a.run_id IS NOT DISTINCT FROM w.run_id) AS fresh,
+           v.id AS wave_id, v.size AS wave_size, v.id IS NOT NULL AND (
+                w.attempts + w.not_sent = w.earlier OR NOT EXISTS (
+                    SELECT FROM redrive_attempt a
+                     WHERE a.letter_id = w.id AND a.run_id IS NOT DISTINCT FROM w.run_id)) AS fresh,
            row_number() OVER (PARTITION BY b.id ORDER BY w.id) AS of_breaker,
            row_number() OVER (PARTITION BY w.target_id ORDER BY w.id) AS of_target
       FROM wanted w

@@ -8,7 +8,13 @@ from typing import Final
 
 from reprocessing.domain.lifecycle import FINISHED_STATES, AttemptOutcome, LetterState, ParkedReason
 from reprocessing.store import rows
-from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES, COPY_UNTIL, COPY_WINDOW, OUTLASTS
+from reprocessing.store.replay.settlement_effects import (
+    CLAIMS_AND_COPIES,
+    CLAIMS_AND_DELETABLE,
+    COPY_UNTIL,
+    COPY_WINDOW,
+    OUTLASTS,
+)
 
 #: The reason that people see while a lane waits because `put_off_letters` has put off its head.
 WAITS_FOR_COPY: Final = "its first message is not sent again, and is closed when no copy of the message can come back"
@@ -80,7 +86,7 @@ WITH fate AS (
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, f.claim,
               CASE WHEN f.state = 'parked' AND f.claim = 'held' THEN greatest(closed.deadline, {COPY_UNTIL})
                    ELSE closed.deadline END AS until
-), {CLAIMS_AND_COPIES}
+), {CLAIMS_AND_DELETABLE}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 
@@ -145,7 +151,7 @@ WITH closed AS (
       FROM closed c WHERE l.id = c.letter_id AND l.state = 'awaiting'
     RETURNING l.id, l.dlq_id, l.message_id, l.target_id, l.idempotency_key, l.state, 'delivered' AS claim,
               NULL::timestamptz AS until
-), {CLAIMS_AND_COPIES}
+), {CLAIMS_AND_DELETABLE}
 SELECT * FROM copies
 """  # noqa: S608  # the inserted text is a constant
 

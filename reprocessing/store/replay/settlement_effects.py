@@ -24,11 +24,7 @@ COPY_UNTIL: Final[LiteralString] = f"""
   WHERE a.letter_id = l.id AND a.outcome = 'unknown' AND a.returned_at IS NULL AND {COPY_ENDS} > redrive_now())
 """  # noqa: S608  # the inserted texts are constants
 
-# Add it after a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. Up to
-# the time `until`, a copy of the letter may be in its target. Up to then the key stays claimed, even for a discarded
-# letter: else another letter with the key would be sent, too. Claims and copies are found by primary key: NOT IN keeps
-# the planner from the index of all held copies. `copies`: copies that may be deleted.
-CLAIMS_AND_COPIES: Final[LiteralString] = """
+_CLAIMS: Final[LiteralString] = """
 claims AS (
     UPDATE redrive_claim c
        SET state = CASE WHEN m.claim = 'free' AND m.until IS NOT NULL THEN 'held' ELSE m.claim END,
@@ -37,14 +33,31 @@ claims AS (
      WHERE m.idempotency_key IS NOT NULL AND m.claim IS NOT NULL AND c.target_id = m.target_id
        AND c.key_space = m.dlq_id::text AND c.key_hash = sha256(convert_to(m.idempotency_key, 'UTF8'))
        AND c.letter_id = m.id
-), copies AS (
-    UPDATE redrive_dlq_copy c SET state = 'delete'
-      FROM moved m
-     WHERE m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id = m.dlq_id
-       AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
-    RETURNING c.dlq_id, c.message_id, c.handle
 )
 """
+_OF_FINISHED_LETTERS: Final[LiteralString] = """
+m.state IN ('delivered', 'parked', 'duplicate', 'discarded') AND c.dlq_id = m.dlq_id
+AND c.message_id = m.message_id AND c.state NOT IN ('delete', 'gone')
+"""
+
+# Add it after a CTE `moved` with id, dlq_id, message_id, target_id, idempotency_key, state, claim, until. Up to
+# the time `until`, a copy of the letter may be in its target. Up to then the key stays claimed, even for a discarded
+# letter: else another letter with the key would be sent, too. Claims and copies are found by primary key: NOT IN keeps
+# the planner from the index of all held copies. `copies`: copies that may be deleted.
+CLAIMS_AND_COPIES: Final[LiteralString] = f"""
+{_CLAIMS}, copies AS (
+    UPDATE redrive_dlq_copy c SET state = 'delete' FROM moved m WHERE {_OF_FINISHED_LETTERS}
+    RETURNING c.dlq_id, c.message_id, c.handle
+)
+"""  # noqa: S608  # the inserted texts are constants
+
+#: The same for callers that delete the copies at once. If such a caller dies first, the copies stay `held`, and the
+#: sweep finds them by their finished letters: that saves one update of each copy.
+CLAIMS_AND_DELETABLE: Final[LiteralString] = f"""
+{_CLAIMS}, copies AS (
+    SELECT c.dlq_id, c.message_id, c.handle FROM moved m JOIN redrive_dlq_copy c ON {_OF_FINISHED_LETTERS}
+)
+"""  # noqa: S608  # as above
 
 # Add it after a CTE `judged` with letter_id, until. It frees the claims that a letter has for a former target or key,
 # after a person changed the letter's target or key.

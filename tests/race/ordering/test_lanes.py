@@ -66,6 +66,20 @@ def test_a_lane_belongs_to_its_owner_until_the_lease_ends(clock: Clock, hinted: 
     assert (theirs.inherited, theirs.fence > mine.fence) == (True, True)
 
 
+@pytest.mark.parametrize(("passed", "left"), [(1, 7), (3, 8)])
+def test_a_lane_that_stays_leased_is_renewed_once_a_quarter_of_the_lease_has_passed(
+    clock: Clock, passed: int, left: int
+) -> None:
+    lettered(1)
+    (mine,) = lanes.lease("first", limit=1, lease=8)
+    clock.advance(passed)
+    before = lanes.database_now()
+    lanes.advance([mine.lane_id], [mine.fence], keep=True, lease=8)
+    due = Lane.objects.get().due_at
+    assert due is not None
+    assert round((due - before).total_seconds()) == left
+
+
 def test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing(clock: Clock) -> None:
     lettered(1)
     mine, theirs = _lost(clock)

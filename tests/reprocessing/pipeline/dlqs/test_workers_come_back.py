@@ -17,8 +17,7 @@ from reprocessing.models import DeadLetterQueue, DlqCopy, Run
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.replay.gate import MAYBE_MOVED
 from reprocessing.store.aws import aws_redrive_checks
-from reprocessing.store.ordering import lanes, stalled_lanes
-from reprocessing.store.safety import send_limits
+from reprocessing.store.ordering import lanes, stalled_lanes, why_lanes_wait
 from tests.race.native import begin_outside, captured_and_in_sight, is_aws_s, let_it_end_unseen, mine
 from tests.reprocessing.pipeline.bench import Clock, Killed, Workbench, enqueued
 from tests.reprocessing.pipeline.interposed import happens_after
@@ -155,9 +154,9 @@ def test_what_aws_answered_is_known_when_it_is_written_down(bench: Workbench, mo
 
 
 def _obstacles(bench: Workbench) -> list[str]:
-    asked = f"SELECT {send_limits.OBSTACLE} AS why FROM redrive_lane n {send_limits.OBSTACLE_JOINS} WHERE n.dlq_id = %s"
+    lanes_of_a_dlq = f"redrive_lane n {why_lanes_wait.OBSTACLE_JOINS} WHERE n.dlq_id = %s"
     with connection.cursor() as cursor:
-        cursor.execute(asked, [bench.dlq.pk])
+        cursor.execute(f"SELECT {why_lanes_wait.OBSTACLE} AS why FROM {lanes_of_a_dlq}", [bench.dlq.pk])
         return [why for (why,) in cursor.fetchall()]
 
 

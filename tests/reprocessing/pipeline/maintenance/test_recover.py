@@ -11,6 +11,7 @@ from reprocessing.models import Breaker, DeadLetterQueue, DlqCopy, ParkingQueueM
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.maintenance import recover
+from reprocessing.pipeline.parking_lot import group_failures
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing import rule_changes
@@ -33,7 +34,7 @@ def _with_a_copy_to_delete() -> Workbench:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delete_copies, "delete_from_dlq", _no)
         bench.replay()
-    assert (bench.left(), DlqCopy.objects.get().state) == (1, "delete")
+    assert (bench.left(), DlqCopy.objects.get().state) == (1, "held")
     return bench
 
 
@@ -100,6 +101,18 @@ def test_a_copy_of_a_finished_letter_that_was_not_deleted_is_deleted_by_the_swee
     clock.advance(seconds)
     recover.sweep_dlq(bench.dlq, conf=bench.conf)
     assert (bench.left(), DlqCopy.objects.get().state) == (0, "gone")
+
+
+@pytest.mark.parametrize(("lanes_leased", "batches"), [(0, 4), (1, 1)])
+def test_a_sweep_assigns_fewer_letters_to_failure_groups_while_lanes_are_replayed(
+    monkeypatch: pytest.MonkeyPatch, *, lanes_leased: int, batches: int
+) -> None:
+    asked = list[int]()
+    monkeypatch.setattr(group_failures, "assign_groups", lambda *, batches: asked.append(batches))
+    bench = enqueued("letter")
+    lanes.lease("worker", limit=lanes_leased, lease=8)
+    recover.sweep_all(conf=bench.conf)
+    assert asked == [batches]
 
 
 def test_copies_of_unfinished_letters_are_not_deleted() -> None:

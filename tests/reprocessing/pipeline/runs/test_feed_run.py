@@ -152,7 +152,7 @@ def test_a_look_notes_the_depth_and_ends_trouble() -> None:
     assert "ReceiveMessage" not in asked(bench.dlq_url)
 
 
-@pytest.mark.parametrize(("visible", "wanted"), [(0, 1), (1, 1), (100, 1), (101, 2), (10_000, 4)])
+@pytest.mark.parametrize(("visible", "wanted"), [(0, 1), (1, 1), (100, 1), (101, 2), (10_000, 8)])
 def test_the_more_there_is_the_more_receivers_up_to_a_limit(visible: int, wanted: int) -> None:
     assert feed_run.receiver_count(visible, BRISK) == wanted
 
