@@ -29,7 +29,8 @@ from reprocessing.domain.message import json_view  # noqa: E402
 from reprocessing.domain.message.identity import LetterFacts, Selector  # noqa: E402
 from reprocessing.domain.message.json_view import Unreadable  # noqa: E402
 from reprocessing.domain.routing import jmespath_query, linear_regex  # noqa: E402
-from reprocessing.domain.routing.conditions import Condition, Field, FieldKind, Operator  # noqa: E402
+from reprocessing.domain.routing.condition_fields import Field, FieldKind  # noqa: E402
+from reprocessing.domain.routing.conditions import Condition, Operator  # noqa: E402
 from reprocessing.domain.routing.message_fields import MessageFields  # noqa: E402
 from reprocessing.domain.safety.url_policy import AllowList, allow_list  # noqa: E402
 from reprocessing.gateways import http  # noqa: E402

@@ -1,1 +1,1 @@
-"""The broker: its transport piece by piece, real workers against faults, and beats that compete."""
+"""The broker: its transport piece by piece, and real workers against faults."""

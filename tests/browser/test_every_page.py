@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.chromium import PHONE
 from tests.browser.conftest import ADMINISTRATOR, Opening
-from tests.reprocessing.admin.site.hostile import SHORT, TOGETHER, write_everywhere
+from tests.reprocessing.admin.site.attacks.hostile import SHORT, TOGETHER, write_everywhere
 from tests.reprocessing.admin.site.open_pages import KINDS, addresses, furnished
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]

@@ -11,7 +11,7 @@ from reprocessing.models import DeadLetterQueue, Lane, Letter, Source
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
-from reprocessing.store.runs import enlistment
+from reprocessing.store.ordering import placement
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,7 @@ def test_captured_letters_are_placed_again() -> None:
     bench = _mistyped()
     assert set(Letter.objects.values_list("blocked_reason", flat=True)) == {"no_ordering_key"}
     _corrected(bench)
-    assert enlistment.place_again(bench.dlq.pk) == 3
+    assert placement.place_again(bench.dlq.pk) == 3
     bench.enlist()
     assert (Lane.objects.count(), _in_order(bench)) == (1, _digests("1", "2", "3"))
 

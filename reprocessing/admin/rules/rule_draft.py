@@ -20,7 +20,8 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector
 from reprocessing.domain.parking_lot import text_pattern
-from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Field, FieldKind, NotText, Operator
+from reprocessing.domain.routing.condition_fields import Field, FieldKind, NotText
+from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Operator
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.domain.routing.message_fields import MessageFields
 from reprocessing.models import AuditAct, AuditEntry, Letter, Payload

@@ -21,7 +21,7 @@ from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.runs import forecast_plan
+from reprocessing.pipeline.runs import forecast_plan, other_runs
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import arrived_since, progress, released_into_runs
@@ -167,7 +167,7 @@ def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
             f"sent to {resource_name(share.name)} only after SQS deletes the copies. PostgreSQL keeps the messages.",
         )
     for plan in outlook.plans:
-        yield plan.selected or 0, f"more: {forecast_plan.describe_holder(plan)}."
+        yield plan.selected or 0, f"more: {other_runs.describe_holder(plan)}."
     for run in outlook.paused:
         yield 0, f"The run {run.name} is paused; later messages of the keys in that run stay queued."
 

@@ -22,8 +22,9 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import LaneCount
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
-from reprocessing.store.runs import progress
-from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts, TargetRemainder
+from reprocessing.store.runs import progress, remaining_letters
+from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts
+from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import breaker_status
 
 #: Max key queues of a run that are read.
@@ -63,7 +64,9 @@ def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag) if tally.awaiting else []
     known = pending_outcomes.seconds_until_known(awaited) if awaited else {}
     left = (
-        progress.remaining_by_target(run.pk, count_lag=count_lag, known_in=known) if 0 < tally.open <= MAX_EXACT else []
+        remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known)
+        if 0 < tally.open <= MAX_EXACT
+        else []
     )
     sent = tally.letters - tally.waiting
     stands = dlq_status.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []

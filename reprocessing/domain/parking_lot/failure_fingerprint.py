@@ -17,10 +17,9 @@ from typing import Final
 from reprocessing.domain.lifecycle import AttemptOutcome, ParkedReason
 from reprocessing.domain.message import body_outline, json_view
 from reprocessing.domain.message.body_outline import Outline
-from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector, select_key
 from reprocessing.domain.message.safe_text import visible
-from reprocessing.domain.parking_lot import text_pattern
+from reprocessing.domain.parking_lot import failure_attributes, text_pattern
 from reprocessing.domain.parking_lot.text_pattern import ID_IN_IT, NAME, STATUS
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.domain.sources import celery_task, failed_delivery
@@ -62,32 +61,10 @@ _WORDS: Final = {
     CauseKind.BODY: "its body's outline; the failure reason is not known",
 }
 
-#: Attributes with a failure's type, and the framework that sets them.
-_FRAMEWORKS: Final = (
-    ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
-    ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
-    ("rbs2-error-details", "Rebus"),  # Rebus.Messages.Headers: the exception's text, which begins with its type
-    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges carry them along
-    ("kafka_dlt-exception-fqcn", "Spring"),
-    ("exception-type", "Wolverine"),  # wolverinefx.net, dead letter queues
-    ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
-    ("DeadLetterReason", "Service Bus"),  # learn.microsoft.com, dead-letter queues
-)
-#: Usual names of attributes with a failure's type, in lower case without hyphens, underscores and full stops.
-_CUSTOMARY: Final = (
-    "exceptiontype", "exceptionclass", "exceptionname", "exctype", "excclass", "xexceptiontype", "xexceptionclass",
-    "errortype", "errorclass", "errorname", "xerrortype", "failuretype", "failurereason", "errorcode", "xerrorcode",
-    "failurecode", "reasoncode",
-)  # fmt: skip
-#: Attributes with a failure's text; Lambda sets the first of these attributes.
-_TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
-_PLAIN: Final = str.maketrans("", "", "-_.")
 _AWS: Final = {
     FailedDeliveryKind.LAMBDA: "Lambda", FailedDeliveryKind.LAMBDA_DESTINATION: "Lambda", FailedDeliveryKind.SNS: "SNS",
     FailedDeliveryKind.EVENTBRIDGE: "EventBridge", FailedDeliveryKind.SCHEDULER: "EventBridge Scheduler",
 }  # fmt: skip
-
-_END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,54 +168,20 @@ def _left(signs: FailureSigns) -> FailureCause | None:
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
         told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
         return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
-    return _in_attributes(signs.letter)
+    if named := failure_attributes.named_failure(signs.letter):
+        return _cause(CauseKind.LEFT, f"{named.source}: {named.failure}", named.key, named.failure)
+    return None
 
 
 def _more(found: FailedDelivery, letter: LetterFacts) -> str:
     """Return Lambda's error type or message; Lambda's error code is the same for most failures."""
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
-            return _said(found.message, letter)
+            return failure_attributes.without_quotes(found.message, letter)
         case FailedDeliveryKind.LAMBDA_DESTINATION:
             return text_pattern.type_name(found.message)
         case _:
             return ""
-
-
-def _said(text: str, letter: LetterFacts) -> str:
-    """Return a text without the parts that the text quotes from the letter."""
-    others = (
-        attribute.value
-        for attribute in letter.attributes.values()
-        if isinstance(attribute.value, str) and attribute.value != text
-    )
-    return text_pattern.first_line(text, [*body_outline.texts_of_json(letter.document), *others])
-
-
-def _in_attributes(letter: LetterFacts) -> FailureCause | None:
-    attributes = letter.attributes
-    for name, framework in _FRAMEWORKS:
-        if kind := _type_in(attributes, name):
-            return _cause(CauseKind.LEFT, f"{framework}: {kind}", framework, kind)
-    plain = {name.lower().translate(_PLAIN): name for name in sorted(attributes, reverse=True)}
-    for customary in _CUSTOMARY:
-        if customary in plain and (kind := _type_in(attributes, plain[customary])):
-            return _cause(CauseKind.LEFT, f"{plain[customary]}: {kind}", customary, kind)
-    for customary in _TEXTS:
-        if customary in plain and (told := _said(_text(attributes, plain[customary]), letter)):
-            return _cause(CauseKind.LEFT, f"{plain[customary]}: {told}", customary, told)
-    return None
-
-
-def _type_in(attributes: Attributes, name: str) -> str:
-    """Return the type at the beginning of an attribute's text, such as an exception's, or ""."""
-    first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
-    return first if STATUS.fullmatch(first) else text_pattern.type_name(first)
-
-
-def _text(attributes: Attributes, name: str) -> str:
-    attribute = attributes.get(name)
-    return attribute.value if attribute is not None and isinstance(attribute.value, str) else ""
 
 
 def _what_it_is(signs: FailureSigns) -> FailureCause:

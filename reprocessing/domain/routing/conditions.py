@@ -11,10 +11,18 @@ from enum import StrEnum
 from typing import assert_never
 
 from reprocessing.domain.errors import InvalidRule
-from reprocessing.domain.message.identity import ATTRIBUTE_NAME, Missing
+from reprocessing.domain.message.identity import Missing
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.parking_lot import text_pattern
 from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.routing.condition_fields import (
+    CONTROL,
+    Field,
+    FieldKind,
+    FieldValue,
+    NotText,
+    problem_of_field,
+)
 from reprocessing.domain.routing.linear_regex import Pattern
 
 VALUES = 1_000
@@ -22,21 +30,8 @@ VALUE_LENGTH = 1_024
 
 _LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a condition; JSON may double those of a value
 _SHOWN = 80
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
-
-
-class FieldKind(StrEnum):
-    """The kinds of fields that a condition can test."""
-
-    DLQ = "dlq"  #: the DLQ's name
-    SOURCE = "source"  #: the name of the source queue
-    ATTRIBUTE = "attribute"
-    BODY = "body"
-    TYPE = "type"  #: the message type that the DLQ's selector reads
-    TENANT = "tenant"  #: the tenant that the DLQ's selector reads
-    TASK = "task"  #: a Celery task's name, or the result of an expression on the task
 
 
 class Operator(StrEnum):
@@ -49,28 +44,6 @@ class Operator(StrEnum):
     REGEX = "regex"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a letter. `name` is an attribute's name or a JMESPath expression, `text` the field as written."""
-
-    kind: FieldKind
-    name: str = ""
-    text: str = dataclasses.field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", f"{self.kind}:{self.name}" if self.name else self.kind.value)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class NotText:
-    """The field exists and is not text: an object, an array or bytes. Only `exists` matches it."""
-
-
-#: The value of a field. If it is Unreadable, conditions on the field cannot be evaluated.
-FieldValue = str | Missing | NotText | Unreadable
 _Matcher = Callable[[str], bool | Unreadable]
 
 
@@ -175,7 +148,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         kind, colon, name = where.partition(":")
         if kind not in list(FieldKind):
             break
-        problem = _problem_of(Field(FieldKind(kind), name.strip(" ")), named=bool(colon))
+        problem = problem_of_field(Field(FieldKind(kind), name.strip(" ")), named=bool(colon))
         if not problem:
             return Field(FieldKind(kind), name.strip(" ")), Operator(found[1]), rest
         seen.append(problem)
@@ -227,7 +200,7 @@ def _written(operator: Operator, values: tuple[str, ...]) -> str:
 
 
 def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iterator[str]:
-    if problem := _problem_of(where, named=bool(where.name)) or _problem_of_number(operator, len(values)):
+    if problem := problem_of_field(where, named=bool(where.name)) or _problem_of_number(operator, len(values)):
         yield problem
         return
     has_expression = where.name and where.kind in (FieldKind.BODY, FieldKind.TASK)
@@ -236,7 +209,7 @@ def _problems(where: Field, operator: Operator, values: tuple[str, ...]) -> Iter
     for value in values:
         if len(value) > VALUE_LENGTH:
             yield f"a value has {VALUE_LENGTH} characters at most, not {len(value)}. Write prefix and the first part."
-        if _CONTROL.search(value):
+        if CONTROL.search(value):
             yield "a value holds a control character. Leave it out, or write a regex with \\x{...} in its place."
     if operator is Operator.PREFIX and not values[0]:
         yield "an empty prefix matches every text. Write exists instead."
@@ -255,22 +228,6 @@ def _problem_of_number(operator: Operator, values: int) -> str | None:
             return None if values == 1 else f'{operator} takes a value. Write {operator} acme, or "" for an empty one.'
 
 
-def _problem_of(where: Field, *, named: bool) -> str | None:
-    if _CONTROL.search(where.name) or where.name.strip(" ") != where.name:
-        return "its field begins or ends with a space, or holds a control character. Leave that out."
-    match where.kind:
-        case FieldKind.ATTRIBUTE:
-            if ATTRIBUTE_NAME.fullmatch(where.name):
-                return None
-            return "an attribute's name has letters, digits, _ . and -, 256 at most. Write attribute:NAME."
-        case FieldKind.BODY:
-            return jmespath_query.problem(where.name)
-        case FieldKind.TASK if named:
-            return jmespath_query.problem(where.name, as_in="task:kwargs.order")
-        case kind:
-            return f"{kind} takes no name. Write {kind} alone." if named else None
-
-
 def _short(text: str) -> str:
-    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text[: _SHOWN + 1])
+    shown = CONTROL.sub("\N{REPLACEMENT CHARACTER}", text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}\N{HORIZONTAL ELLIPSIS}"

@@ -11,7 +11,8 @@ from heapq import heappop, heappush
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.backoff import Backoff
-from reprocessing.domain.routing.conditions import Condition, Field, FieldKind
+from reprocessing.domain.routing.condition_fields import Field, FieldKind
+from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.message_fields import MessageFields
 
 CONDITIONS = 32

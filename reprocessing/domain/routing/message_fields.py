@@ -13,7 +13,7 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import LetterFacts, Missing, Selector, SelectorSource, body_hash
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
-from reprocessing.domain.routing.conditions import Field, FieldKind, FieldValue, NotText
+from reprocessing.domain.routing.condition_fields import Field, FieldKind, FieldValue, NotText
 from reprocessing.domain.routing.jmespath_query import Failed
 from reprocessing.domain.sources import celery_task
 from reprocessing.domain.sources.celery_task import NotATask, TaskMessage, TaskReading

@@ -28,7 +28,7 @@ from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture.capture import Captured
-from reprocessing.pipeline.runs import drain, forecast_plan
+from reprocessing.pipeline.runs import drain, forecast_plan, other_runs
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.runs import arrived_since, plans, progress
@@ -184,7 +184,7 @@ class Command(DrainCommand):
         if options["enqueue"]:
             self.leave_to_workers(run, options)
         else:
-            self.work(run, options, interruption, along=forecast_plan.other_runs(run.dlq, run))
+            self.work(run, options, interruption, along=other_runs.in_progress(run.dlq, run))
 
 
 def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:

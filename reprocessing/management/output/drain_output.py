@@ -1,9 +1,9 @@
-"""The plan, progress and result of a drain, as text and as JSON."""
+"""The plan of a drain, as text and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
@@ -13,16 +13,16 @@ from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models.dlq import DeadLetterQueue, DeleteWhen
 from reprocessing.models.run import Run
-from reprocessing.pipeline.runs.forecast_plan import PlanForecast, describe_holder
+from reprocessing.pipeline.runs.forecast_plan import PlanForecast
+from reprocessing.pipeline.runs.other_runs import describe_holder
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
-from reprocessing.store.runs.progress import RunCounts
 
 #: Max message ids that are shown.
 _NAMED = 10
 #: Names that users see, for states that have another name in the code.
 STATE_NAMES = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
 #: Final states of a run's messages.
-_ENDS = {
+FINAL_STATES = {
     "delivered": "delivered",
     "presumed": "presumed delivered",
     "parked": "parked",
@@ -160,7 +160,7 @@ def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any
     return {
         "run": run,
         "captured": total,
-        **dict.fromkeys(_ENDS, 0),
+        **dict.fromkeys(FINAL_STATES, 0),
         "waiting": total,
         "failed_attempts": 0,
         "dry_run": True,
@@ -204,66 +204,6 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
         "faster": outlook.faster_options(one),
         "order_given_up": outlook.order_given_up(one) or None,
     }
-
-
-def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
-    """Return the result of a run as JSON. `captured` is the sum of all final states and `waiting`, which has `held`.
-
-    `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
-    """
-    return {
-        "run": run,
-        **counts_in_json(tally),
-        "failed_attempts": tally.failed_attempts,
-        "dry_run": False,
-        "dlq": dlq.name,
-        "along": {name: counts_in_json(other) for name, other in along.items()},
-    }
-
-
-def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the counts of a run's messages as JSON."""
-    ends = {name: getattr(tally, name) for name in _ENDS}
-    return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
-
-
-def progress_text(tally: RunCounts) -> str:
-    """Return the counts of a run in one line."""
-    ends = [f"{getattr(tally, name):,} {words}" for name, words in _ENDS.items() if getattr(tally, name)]
-    if tally.waiting:
-        ends.append(f"{tally.waiting:,} queued")
-    if tally.awaiting:
-        ends.append(f"{tally.awaiting:,} awaiting outcome")
-    if tally.failed_attempts:
-        ends.append(counted(tally.failed_attempts, "failed attempt"))
-    return f"{counted(tally.letters, 'message')}: {', '.join(ends)}" if tally.letters else "no messages"
-
-
-def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
-    """Yield lines: the result of each run, then the messages that need review."""
-    yield f"{run}: {progress_text(own)}."
-    for name, other in along.items():
-        yield f"Sent with it: {name}: {progress_text(other)}."
-    tally = sum_tallies([own, *along.values()])
-    if tally.held:
-        shown = f"manage.py redrive_status {dlq} shows which."
-        yield f"{counted(tally.held, 'message')} held by a parked message of the same key, or by a rule: {shown}"
-    if tally.parked:
-        shown = f"manage.py release_parked {dlq} --reason WHY shows them; or use the admin."
-        yield f"Parked messages need review: {shown}"
-
-
-def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
-    """Return the sum of the counts of several runs."""
-    every = list(tallies)
-    return RunCounts(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(RunCounts)})
-
-
-def unfinished_text(tally: RunCounts) -> str:
-    """Return the number of unfinished messages, by state, as text."""
-    parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
-    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
-    return f"{counted(tally.open, 'message')} unfinished ({told})"
 
 
 def counted(count: int, what: str) -> str:

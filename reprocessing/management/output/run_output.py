@@ -11,14 +11,15 @@ from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.console import format_time
-from reprocessing.management.output import drain_output
+from reprocessing.management.output import run_result_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
-from reprocessing.store.runs import arrived_since, progress, run_cost
-from reprocessing.store.runs.progress import RunCounts, TargetRemainder
+from reprocessing.store.runs import arrived_since, progress, remaining_letters, run_cost
+from reprocessing.store.runs.progress import RunCounts
+from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
@@ -61,7 +62,7 @@ class RunStatus:
             awaited=awaited,
             in_other_runs=progress.count_in_other_runs(run.pk),
             waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
-            left=progress.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
+            left=remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
             cost=run_cost.cost_of_run(run.pk, prices) or Cost(),
             arrived=None if run.kind == RunKind.STANDING else arrived_since.arrived_since_start(run.pk),
             failing=failed_answers.of_run(run.pk, run.dlq_id),
@@ -102,7 +103,7 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
         )
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
     ended = f" ({tally.percent} % finished)" if tally.letters else ""
-    yield f"  messages  {drain_output.progress_text(tally)}{ended}"
+    yield f"  messages  {run_result_output.progress_text(tally)}{ended}"
     if seen.in_other_runs:
         yield f"            {counted(seen.in_other_runs, 'message')} that it sent, now in other runs"
     if seen.failing:
@@ -148,7 +149,7 @@ def in_json(seen: RunStatus) -> dict[str, Any]:
     return {
         "run": run.name,
         "dlq": run.dlq.name,
-        **drain_output.counts_in_json(tally),
+        **run_result_output.counts_in_json(tally),
         "waiting": tally.waiting,
         "awaiting": tally.awaiting,
         "failed_attempts": tally.failed_attempts,

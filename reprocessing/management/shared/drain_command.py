@@ -22,8 +22,8 @@ from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.redis.tick_watermark import TickWatermark
 from reprocessing.management.command_line import command
 from reprocessing.management.console import Console
-from reprocessing.management.output import drain_output
-from reprocessing.management.output.drain_output import sum_tallies
+from reprocessing.management.output import run_result_output
+from reprocessing.management.output.run_result_output import sum_tallies
 from reprocessing.management.shared.drain_progress import progress_line
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.management.shared.reachability import refuse_unreachable
@@ -33,7 +33,7 @@ from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import detect_restore
-from reprocessing.pipeline.runs import drain, forecast_plan
+from reprocessing.pipeline.runs import drain, other_runs
 from reprocessing.pipeline.runs.drain import DrainContext
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs import progress
@@ -146,7 +146,7 @@ class DrainCommand(Console):
         if interruption() and every.under_way:
             stop = command("stop_redrive", run.dlq.name, "--reason", "WHY", "--confirm")
             raise CommandError(
-                f"Interrupted: {drain_output.unfinished_text(every)}; nothing is lost. To continue here: {go_on}\n"
+                f"Interrupted: {run_result_output.unfinished_text(every)}; nothing is lost. To continue here: {go_on}\n"
                 f"Running workers continue by themselves. To stop them: {stop}",
                 returncode=interruption.status,
             )
@@ -155,8 +155,8 @@ class DrainCommand(Console):
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
         """Show for each other running run of the DLQ how many messages are unfinished."""
-        for one in forecast_plan.other_runs(run.dlq, run, *along):
-            left = drain_output.unfinished_text(progress.count_letters(one.pk))
+        for one in other_runs.in_progress(run.dlq, run, *along):
+            left = run_result_output.unfinished_text(progress.count_letters(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
             go_on = ("drain_dlq", run.dlq.name) if standing_one else ("rerun", one.name)
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")
@@ -180,9 +180,9 @@ class DrainCommand(Console):
     ) -> None:
         """Show the result of the run and of the runs `along`."""
         if options["json"]:
-            self.report(drain_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
+            self.report(run_result_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:
-            self.say("\n".join(drain_output.result_lines(run.name, run.dlq.name, tally, along or {})))
+            self.say("\n".join(run_result_output.result_lines(run.name, run.dlq.name, tally, along or {})))
 
 
 def fail_if_stopped(runs: Sequence[Run]) -> None:

@@ -11,12 +11,12 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.management.command_line import command
 from reprocessing.management.console import format_time
-from reprocessing.management.output import drain_output
+from reprocessing.management.output import drain_output, run_result_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.progress import Pace
 from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import DeadLetterQueue, Target
-from reprocessing.pipeline.runs import forecast_plan
+from reprocessing.pipeline.runs import other_runs
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
@@ -35,10 +35,10 @@ def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = No
     unconsumed = [one for one in sent if pending_outcomes.is_never_empty(one)]
     reasons: Sequence[str] = [*_waits(unconsumed), stop_text(dlq)]
     if tally.waiting:
-        paused = map(drain_output.paused_notice, forecast_plan.paused_runs(dlq))
+        paused = map(drain_output.paused_notice, other_runs.paused_runs(dlq))
         reasons = [*reasons, _failing(dlq), _next_attempt(dlq), *paused, *_held_back(dlq)]
     reasons = [*reasons, *_waits([one for one in sent if one not in unconsumed])]
-    return " ".join([f"{drain_output.progress_text(tally)}{speed}.", *filter(None, reasons)])
+    return " ".join([f"{run_result_output.progress_text(tally)}{speed}.", *filter(None, reasons)])
 
 
 def _held_back(dlq: DeadLetterQueue) -> list[str]:

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.management.arguments import add_change_options
 from reprocessing.management.console import Console
-from reprocessing.management.output import drain_output
+from reprocessing.management.output import run_result_output
 from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.store.runs import progress
@@ -98,4 +98,4 @@ def find_run(name: str, *, standing: bool = True) -> Run:
 
 def run_progress(run: Run) -> str:
     """Return a line with the counts of the run's messages."""
-    return f"{run.name}: {drain_output.progress_text(progress.count_letters(run.pk))}."
+    return f"{run.name}: {run_result_output.progress_text(progress.count_letters(run.pk))}."

@@ -11,8 +11,7 @@ from reprocessing.domain.sources import failed_delivery
 from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind
 from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.models.target import QUEUE_KINDS, TargetKind
-from reprocessing.store.parking_lot.decisions import LetterWithoutSource
-from reprocessing.store.runs.enlistment import UnplacedLetter
+from reprocessing.store.ordering.placement import LetterWithoutSource, UnplacedLetter
 
 _DIED_IN = "DeadLetterQueueSourceArn"
 

@@ -16,10 +16,10 @@ from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lanes, placement
 from reprocessing.store.parking_lot import assignment, decisions, restore_discarded
 from reprocessing.store.parking_lot.decisions import LockedLetter
-from reprocessing.store.runs import enlistment, released_into_runs
+from reprocessing.store.runs import released_into_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +153,16 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
 
 def _name(letters: Collection[int]) -> None:
     """Set the source of letters without a source, if the source was registered since."""
-    for some in decisions.letters_without_source(letters):
+    for some in placement.letters_without_source(letters):
         for dlq in DeadLetterQueue.objects.filter(pk__in={letter.dlq_id for letter in some}):
             sources = find_source.Sources(dlq)
-            enlistment.set_sources(sources.trace(letter for letter in some if letter.dlq_id == dlq.pk))
+            placement.set_sources(sources.trace(letter for letter in some if letter.dlq_id == dlq.pk))
 
 
 def _place(letters: Collection[int]) -> None:
     """Give a place to letters that were parked without one, if the DLQ's current settings can read their keys."""
     policies: dict[int, KeyPolicy] = {}
-    for some in enlistment.unplaced_parked_letters(letters):
+    for some in placement.unplaced_parked_letters(letters):
         unknown = {letter.dlq_id for letter in some} - policies.keys()
         policies |= {dlq.pk: place_letters.policy_of(dlq) for dlq in DeadLetterQueue.objects.filter(pk__in=unknown)}
         placed = {letter.id: place_letters.place_letter(policies[letter.dlq_id], letter) for letter in some}
@@ -172,7 +172,7 @@ def _place(letters: Collection[int]) -> None:
             for letter, place in placed.items()
             if place.key_hash is not None
         }
-        enlistment.set_places(known, state=LetterState.PARKED)
+        placement.set_places(known, state=LetterState.PARKED)
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:

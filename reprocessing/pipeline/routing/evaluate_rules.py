@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource
-from reprocessing.domain.routing.conditions import Field, FieldKind
+from reprocessing.domain.routing.condition_fields import Field, FieldKind
 from reprocessing.domain.routing.first_match import (
     IndexedRules,
     NoRuleMatched,
@@ -22,7 +22,7 @@ from reprocessing.domain.routing.first_match import (
 from reprocessing.domain.routing.message_fields import BODY_LIMIT, MessageFields
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.routing import rules
-from reprocessing.store.routing.routing_decisions import RoutableLetter
+from reprocessing.store.routing.routable_letters import RoutableLetter
 from reprocessing.store.routing.rules import BoundRule, InForce
 
 LOG_EVERY = 60.0  # seconds between two log lines about one rule

@@ -11,8 +11,8 @@ from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.domain.routing.first_match import Action, NoRuleMatched, RoutingResult, RuleMatched, RuleUnreadable
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.routing.evaluate_rules import RuleBook
-from reprocessing.store.routing import routing_decisions
-from reprocessing.store.routing.routing_decisions import RoutableLetter
+from reprocessing.store.routing import routable_letters
+from reprocessing.store.routing.routable_letters import RoutableLetter
 from reprocessing.store.routing.rules import BoundRule
 
 IDS_SHOWN = 10  # message ids that are shown for each rule
@@ -65,11 +65,11 @@ def letters(  # noqa: PLR0913  # each by its name
     shares = {
         row.rule.id: RulePreview(row.rule.name, row.rule.action) for row in book.rules if focus in {None, row.rule.id}
     }
-    preview = Preview(list(shares.values()), older=routing_decisions.count_older(since=since, dlq=dlq))
+    preview = Preview(list(shares.values()), older=routable_letters.count_older(since=since, dlq=dlq))
     dlqs = DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
     bodies = book.reads_bodies(list(dlqs))
     below: int | None = None
-    while chunk := routing_decisions.captured_since(since=since, dlq=dlq, below=below, bodies=bodies):
+    while chunk := routable_letters.captured_since(since=since, dlq=dlq, below=below, bodies=bodies):
         for letter in chunk:
             if stop():
                 preview.cut = True

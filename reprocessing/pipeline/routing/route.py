@@ -29,8 +29,9 @@ from reprocessing.store.replay.settlement import (
     close_letters,
     put_off_letters,
 )
-from reprocessing.store.routing import routing_decisions, rules
-from reprocessing.store.routing.routing_decisions import RoutableLetter, RoutingDecision
+from reprocessing.store.routing import routable_letters, routing_decisions, rules
+from reprocessing.store.routing.routable_letters import RoutableLetter
+from reprocessing.store.routing.routing_decisions import RoutingDecision
 from reprocessing.store.safety import send_limits
 
 __all__ = ["RoutedLanes", "RuleBook", "refresh_rules", "route_heads", "wake_stopped"]
@@ -170,7 +171,7 @@ def _answers(lot: _Lot, book: RuleBook) -> dict[int, _Answer]:
     answers: dict[int, _Answer] = {}
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)
-    while left and (loaded := routing_decisions.load_waiting(left, bodies=bodies)):
+    while left and (loaded := routable_letters.load_waiting(left, bodies=bodies)):
         for letter in loaded:
             answer = _answer(letter, book.ask(letter))
             decided = answer.decided

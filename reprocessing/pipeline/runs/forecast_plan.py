@@ -14,16 +14,15 @@ from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_w
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.domain.safety import wave_progression
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dlq import DeleteWhen, Mode
-from reprocessing.models.run import RunKind, RunState
+from reprocessing.models.dlq import DeleteWhen
 from reprocessing.models.target import QUEUE_KINDS, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
+from reprocessing.pipeline.runs import other_runs
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.maintenance import counters
-from reprocessing.store.runs import plan_figures, progress, selection
+from reprocessing.store.runs import plan_figures, selection
 from reprocessing.store.runs.plan_figures import BlockedCount, PlanFigures, TargetFigures
-from reprocessing.store.runs.progress import RunCounts
 
 NAMED: Final = 10  #: most message ids in `PlanForecast.behind`
 _PUBLIC: Final = Prices()
@@ -201,13 +200,13 @@ def forecast_run(
         plan_figures.plan_figures_of(dlq.pk, run=run.pk),
         plan_figures.blocked_counts(dlq.pk, run=run.pk),
         _paced(plan_figures.target_figures(dlq.pk, run=run.pk, count_lag=count_lag), by_beat=by_beat),
-        {other.name: quick_tally(other).under_way for other in other_runs(dlq)},
+        {other.name: other_runs.quick_tally(other).under_way for other in other_runs.in_progress(dlq)},
         sum(kind.n for kind in counters.counts_by_state(dlq.pk) if kind.state == LetterState.PARKED),
         run,
         selection.letters_behind(dlq.pk, run.pk, wish, most=NAMED) if run.behind else [],
         check_s3_pointers.find_missing_bodies(run) if asks_s3 else CheckedPointers(0, []),
-        paused_runs(dlq),
-        _plans(dlq, run),
+        other_runs.paused_runs(dlq),
+        other_runs.other_plans(dlq, run),
         prices,
     )
 
@@ -222,33 +221,3 @@ def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]
         replace(share, every=each, round_trip=share.round_trip and seconds_to_next_turn(share.round_trip, each))
         for share, each in zip(shares, every, strict=True)
     ]
-
-
-def other_runs(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
-    """Return the DLQ's other running runs with letters in progress, without its standing run in mode automatic."""
-    found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
-    if dlq.mode == Mode.AUTOMATIC:
-        found = found.exclude(kind=RunKind.STANDING)
-    return [run for run in found if quick_tally(run).under_way]
-
-
-def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
-    """Return the DLQ's paused runs with waiting letters: letters of other runs may wait for these letters."""
-    found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
-    return [run for run in found if quick_tally(run).waiting]
-
-
-def _plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
-    """Return the DLQ's other plans that have selected letters."""
-    found = Run.objects.filter(dlq=dlq, state=RunState.PLANNED, selected__gt=0).exclude(pk=but.pk)
-    return list(found.order_by("pk"))
-
-
-def describe_holder(plan: Run) -> str:
-    """Return a phrase that names the plan and who made it."""
-    return f"in the plan {plan.name}, which {plan.asked_by} made and nobody has started"
-
-
-def quick_tally(run: Run) -> RunCounts:
-    """Return the estimated letter counts of a run, without counting all letters."""
-    return progress.estimate_counts(run.pk, selected=run.selected)

@@ -14,7 +14,7 @@ from reprocessing.domain.sources import celery_task
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.capture import find_source
-from reprocessing.store.runs.enlistment import UnplacedLetter
+from reprocessing.store.ordering.placement import UnplacedLetter
 
 _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 

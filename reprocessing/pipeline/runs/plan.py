@@ -13,8 +13,10 @@ from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
+from reprocessing.store.ordering import placement
+from reprocessing.store.ordering.placement import UnplacedLetter
 from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lanes, plans, selection
-from reprocessing.store.runs.enlistment import Enlisted, UnplacedLetter
+from reprocessing.store.runs.enlistment import Enlisted
 from reprocessing.store.safety import waves
 
 _RUNS = 20  #: most runs whose letters one call enlists
@@ -37,17 +39,17 @@ def place_captured(dlq: DeadLetterQueue) -> int:
     """
     policy = place_letters.policy_of(DeadLetterQueue.objects.get(pk=dlq.pk))  # it may have changed since the capture
     done = 0
-    while found := enlistment.unplaced_letters(dlq.pk, bodies=place_letters.reads_bodies(policy)):
+    while found := placement.unplaced_letters(dlq.pk, bodies=place_letters.reads_bodies(policy)):
         if _named(dlq, [letter for letter in found if letter.source_id is None]):
             continue  # read the letters again, with the limits of their targets
-        enlistment.set_places({letter.id: place_letters.place_letter(policy, letter) for letter in found})
+        placement.set_places({letter.id: place_letters.place_letter(policy, letter) for letter in found})
         done += len(found)
     return done
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
     """Set the source of letters whose source was registered after their capture; return how many got a source."""
-    return enlistment.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
+    return placement.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
 
 
 def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:

@@ -16,10 +16,10 @@ from reprocessing.domain.errors import DlqAlreadyRegistered
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue, Source
+from reprocessing.store.ordering import placement
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 from reprocessing.store.routing import rules
-from reprocessing.store.runs import enlistment
 from reprocessing.store.targets import targets
 
 _CRONTAB = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
@@ -126,7 +126,7 @@ def _register(proposal: DlqProposal, by: str, reason: str, seen: Sequence[Differ
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_sources(dlq, proposal)
         if places_changed and not new:
-            enlistment.place_again(dlq.pk)
+            placement.place_again(dlq.pk)
         if asked and not new and any(change.field in RULE_KEYS for change in changes):
             rules.raise_version()
         AuditEntry.objects.create(

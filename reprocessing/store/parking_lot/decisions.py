@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, LiteralString
+from typing import Final, LiteralString
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models.audit import AuditAct
@@ -34,16 +34,6 @@ class LockedLetter:
     target_id: int | None
     refusal: str
 
-
-# Chunks of bounded size.
-_NAMELESS = """
-SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
-  FROM (SELECT id, dlq_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
-         WHERE id = ANY(%(letters)b::bigint[]) AND state = 'parked' AND source_id IS NULL AND id > %(above)b) l
-  JOIN redrive_payload p ON p.letter_id = l.id
- WHERE l.before < 16777216
- ORDER BY l.id
-"""
 
 # Finds the lane of a letter's ordering key; each letter without a key has a separate lane.
 LANE_KEY_HASH: Final[LiteralString] = "coalesce(l.key_hash, sha256(convert_to('released ' || l.message_id, 'UTF8')))"
@@ -181,25 +171,6 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
   JOIN redrive_letter l ON l.id = a.letter_id
  ORDER BY l.id
 """
-
-
-@dataclass(frozen=True, slots=True)
-class LetterWithoutSource:
-    """A parked letter whose source queue was not known at its capture."""
-
-    id: int
-    dlq_id: int
-    body: bytes
-    attributes: bytes
-    system: dict[str, Any]
-
-
-def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield letters without a source queue, in chunks."""
-    values = {"letters": list(letters), "above": 0}
-    while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
-        yield found
-        values["above"] = found[-1].id
 
 
 def lock_letters(

@@ -1,34 +1,14 @@
-"""Give captured letters their places in lanes, and put (enlist) a run's letters onto these lanes."""
+"""Put (enlist) a run's letters onto their lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, LiteralString
+from typing import Final, LiteralString
 
-from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.store import rows
 from reprocessing.store.ordering import new_heads
 from reprocessing.store.replay.settlement_effects import CLAIMS_AND_COPIES
-
-
-@dataclass(frozen=True, slots=True)
-class UnplacedLetter:
-    """A captured letter without a place in a lane. `body`: empty if nothing is read from it; `asked_at`: query time."""
-
-    id: int
-    message_id: str
-    source_id: int | None
-    size: int
-    size_limit: int | None
-    target_kind: str | None
-    strips_expires: bool | None
-    asked_at: datetime
-    body: bytes
-    attributes: bytes
-    system: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,87 +19,6 @@ class Enlisted:
     lanes: int
     parked: int
 
-
-# Columns that describe a letter's target.
-_OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
-
-# Chunks of bounded size. Bodies are also read of Celery tasks, and of letters without a source queue.
-_UNPLACED = f"""
-SELECT l.id, l.message_id, l.source_id, l.size, p.system, p.attributes, {_OF_TARGET},
-       CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
-  FROM (SELECT *, sum(CASE WHEN is_read THEN size ELSE 0 END) OVER (ORDER BY id)
-                  - CASE WHEN is_read THEN size ELSE 0 END AS before
-          FROM (SELECT w.id, w.message_id, w.source_id, w.target_id, w.size,
-                       %(bodies)b::bool OR w.source_id IS NULL OR coalesce(k.kind = 'celery', false) AS is_read
-                  FROM redrive_letter w LEFT JOIN redrive_target k ON k.id = w.target_id
-                 WHERE w.dlq_id = %(dlq)b AND w.state = 'captured' AND NOT w.planned ORDER BY w.id LIMIT 1000) first) l
-  JOIN redrive_payload p ON p.letter_id = l.id
-  LEFT JOIN redrive_target t ON t.id = l.target_id
- WHERE l.before < 16777216
- ORDER BY l.id
-"""  # noqa: S608  # the inserted text is a constant
-
-_NAME = """
-UPDATE redrive_letter l SET source_id = o.id, target_id = o.target_id
-  FROM unnest(%(letters)b::bigint[], %(sources)b::bigint[]) AS s(letter_id, source_id)
-  JOIN redrive_source o ON o.id = s.source_id
- WHERE l.id = s.letter_id AND l.source_id IS NULL AND l.dlq_id = o.dlq_id AND l.state IN ('captured', 'parked')
-"""
-
-_PLACE = """
-UPDATE redrive_letter l
-   SET planned = true, blocked_reason = s.blocked_reason, detail = s.detail, ordering_key = s.ordering_key,
-       key_hash = s.key_hash, single = s.single, sequence = s.sequence,
-       idempotency_key = CASE WHEN l.revision_id IS NULL THEN s.idempotency_key ELSE coalesce((
-            SELECT v.idempotency_key FROM redrive_revision v
-             WHERE v.letter_id = l.id AND v.idempotency_key IS NOT NULL ORDER BY v.no DESC LIMIT 1),
-            s.idempotency_key) END
-  FROM unnest(%(letters)b::bigint[], %(blocked_reason)b::text[], %(detail)b::text[], %(ordering_key)b::text[],
-              %(key_hash)b::bytea[], %(single)b::bool[], %(sequence)b::text[], %(idempotency_key)b::text[])
-       AS s(letter_id, blocked_reason, detail, ordering_key, key_hash, single, sequence, idempotency_key)
- WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
-"""
-
-# Letters parked without a place in a lane. If the DLQ's settings changed, or after an edit, they may get a place now.
-_STRAYS = f"""
-SELECT l.id, l.message_id, l.source_id, l.dlq_id, l.size, p.system,
-       coalesce(v.attributes, p.attributes) AS attributes, coalesce(v.body, p.body) AS body, {_OF_TARGET}
-  FROM (SELECT w.*, sum(greatest(w.size, length(e.body))) OVER (ORDER BY w.id)
-                    - greatest(w.size, length(e.body)) AS before
-          FROM redrive_letter w LEFT JOIN redrive_revision e ON e.id = w.revision_id
-         WHERE w.id = ANY(%(letters)b::bigint[]) AND w.state = 'parked' AND w.lane_id IS NULL AND w.key_hash IS NULL
-           AND w.source_id IS NOT NULL AND w.id > %(above)b) l
-  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_target t ON t.id = l.target_id
-  LEFT JOIN redrive_revision v ON v.id = l.revision_id
- WHERE l.before < 16777216
- ORDER BY l.id
-"""  # noqa: S608  # as above
-
-# Plans that are not started select their letters again, because the letters' lanes may have changed.
-_UNSELECT = """
-WITH plans AS (
-    UPDATE redrive_run SET selected = NULL, behind = NULL
-     WHERE dlq_id = %(dlq)b AND kind = 'drain' AND state = 'planned' RETURNING id
-)
-UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND l.state = 'captured'
-"""
-
-_NEW_VERSION = "UPDATE redrive_dlq SET places_version = places_version + 1 WHERE id = %(dlq)b"
-
-# Letters without a run are placed again.
-_REPLAN = """
-UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
- WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
-   AND blocked_reason NOT IN ('possible_return', 'moved_by_aws')
-"""
-
-# These letters get the target of their source queue; letters in progress or parked keep their target.
-_LEAD = """
-UPDATE redrive_letter l SET target_id = o.target_id
-  FROM redrive_source o
- WHERE l.dlq_id = %(dlq)b AND l.state = 'captured' AND l.run_id IS NULL AND o.id = l.source_id
-   AND l.target_id IS DISTINCT FROM o.target_id
-"""
 
 # A subquery for each letter: joined, a planner without statistics of this DLQ would read all its lanes for each letter.
 _LANE_OF_LETTER: Final[LiteralString] = """(
@@ -239,46 +138,6 @@ _STEPS, _STEPS_WITHOUT_RUN = _Steps(_SELECTED), _Steps(_WITHOUT_RUN)
 class _Found:
     n: int
     ahead: list[int]
-
-
-def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-    """Return the next captured letters of a DLQ without a place in a lane. `bodies`: include the bodies."""
-    return rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies})
-
-
-@dataclass(frozen=True, slots=True)
-class UnplacedParkedLetter(UnplacedLetter):
-    """A parked letter without a place in a lane."""
-
-    dlq_id: int
-
-
-def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield parked letters without a place in a lane, in chunks."""
-    values = {"letters": list(letters), "above": 0}
-    while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
-        yield found
-        values["above"] = found[-1].id
-
-
-def place_again(dlq: int) -> int:
-    """Let the places of captured letters be determined again, and plans select again; return how many letters."""
-    rows.execute(_NEW_VERSION, {"dlq": dlq})
-    rows.execute(_UNSELECT, {"dlq": dlq})
-    rows.execute(_LEAD, {"dlq": dlq})
-    return rows.execute(_REPLAN, {"dlq": dlq})
-
-
-def set_sources(sources: Mapping[int, int]) -> int:
-    """Set source queue and target of letters without a source queue, by letter id; return how many letters."""
-    if not sources:
-        return 0
-    return rows.execute(_NAME, {"letters": list(sources), "sources": list(sources.values())})
-
-
-def set_places(places: Mapping[int, StoredPlace], *, state: LetterState = LetterState.CAPTURED) -> None:
-    """Write the places of letters in lanes, by letter id. Letters in another state than `state` are not changed."""
-    rows.execute(_PLACE, {"state": state, "letters": list(places), **rows.arrays(StoredPlace, places.values())})
 
 
 def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None, free: bool = False) -> Enlisted:

@@ -1,17 +1,14 @@
-"""Count the letters of runs by state, estimate the remaining time, and finish runs."""
+"""Count the letters of runs by state, and finish runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.runs.forecast import Forecast, RateClimb
 from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_finished
-from reprocessing.store.outcomes.evidence import LEAST_WAIT
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 from reprocessing.store.safety import waves
 
@@ -60,25 +57,6 @@ SELECT s.state, (SELECT count(*) FROM (
              LIMIT %(most)b::bigint) few) AS n
   FROM unnest(%(states)b::text[]) AS s(state)
 """
-
-# By target: unsent letters, and the longest lane. An outcome by absence is known at the earliest when the target can
-# have been seen empty.
-_LEFT = f"""
-SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
-       max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
-       coalesce(b.ramp_every, 1) AS ramp_every,
-       coalesce(b.state, 'closed') AS breaker, wait.seconds AS tail,
-       CASE WHEN t.advance = 'settled' THEN wait.seconds ELSE 0 END AS round_trip
-  FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
-          FROM redrive_letter
-         WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND blocked_reason = ''
-         GROUP BY target_id, source_id, coalesce(key_hash, int8send(id))) lane
-  JOIN redrive_target t ON t.id = lane.target_id
-  LEFT JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
- CROSS JOIN LATERAL (
-        SELECT CASE WHEN t.proof = 'absence' THEN {LEAST_WAIT} ELSE 0 END AS seconds) wait
- GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
-"""  # noqa: S608  # the inserted text is a constant
 
 # Another run may continue a letter of an ended run; earlier attempts of the letter name the ended run.
 _ELSEWHERE = """
@@ -152,42 +130,6 @@ class RoughRunCounts(RunCounts):
 
 
 @dataclass(frozen=True, slots=True)
-class TargetRemainder:
-    """The remaining letters of a run for one target. Times are seconds.
-
-    Attributes:
-        letters: unsent letters.
-        longest: letters of the longest lane; `unsent`: highest number of unsent letters of one lane.
-        known_in: shortest time until the outcomes of sent letters are known; None: unknown.
-        rate: letters a second; None: no limit. `ramp`: allowed share of the rate, raised every `ramp_every`.
-        tail: time from sending to outcome; `round_trip`: time from one letter of a lane to the next.
-    """
-
-    target_id: int
-    name: str
-    letters: int
-    longest: int
-    unsent: int
-    known_in: float | None
-    rate: float | None
-    ramp: float
-    ramp_every: float
-    breaker: str
-    tail: float
-    round_trip: float
-
-    @property
-    def seconds(self) -> float:
-        """Return the shortest time until the last letter has finished, if nothing fails."""
-        climb = RateClimb(share=self.ramp, every=self.ramp_every, first=self.ramp_every)
-        found = Forecast.of(
-            letters=self.letters, rate=self.rate, longest_lane=self.unsent, round_trip=self.round_trip, climb=climb
-        )
-        sent = self.known_in or 0.0
-        return max(sent, found.seconds, found.by_rate + self.tail) if self.letters else sent
-
-
-@dataclass(frozen=True, slots=True)
 class _States:
     state: str
     n: int
@@ -239,12 +181,6 @@ def running_runs(dlq: int) -> list[int]:
 def run_state(run: int) -> str:
     """Return the state of a run."""
     return rows.value(str, "SELECT state FROM redrive_run WHERE id = %(run)b", {"run": run})
-
-
-def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
-    """Return the remaining letters of a run, by target. `known_in`: seconds until outcomes are known, by target."""
-    found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})
-    return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]
 
 
 def finish_runs() -> int:

@@ -16,28 +16,28 @@ heads-skip-what-awaits: test_a_lane_sends_one_letter_at_a_time
 +WHERE l.lane_id = m.lane_id AND l.state = 'waiting' AND NOT l.frees_lane
 
 @reprocessing/store/replay/intent.py
-@tests/race/test_brakes.py
+@tests/race/safety/test_brakes.py
 # Nothing: of a breaker on trial one letter is admitted, and breakers on trial are locked before.
 whatever-is-admitted-goes: test_one_canary_is_sent_however_many_workers_try
 - AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
 +
 
 @reprocessing/store/replay/settlement.py
-@tests/race/test_outcomes.py
+@tests/race/outcomes/test_outcomes.py
 # Nothing: a return closes the attempt, and of a closed attempt no letter is settled.
 a-letter-that-moved-on-is-settled: test_a_letter_that_returns_before_its_send_is_settled_is_settled_once
 -     WHERE l.id = f.letter_id AND l.state = 'sending'
 +     WHERE l.id = f.letter_id
 
 @reprocessing/store/runs/enlistment.py
-@tests/race/test_lanes.py
+@tests/race/ordering/test_lanes.py
 # Nothing but the order of locks: putting letters onto a lane that is there locks it, too.
 enlisted-without-a-lock: test_whole_lanes_are_enlisted_behind_the_lock_of_those_that_are_there
 -    rows.execute(steps.lock_lanes, values)
 +
 
 @reprocessing/store/runs/plans.py
-@tests/race/test_enlistment.py
+@tests/race/runs/test_enlistment.py
 # Nothing but time: the selection takes the turn itself; two plans may wait for each other once.
 a-plan-takes-its-turn-late: test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other
 -            selection.lock_selection(dlq)

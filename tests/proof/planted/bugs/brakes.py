@@ -178,7 +178,7 @@ another-dlq-s-loop: test_a_loop_of_another_dlq_pauses_no_run_of_this_one
 +
 
 @reprocessing/store/safety/send_limits.py
-@tests/race/test_brakes.py
+@tests/race/safety/test_brakes.py
 an-old-verdict-is-believed: test_nothing_is_sent_to_a_target_whose_health_check_is_unknown_or_old
 -    OR h.checked_at <= redrive_now() - make_interval(secs => h.max_age)
 +    OR h.checked_at <= redrive_now() - interval '1 year'
@@ -192,7 +192,7 @@ nobody-leases-behind-a-lost-canary: test_a_canary_without_any_outcome_loses_its_
 -    OR b.target_id
 +(b.state = 'half_open' AND b.canary_until IS NOT NULL)
 +    OR b.target_id
-@tests/race/test_heads.py
+@tests/race/ordering/test_heads.py
 an-intent-sees-its-lane-as-it-was: test_an_earlier_letter_that_returns_at_the_same_moment_goes_first
 -     ORDER BY n.id FOR UPDATE OF n
 -)

@@ -26,7 +26,7 @@ an-eleventh-attribute: test_the_letter_s_own_attributes_come_first_and_ten_are_t
 +MOST_ATTRIBUTES = 11
 
 @reprocessing/pipeline/capture/capture.py
-@tests/race/test_a_capture_loses_its_dlq.py
+@tests/race/capture/test_a_capture_loses_its_dlq.py
 what-was-not-written-counts-as-drained:
     test_a_capture_that_froze_until_its_copy_was_visible_writes_nothing_and_proves_nothing
 -            self._hides = True
@@ -104,7 +104,7 @@ silence-behind-what-is-held: test_a_fifo_capture_ends_when_every_group_is_receiv
 +        elif hidden is not None:
 
 @reprocessing/store/capture/capture_lease.py
-@tests/race/test_a_capture_loses_its_dlq.py
+@tests/race/capture/test_a_capture_loses_its_dlq.py
 gone-by-an-older-handle: test_a_copy_deleted_by_an_older_handle_is_not_gone
 - AND c.handle = g.handle AND c.state || '' <> 'gone'
 + AND c.state || '' <> 'gone'
@@ -116,7 +116,7 @@ a-capture-ends-another-s: test_a_capture_that_lost_its_dlq_during_silence_has_dr
 - WHERE id = %(dlq)b AND fence = %(fence)b
 +ELSE drained_through END
 + WHERE id = %(dlq)b
-@tests/race/test_captures.py
+@tests/race/capture/test_captures.py
 a-capture-waits-for-who-names-its-dlq: test_a_new_row_that_names_a_dlq_keeps_nobody_from_capturing_it
 -FOR NO KEY UPDATE SKIP LOCKED) free
 +FOR UPDATE SKIP LOCKED) free
@@ -154,7 +154,7 @@ what-aws-moved-of-an-interrupted-run-is-sent-once-more:
 +AND l.state = 'captured'
 
 @reprocessing/store/capture/received_copies.py
-@tests/race/test_a_capture_loses_its_dlq.py
+@tests/race/capture/test_a_capture_loses_its_dlq.py
 a-handle-noted-though-its-time-is-over: test_a_frozen_capture_does_not_record_its_handle_after_another_received_the_copy
 -       AND l.id = c.letter_id AND redrive_now() < %(until)b::timestamptz
 +       AND l.id = c.letter_id
@@ -167,7 +167,7 @@ a-letter-admitted-when-anybody-may-have-it:
 a-place-by-former-keys: test_a_letter_is_placed_by_keys_that_changed_while_its_capture_ran
 -WHERE has_place AND (blocked_reason = 'possible_return' OR EXISTS (SELECT FROM current))
 +WHERE has_place
-@tests/race/test_swallowed.py
+@tests/race/outcomes/test_swallowed.py
 a-return-is-an-older-attempt-s: test_the_return_of_a_copy_of_two_attempts_fails_the_newer_attempt
 - ORDER BY met.message_id, met.rank, met.no DESC
 + ORDER BY met.message_id, met.rank, met.no
@@ -199,7 +199,7 @@ what-was-sent-before-an-edit-is-a-stranger: test_copies_of_what_was_sent_before_
 +s.body_hash IN (v.body_hash)
 
 @reprocessing/store/capture/returned_messages.py
-@tests/race/test_a_capture_loses_its_dlq.py
+@tests/race/capture/test_a_capture_loses_its_dlq.py
 a-return-recorded-when-anybody-may-have-it:
     test_a_return_whose_capture_froze_until_it_was_visible_is_neither_recorded_nor_deleted
 -     WHERE redrive_now() < %(until)b::timestamptz

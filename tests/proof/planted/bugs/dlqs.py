@@ -30,7 +30,7 @@ a-beat-that-never-ran-is-missed-by-nobody: test_who_was_not_seen_yet_is_named_an
 +    return age is not None and age > _LATELY
 
 @reprocessing/store/dlqs/schedule.py
-@tests/race/test_captures.py
+@tests/race/capture/test_captures.py
 a-turn-waits-for-who-names-its-dlq: test_a_new_row_that_names_a_dlq_keeps_nobody_from_capturing_it
 -skip_locked=True, no_key=True, of
 +skip_locked=True, of

@@ -6,7 +6,7 @@ from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
 @reprocessing/store/replay/intent.py
-@tests/race/test_brakes.py
+@tests/race/safety/test_brakes.py
 two-canaries: test_one_canary_is_sent_however_many_workers_try
 - AND (r.breaker_state = 'closed' OR k.letter_id IS NOT NULL)
 +
@@ -45,7 +45,7 @@ no-canary-goes-behind-a-lost-one: test_a_canary_without_any_outcome_loses_its_sl
 -    RETURNING
 +b.canary_until IS NULL))
 +    RETURNING
-@tests/race/test_claims.py
+@tests/race/replay/test_claims.py
 another-letter-s-claim-is-won: test_a_key_of_another_letter_is_won_only_when_it_is_free
 -     WHERE c.state = 'free' OR c.letter_id = excluded.letter_id
 +     WHERE true OR c.letter_id = excluded.letter_id
@@ -59,18 +59,18 @@ a-discarded-letter-s-twin-goes-beside-its-copy:
     test_a_released_letter_does_not_win_a_discarded_key_while_a_copy_of_the_other_may_be_there
 -c.state <> 'held' AND coalesce(c.until <= redrive_now(), true) AND EXISTS (
 +c.state <> 'held' AND EXISTS (
-@tests/race/test_heads.py
+@tests/race/ordering/test_heads.py
 a-head-that-is-one-no-longer-goes: test_an_earlier_letter_that_returned_meanwhile_goes_first
 -       AND l.id = (SELECT h.id FROM redrive_letter h
 +       AND l.id >= (SELECT h.id FROM redrive_letter h
-@tests/race/test_lanes.py
+@tests/race/ordering/test_lanes.py
 intent-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
 -     WHERE n.fence = a.fence AND n.phase || '' = 'leased'
 +     WHERE n.phase || '' = 'leased'
 intent-on-a-lease-that-ends: test_an_intent_needs_enough_of_its_lease
 -       AND n.due_at > redrive_now() + make_interval(secs => %(margin)b::float8)
 +
-@tests/race/test_stops.py
+@tests/race/safety/test_stops.py
 stops-are-not-asked-for-at-intent: test_lanes_that_were_leased_before_send_nothing_after
 -       AND m.run_id IN ({ACTIVE_RUNS}) AND l.target_id
 +       AND m.run_id IN (SELECT id FROM redrive_run WHERE state = 'running') AND l.target_id

@@ -6,7 +6,7 @@ from tests.proof.planted.bug import quoted
 
 BUGS = quoted("""
 @reprocessing/store/ordering/active_runs.py
-@tests/race/test_stops.py
+@tests/race/safety/test_stops.py
 an-aborted-run-goes-on: test_lanes_that_were_leased_before_send_nothing_after
 - WHERE r.state = 'running' AND d.stopped_at IS NULL
 + WHERE r.state <> 'planned' AND d.stopped_at IS NULL
@@ -20,15 +20,15 @@ stop-everything-stops-nothing: test_nothing_is_sent_if_it_is_stopped_observed_or
 +
 
 @reprocessing/store/ordering/lanes.py
-@tests/race/test_brakes.py
+@tests/race/safety/test_brakes.py
 lanes-behind-a-shut-breaker-are-leased: test_lanes_behind_an_open_breaker_are_neither_leased_nor_hinted_at
 - WHERE breaker_id > 0 AND breaker_id NOT IN ({SHUT}){{but}}
 + WHERE breaker_id > 0{{but}}
-@tests/race/test_heads.py
+@tests/race/ordering/test_heads.py
 a-head-that-comes-again-waits-for-nobody: test_a_letter_released_before_one_that_was_sent_waits_for_its_outcome
 -                 WHERE a.lane_id = m.lane_id AND a.holds_lane) IS NOT NULL AS awaits
 +                 WHERE false) IS NOT NULL AS awaits
-@tests/race/test_lanes.py
+@tests/race/ordering/test_lanes.py
 lock-without-fence: test_an_owner_without_its_fence_intends_renews_and_hands_back_nothing
 - WHERE m.fence IS NULL OR (n.fence = m.fence AND n.phase = 'leased')
 + WHERE m.fence IS NULL OR n.phase = 'leased'

@@ -52,7 +52,7 @@ a-lease-counts-from-the-wire: test_a_turn_that_froze_after_its_intent_sends_noth
 +        self.until = time.monotonic() + lease - SEND_MARGIN
 
 @reprocessing/pipeline/replay/lease_lanes.py
-@tests/race/test_a_wake_up.py
+@tests/race/ordering/test_a_wake_up.py
 next-is-asked-before-the-lock: test_a_letter_released_while_its_lane_s_head_is_gone_goes
 -        lanes.lock(ids, fences)
 -        return lanes.advance(ids, fences, keep=True
@@ -103,14 +103,14 @@ a-token-s-end-is-not-asked-for: test_an_expired_token_sends_nothing_and_counts_n
 +            return clock() < owned.until
 
 @reprocessing/pipeline/replay/settle.py
-@tests/race/test_lanes.py
+@tests/race/ordering/test_lanes.py
 letters-moved-before-their-lanes-are-locked: test_lanes_are_locked_before_their_letters_are_moved
 -mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])
 +mine = {attempt.lane_id for attempt in ordered}
 heads-closed-without-fence: test_an_owner_without_its_fence_closes_no_head
 -ours = {lane: closing for lane, closing in closings.items() if lane[0] in mine}
 +ours = dict(closings)
-@tests/race/test_swallowed.py
+@tests/race/outcomes/test_swallowed.py
 swallowed-resends-are-awaited: test_a_resend_deduplicated_against_a_copy_that_returned_has_failed
 -    back = returned_attempts(taken) if taken else set()
 +    back = returned_attempts({}) if taken else set()
@@ -182,7 +182,7 @@ more-letters-than-tokens: test_no_more_letters_are_sent_than_tokens_were_granted
 +        return some, token.until if
 
 @reprocessing/store/replay/settlement.py
-@tests/race/test_outcomes.py
+@tests/race/outcomes/test_outcomes.py
 settled-twice: test_a_letter_that_returns_before_its_send_is_settled_is_settled_once
 -      FROM fate f WHERE a.id = f.attempt_id AND num_nonnulls(a.closed_at, a.taken_at) = 0
 +      FROM fate f WHERE a.id = f.attempt_id

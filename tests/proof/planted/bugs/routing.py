@@ -15,11 +15,13 @@ a-rule-ends-what-may-come-back: test_a_letter_that_is_to_end_keeps_lane_and_key_
 -    return put_off_letters(ending, owned=lot.owned) if ending else set()
 +    return set()
 
-@reprocessing/store/routing/routing_decisions.py
+@reprocessing/store/routing/routable_letters.py
 @tests/reprocessing/pipeline/parking_lot/test_edit.py
 rules-read-what-was-captured: test_rules_are_asked_about_what_will_be_sent
 -            THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
 +            THEN p.body ELSE ''::bytea END AS body
+
+@reprocessing/store/routing/routing_decisions.py
 @tests/reprocessing/pipeline/replay/test_twins_of_an_unknown_copy.py
 a-rule-that-diverts-frees-the-key: test_a_divert_frees_no_key_while_a_copy_may_be_in_the_target
 -SET state = CASE WHEN m.until IS NULL THEN 'free' ELSE 'held' END, until = m.until

@@ -24,7 +24,7 @@ a-dry-run-that-deletes: test_collecting_sends_parks_and_discards_nothing
 +    return captured
 
 @reprocessing/pipeline/runs/feed_run.py
-@tests/race/test_captures.py
+@tests/race/capture/test_captures.py
 what-is-being-captured-goes: test_letters_of_an_unfinished_capture_are_enlisted_when_it_has_run_dry
 -        return plan.enlist(dlq, run, through=through, s
 +        del through
@@ -65,7 +65,7 @@ a-dlq-that-was-switched-off-is-fed: test_a_dlq_that_becomes_manual_before_the_en
 +        if run.kind == RunKind.STANDING and not run.pk:
 
 @reprocessing/store/runs/enlistment.py
-@tests/race/test_enlistment.py
+@tests/race/runs/test_enlistment.py
 enlisted-beside-whoever-moves-the-lanes:
     test_lanes_are_locked_in_the_order_of_their_ids_whatever_order_their_letters_failed_in
 -    rows.execute(steps.lock_lanes, values)
@@ -120,7 +120,7 @@ a-resumed-run-stays-an-incident: test_a_run_that_pauses_itself_is_announced_once
 +        pass
 
 @reprocessing/store/runs/selection.py
-@tests/race/test_enlistment.py
+@tests/race/runs/test_enlistment.py
 plans-take-no-turns: test_of_two_plans_at_once_neither_has_letters_behind_those_of_the_other
 -    lock_selection(dlq)
 -    return rows.fetch(SelectedCount

@@ -105,7 +105,7 @@ one-reason-is-told-once-for-due-lanes-and-once-for-the-others: test_what_holds_l
 -            reasons[one.why] += one.n
 +            reasons[one.why] = one.n
 
-@reprocessing/management/shared/parking_command.py
+@reprocessing/management/shared/parking_selection.py
 @tests/reprocessing/commands/parking_lot/test_release_parked.py
 a-parked-message-looks-like-a-refused-release: test_a_dry_run_shows_counts_and_examples_and_releases_nothing
 -            yield f"  {count:,} parked because: {
@@ -136,7 +136,7 @@ a-last-attempt-of-unknown-end-holds-nothing: test_the_next_letter_waits_while_th
 +        return False
 
 @reprocessing/store/rows.py
-@tests/race/test_deadlocks.py
+@tests/race/replay/test_deadlocks.py
 a-deadlock-s-victim-gives-up: test_a_deadlock_s_victim_is_run_again_as_a_whole
 -DEADLOCK_RETRIES = 8
 +DEADLOCK_RETRIES = 0

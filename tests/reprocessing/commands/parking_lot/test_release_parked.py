@@ -14,7 +14,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.management.shared import parking_command
+from reprocessing.management.shared import parking_command, parking_selection
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
@@ -144,14 +144,16 @@ def test_a_selection_that_somebody_touched_since_is_left_alone(lot: Lot, ask_jso
 
 def test_what_somebody_decides_meanwhile_is_told_and_is_a_failure(lot: Lot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the deed, another person discards one."""
-    select = parking_command.select_messages
+    select = parking_selection.select_messages
 
-    def selecting(dlq: DeadLetterQueue, state: LetterState, options: dict[str, object]) -> list[parking_command.Parked]:
+    def selecting(
+        dlq: DeadLetterQueue, state: LetterState, options: dict[str, object]
+    ) -> list[parking_selection.Parked]:
         found = select(dlq, state, options)
         act_on_parked.discard([lot.old.pk], by="bob", reason="old")
         return found
 
-    monkeypatch.setattr(parking_command, "select_messages", selecting)
+    monkeypatch.setattr(parking_selection, "select_messages", selecting)
     out = StringIO()
     with pytest.raises(CommandError, match="1 of 3 are not released"):
         call_command("release_parked", "orders", *WHY, "--confirm", stdout=out)

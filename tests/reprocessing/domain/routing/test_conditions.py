@@ -11,16 +11,8 @@ from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message.identity import Missing
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.routing import jmespath_query, linear_regex
-from reprocessing.domain.routing.conditions import (
-    VALUE_LENGTH,
-    VALUES,
-    Condition,
-    Field,
-    FieldKind,
-    FieldValue,
-    NotText,
-    Operator,
-)
+from reprocessing.domain.routing.condition_fields import Field, FieldKind, FieldValue, NotText
+from reprocessing.domain.routing.conditions import VALUE_LENGTH, VALUES, Condition, Operator
 from reprocessing.domain.routing.linear_regex import Pattern
 from tests.reprocessing.domain.corpora.hostile import CONDITIONS, EXPRESSIONS, REGEXES, TEXTS
 

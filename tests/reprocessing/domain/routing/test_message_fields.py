@@ -19,7 +19,8 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.identity import LetterFacts, Missing, Selector
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
-from reprocessing.domain.routing.conditions import Condition, FieldValue, NotText
+from reprocessing.domain.routing.condition_fields import FieldValue, NotText
+from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.jmespath_query import STEPS
 from reprocessing.domain.routing.message_fields import BODY_LIMIT, MessageFields
 from tests import envelopes

@@ -9,7 +9,7 @@ import pytest
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.capture import received_copies
-from reprocessing.store.runs import enlistment
+from reprocessing.store.ordering import placement
 from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.pipeline.interposed import happens_before
 
@@ -35,7 +35,7 @@ def test_a_letter_is_placed_by_keys_that_changed_while_its_capture_ran(monkeypat
 
     def change_keys() -> None:
         DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(ordering_key="attribute:other")
-        enlistment.place_again(bench.dlq.pk)
+        placement.place_again(bench.dlq.pk)
 
     happens_before(monkeypatch, received_copies, "admit", change_keys, once=True)
     bench.capture()

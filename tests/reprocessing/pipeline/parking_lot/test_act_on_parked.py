@@ -11,10 +11,10 @@ from django.db import DatabaseError
 from reprocessing.models import AuditEntry, Breaker, Claim, DeadLetterQueue, Letter, Rule, Run, Source, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.routing import route
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lanes, placement
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.routing import rule_changes
-from reprocessing.store.runs import enlistment, run_transitions
+from reprocessing.store.runs import run_transitions
 from tests.reprocessing.pipeline.bench import Clock, Workbench, enqueued
 from tests.reprocessing.pipeline.benches import parked
 
@@ -126,7 +126,7 @@ def test_letters_parked_before_they_had_a_place_get_it_in_portions_of_bounded_by
     bench = enqueued(*"abc", fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
     Letter.objects.update(size=9 << 20)
     letters = list(Letter.objects.order_by("id").values_list("id", flat=True))
-    portions = [[one.id for one in some] for some in enlistment.unplaced_parked_letters(letters)]
+    portions = [[one.id for one in some] for some in placement.unplaced_parked_letters(letters)]
     assert portions == [letters[:2], letters[2:]]  # the second begins within 16 MiB
     bench.dlq.missing_key = "lane"
     bench.dlq.save()

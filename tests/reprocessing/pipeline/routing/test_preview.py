@@ -12,7 +12,7 @@ from reprocessing.pipeline.routing import preview
 from reprocessing.pipeline.routing.preview import RulePreview
 from reprocessing.pipeline.runs import plan
 from reprocessing.store.ordering import lanes
-from reprocessing.store.routing import routing_decisions, rule_changes, rules
+from reprocessing.store.routing import routable_letters, rule_changes, rules
 from reprocessing.store.routing.rules import BoundRule
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.pipeline.rulings import BY_KEY, rule
@@ -106,7 +106,7 @@ def test_a_preview_loads_chunks_and_reports_its_progress(monkeypatch: pytest.Mon
     for number in range(5):
         bench.bury(f'{{"n": {number}}}')
     bench.capture()
-    monkeypatch.setattr(routing_decisions, "CHUNK", 8)
+    monkeypatch.setattr(routable_letters, "CHUNK", 8)
     mine = rule("mine", "discard", "body:n exists", enabled=False)
     told: list[int] = []
     found = preview.letters(_as_if(mine), since=lanes.database_now() - timedelta(days=1), told=told.append)

@@ -16,7 +16,7 @@ from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.routing.route import RuleBook
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import HandedBack
-from reprocessing.store.routing import routing_decisions, rule_changes
+from reprocessing.store.routing import routable_letters, routing_decisions, rule_changes
 from reprocessing.store.routing import rules as rules_of
 from tests.race.abreast import elsewhere
 from tests.reprocessing.pipeline.bench import Clock, Workbench
@@ -263,7 +263,7 @@ def test_a_body_too_large_for_rules_is_held_and_not_loaded() -> None:
     large = json.dumps({"n": 1, "rest": "x" * BODY_LIMIT})
     bench.enqueue(large)
     standings = leased()
-    loaded = routing_decisions.load_waiting([head.letter_id or 0 for head in standings], bodies=True)
+    loaded = routable_letters.load_waiting([head.letter_id or 0 for head in standings], bodies=True)
     assert [(letter.size, bytes(letter.body)) for letter in loaded] == [(len(large), b"")]
     ask(standings)
     why = f"its body has {len(large)} bytes, and rules read {BODY_LIMIT} at most"
@@ -305,7 +305,7 @@ def test_other_threads_may_ask_while_errors_are_counted(monkeypatch: pytest.Monk
     rule("even", "discard", "body:length(m) equals 9", position=2)
     bench.enqueue('{"n": 5}', '{"m": 5}')
     book = RuleBook.load()
-    loaded = routing_decisions.load_waiting(list(Letter.objects.values_list("pk", flat=True)), bodies=True)
+    loaded = routable_letters.load_waiting(list(Letter.objects.values_list("pk", flat=True)), bodies=True)
     even, odd = sorted(loaded, key=lambda letter: bytes(letter.body))
     book.ask(odd)
 
@@ -376,7 +376,7 @@ def test_two_decisions_at_once_are_written_once() -> None:
     rule("fine", "replay")
     bench.enqueue("x")
     standings, book = leased(), RuleBook.load()
-    loaded = routing_decisions.load_waiting([bench.letter().pk], bodies=False)
+    loaded = routable_letters.load_waiting([bench.letter().pk], bodies=False)
     ask(standings, book)
     again = [
         routing_decisions.RoutingDecision(asked.letter_id, asked.rulebook_version, "hold", rule_id=None)
@@ -437,7 +437,7 @@ def test_a_lane_of_an_unhealthy_target_is_asked_once() -> None:
 def test_large_heads_are_asked_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench()
     rule("bad", "quarantine", "body:n exists")
-    monkeypatch.setattr(routing_decisions, "CHUNK", 9)
+    monkeypatch.setattr(routable_letters, "CHUNK", 9)
     ask_all(bench, *(f'{{"n": {number}}}' for number in range(5)))
     assert set(bench.states().values()) == {"parked"}
 
@@ -447,11 +447,11 @@ def test_attributes_are_loaded_in_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(3):
         bench.bury("x", colour="red")
     bench.ready()
-    monkeypatch.setattr(routing_decisions, "CHUNK", 1)
+    monkeypatch.setattr(routable_letters, "CHUNK", 1)
     every = list(Letter.objects.values_list("pk", flat=True))
     since = lanes.database_now() - timedelta(days=1)
-    assert len(routing_decisions.load_waiting(every, bodies=False)) == 1
-    assert len(routing_decisions.captured_since(since=since, dlq=None, below=None, bodies=False)) == 1
+    assert len(routable_letters.load_waiting(every, bodies=False)) == 1
+    assert len(routable_letters.captured_since(since=since, dlq=None, below=None, bodies=False)) == 1
 
 
 def test_many_heads_take_as_many_statements_as_one() -> None:

@@ -12,9 +12,8 @@ from celery import Celery, group
 from reprocessing.models import Letter, Target
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import plan
-from reprocessing.store.ordering import lanes
-from reprocessing.store.runs import enlistment
-from reprocessing.store.runs.enlistment import UnplacedLetter
+from reprocessing.store.ordering import lanes, placement
+from reprocessing.store.ordering.placement import UnplacedLetter
 from tests import envelopes
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 
@@ -115,7 +114,7 @@ def test_what_expires_between_plan_and_send_is_not_sent(clock: Clock) -> None:
 def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
     kind: str, chunks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, real = list[int](), enlistment.unplaced_letters
+    read, real = list[int](), placement.unplaced_letters
 
     def counted(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
         found = real(dlq, bodies=bodies)
@@ -127,8 +126,8 @@ def test_of_workers_letters_the_bodies_are_read_sixteen_mebibytes_at_a_time(
     for _ in range(18):
         bench.bury("x" * 1_000_000)
     bench.capture()
-    enlistment.place_again(bench.dlq.pk)
-    monkeypatch.setattr(enlistment, "unplaced_letters", counted)
+    placement.place_again(bench.dlq.pk)
+    monkeypatch.setattr(placement, "unplaced_letters", counted)
     assert (plan.place_captured(bench.dlq), read) == (18, chunks)
 
 

@@ -12,6 +12,7 @@ import pytest
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models import AuditEntry, DeadLetterQueue, Lane, Letter, Run, Wave
 from reprocessing.store import rows
+from reprocessing.store.ordering import placement
 from reprocessing.store.runs import (
     arrived_since,
     enlistment,
@@ -320,7 +321,7 @@ def test_waves_begin_with_the_run_restart_when_resumed_and_end_with_it(stock: St
 
 def test_a_plan_selects_again_after_its_keys_changed(stock: Stock) -> None:
     run = planned(stock)
-    enlistment.place_again(stock.dlq.pk)
+    placement.place_again(stock.dlq.pk)
     run.refresh_from_db()
     assert (run.selected, of(run)) == (None, [])
     assert Letter.objects.filter(state="captured", planned=False).count() == 2

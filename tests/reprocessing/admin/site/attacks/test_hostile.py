@@ -13,7 +13,7 @@ from django.test import Client
 from reprocessing.admin.parking_lot import bulk_action_pages
 from reprocessing.domain.message.safe_text import visible
 from reprocessing.models.letter import ParkedLetter
-from tests.reprocessing.admin.site.hostile import SHORT, TEXTS, TOGETHER, places, write_everywhere
+from tests.reprocessing.admin.site.attacks.hostile import SHORT, TEXTS, TOGETHER, places, write_everywhere
 from tests.reprocessing.admin.site.open_pages import KINDS, furnished, pages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]

@@ -12,7 +12,7 @@ import pytest
 
 from reprocessing.domain.aws.iam_policy import CALLS, Purpose
 from tests.broker.local_sqs import LocalSqs
-from tests.broker.workers import START, Worker
+from tests.broker.real_workers.workers import START, Worker
 from tests.conditions import eventually
 
 SECRET = "hunter2"

@@ -22,6 +22,7 @@ from tests.conditions import eventually
 
 START = 40.0  # seconds until a beat leads, with other tests beside it on two cores
 LEADS = "redrive.beat.leads"
+APPLICATION = "tests.redrive_service.beat.ticking"
 
 
 @contextmanager
@@ -57,7 +58,7 @@ class Schedule:
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CELERY_"))},
             **self.sqs.environment,
-            "DJANGO_SETTINGS_MODULE": "tests.broker.beat_settings",
+            "DJANGO_SETTINGS_MODULE": "tests.redrive_service.beat.beat_settings",
             "DATABASE_URL": self.database_url,
             "BEAT_QUEUES": json.dumps({"redrive-control": self.ticks_url, "ticks": self.ticks_url}),
         }
@@ -96,7 +97,16 @@ class Beat:
     def __post_init__(self) -> None:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "tests.broker.ticking", "beat", "--loglevel", "INFO"],
+                [
+                    sys.executable,
+                    "-m",
+                    "celery",
+                    "-A",
+                    "tests.redrive_service.beat.ticking",
+                    "beat",
+                    "--loglevel",
+                    "INFO",
+                ],
                 env=self.schedule.environment(),
                 cwd=SOURCES,
                 stdout=log,

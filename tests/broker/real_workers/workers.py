@@ -59,7 +59,7 @@ class Worker:
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "tests.broker.tiny", "worker", *options, *quiet],
+                [sys.executable, "-m", "celery", "-A", "tests.broker.real_workers.tiny", "worker", *options, *quiet],
                 env=self._environment(),
                 cwd=SOURCES,
                 stdout=log,

@@ -1,4 +1,4 @@
-"""The Celery application of the beats that tests start: `celery -A tests.broker.ticking beat`."""
+"""The Celery application of the beats that tests start: `celery -A tests.redrive_service.beat.ticking beat`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 
 from redrive_service.broker.timeouts import Timeouts
 from tests.broker.local_sqs import LocalSqs
-from tests.broker.workers import START, Worker
+from tests.broker.real_workers.workers import START, Worker
 from tests.conditions import eventually
 
 pytestmark = pytest.mark.soak

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.broker.beats import LEADS, START, Schedule, throw_away_database
 from tests.broker.local_sqs import LocalSqs
 from tests.conditions import eventually
+from tests.redrive_service.beat.beats import LEADS, START, Schedule, throw_away_database
 
 TAKEN_OVER = 15.0  # seconds after the leader's end
 

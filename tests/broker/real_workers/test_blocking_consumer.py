@@ -8,8 +8,8 @@ import pytest
 from kombu import Connection, Consumer, Message, Queue
 
 from tests.broker.local_sqs import LocalSqs
-from tests.broker.test_workers_against_faults import FAULTS as FAULTS_OF_WORKERS
-from tests.broker.workers import IMPATIENT
+from tests.broker.real_workers.test_workers_against_faults import FAULTS as FAULTS_OF_WORKERS
+from tests.broker.real_workers.workers import IMPATIENT
 from tests.conditions import eventually
 
 FAULTS = {

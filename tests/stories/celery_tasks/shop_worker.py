@@ -18,8 +18,9 @@ from django.conf import settings
 
 from tests.broker.local_sqs import SOURCES
 from tests.conditions import eventually
-from tests.stories.shop_tasks import Told, made
+from tests.stories.celery_tasks.shop_tasks import Told, made
 
+_APPLICATION = "tests.stories.celery_tasks.shop_tasks"
 _START = 40.0  # seconds; on two cores with other tests beside it
 
 
@@ -73,7 +74,7 @@ class Shop:
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
         with self.log.open("ab") as written:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "tests.stories.shop_tasks", "worker", *options, *quiet],
+                [sys.executable, "-m", "celery", "-A", _APPLICATION, "worker", *options, *quiet],
                 env={**os.environ, "SHOP": json.dumps(self.told)}, cwd=SOURCES, stdout=written,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A Celery application as small as can be, for workers that tests start: `celery -A tests.broker.tiny worker`.
+"""A Celery application as small as can be: `celery -A tests.broker.real_workers.tiny worker`.
 
 It is told everything by the environment: the queues' URLs, where tasks leave their mark, and which transport is tried.
 """

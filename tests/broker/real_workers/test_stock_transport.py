@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.broker.local_sqs import LocalSqs
-from tests.broker.workers import START, Worker
+from tests.broker.real_workers.workers import START, Worker
 from tests.conditions import eventually
 
 # Ten workers at a time, and a version of kombu that is pinned: whoever raises it runs these.

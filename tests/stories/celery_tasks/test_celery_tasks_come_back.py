@@ -17,8 +17,8 @@ from reprocessing.store.ordering import lanes
 from tests import envelopes
 from tests.conditions import eventually
 from tests.reprocessing.pipeline.bench import Workbench
+from tests.stories.celery_tasks.shop_worker import Shop, shop
 from tests.stories.scene import drained
-from tests.stories.shop_worker import Shop, shop
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 

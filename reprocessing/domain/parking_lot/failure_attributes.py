@@ -1,0 +1,88 @@
+"""Find the failure that a broker, a framework or a consumer wrote into a message's attributes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from reprocessing.domain.message import body_outline
+from reprocessing.domain.message.envelope import Attributes
+from reprocessing.domain.message.identity import LetterFacts
+from reprocessing.domain.parking_lot import text_pattern
+from reprocessing.domain.parking_lot.text_pattern import STATUS
+
+#: Attributes with a failure's type, and the framework that sets them.
+_FRAMEWORKS: Final = (
+    ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
+    ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
+    ("rbs2-error-details", "Rebus"),  # Rebus.Messages.Headers: the exception's text, which begins with its type
+    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges carry them along
+    ("kafka_dlt-exception-fqcn", "Spring"),
+    ("exception-type", "Wolverine"),  # wolverinefx.net, dead letter queues
+    ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
+    ("DeadLetterReason", "Service Bus"),  # learn.microsoft.com, dead-letter queues
+)
+#: Usual names of attributes with a failure's type, in lower case without hyphens, underscores and full stops.
+_CUSTOMARY: Final = (
+    "exceptiontype", "exceptionclass", "exceptionname", "exctype", "excclass", "xexceptiontype", "xexceptionclass",
+    "errortype", "errorclass", "errorname", "xerrortype", "failuretype", "failurereason", "errorcode", "xerrorcode",
+    "failurecode", "reasoncode",
+)  # fmt: skip
+#: Attributes with a failure's text; Lambda sets the first of these attributes.
+_TEXTS: Final = ("errormessage", "exceptionmessage", "failuremessage")
+_PLAIN: Final = str.maketrans("", "", "-_.")
+
+_END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFailure:
+    """A failure that an attribute names.
+
+    Attributes:
+        source: the framework, or the attribute's name as the message has it.
+        key: the same for all spellings of the attribute's name.
+        failure: the failure's type, or its text without values of the letter.
+    """
+
+    source: str
+    key: str
+    failure: str
+
+
+def named_failure(letter: LetterFacts) -> NamedFailure | None:
+    """Return the failure that the letter's attributes name: its type by a framework or a usual name, or its text."""
+    attributes = letter.attributes
+    for name, framework in _FRAMEWORKS:
+        if kind := _type_in(attributes, name):
+            return NamedFailure(framework, framework, kind)
+    plain = {name.lower().translate(_PLAIN): name for name in sorted(attributes, reverse=True)}
+    for customary in _CUSTOMARY:
+        if customary in plain and (kind := _type_in(attributes, plain[customary])):
+            return NamedFailure(plain[customary], customary, kind)
+    for customary in _TEXTS:
+        if customary in plain and (told := without_quotes(_text(attributes, plain[customary]), letter)):
+            return NamedFailure(plain[customary], customary, told)
+    return None
+
+
+def without_quotes(text: str, letter: LetterFacts) -> str:
+    """Return a text without the parts that the text quotes from the letter."""
+    others = (
+        attribute.value
+        for attribute in letter.attributes.values()
+        if isinstance(attribute.value, str) and attribute.value != text
+    )
+    return text_pattern.first_line(text, [*body_outline.texts_of_json(letter.document), *others])
+
+
+def _type_in(attributes: Attributes, name: str) -> str:
+    """Return the type at the beginning of an attribute's text, such as an exception's, or ""."""
+    first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
+    return first if STATUS.fullmatch(first) else text_pattern.type_name(first)
+
+
+def _text(attributes: Attributes, name: str) -> str:
+    attribute = attributes.get(name)
+    return attribute.value if attribute is not None and isinstance(attribute.value, str) else ""

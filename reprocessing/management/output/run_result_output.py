@@ -1,0 +1,71 @@
+"""The counts, progress and result of a run, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from reprocessing.management.output.drain_output import FINAL_STATES, counted
+from reprocessing.models.dlq import DeadLetterQueue
+from reprocessing.store.runs.progress import RunCounts
+
+
+def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
+    """Return the result of a run as JSON. `captured` is the sum of all final states and `waiting`, which has `held`.
+
+    `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
+    """
+    return {
+        "run": run,
+        **counts_in_json(tally),
+        "failed_attempts": tally.failed_attempts,
+        "dry_run": False,
+        "dlq": dlq.name,
+        "along": {name: counts_in_json(other) for name, other in along.items()},
+    }
+
+
+def counts_in_json(tally: RunCounts) -> dict[str, int]:
+    """Return the counts of a run's messages as JSON."""
+    ends = {name: getattr(tally, name) for name in FINAL_STATES}
+    return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
+
+
+def progress_text(tally: RunCounts) -> str:
+    """Return the counts of a run in one line."""
+    ends = [f"{getattr(tally, name):,} {words}" for name, words in FINAL_STATES.items() if getattr(tally, name)]
+    if tally.waiting:
+        ends.append(f"{tally.waiting:,} queued")
+    if tally.awaiting:
+        ends.append(f"{tally.awaiting:,} awaiting outcome")
+    if tally.failed_attempts:
+        ends.append(counted(tally.failed_attempts, "failed attempt"))
+    return f"{counted(tally.letters, 'message')}: {', '.join(ends)}" if tally.letters else "no messages"
+
+
+def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
+    """Yield lines: the result of each run, then the messages that need review."""
+    yield f"{run}: {progress_text(own)}."
+    for name, other in along.items():
+        yield f"Sent with it: {name}: {progress_text(other)}."
+    tally = sum_tallies([own, *along.values()])
+    if tally.held:
+        shown = f"manage.py redrive_status {dlq} shows which."
+        yield f"{counted(tally.held, 'message')} held by a parked message of the same key, or by a rule: {shown}"
+    if tally.parked:
+        shown = f"manage.py release_parked {dlq} --reason WHY shows them; or use the admin."
+        yield f"Parked messages need review: {shown}"
+
+
+def sum_tallies(tallies: Iterable[RunCounts]) -> RunCounts:
+    """Return the sum of the counts of several runs."""
+    every = list(tallies)
+    return RunCounts(**{one.name: sum(getattr(tally, one.name) for tally in every) for one in fields(RunCounts)})
+
+
+def unfinished_text(tally: RunCounts) -> str:
+    """Return the number of unfinished messages, by state, as text."""
+    parts = [(tally.waiting, "queued"), (tally.awaiting, "awaiting outcome")]
+    told = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"{counted(tally.open, 'message')} unfinished ({told})"

@@ -1,0 +1,134 @@
+"""The messages that a person selects for a decision: by options, then exactly by a mark."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from argparse import ArgumentTypeError
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import Count
+
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.management.console import format_time
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.store.ordering import lanes
+
+#: Max messages that are shown for each reason.
+SHOWN = 3
+_LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_LONGEST = 36_500 * 86_400
+_LONGEST_KEY_SHOWN = 60
+_MARK = re.compile(r"\d{1,17}-[0-9a-f]{16}", re.ASCII)
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A parked or discarded message, without its payload. `reason` is empty for a discarded message."""
+
+    id: int
+    message_id: str
+    key: str | None
+    reason: str
+    since: datetime
+
+
+def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
+    """Return the messages in this state that match the options, oldest first."""
+    found = Letter.objects.filter(dlq=dlq, state=state.value)
+    if options.get("parked_for"):
+        found = found.filter(reason__in=options["parked_for"])
+    if options["key"] is not None:
+        found = found.filter(ordering_key=options["key"])
+    if options["message_id"]:
+        found = found.filter(message_id__in=options["message_id"])
+    if options["older_than"] is not None:
+        found = found.filter(finished_at__lt=lanes.database_now() - options["older_than"])
+    if options["selection"] is not None:  # the dry run did not show messages that were parked later
+        found = found.filter(finished_at__lte=_EPOCH + int(options["selection"].partition("-")[0]) * _MICROSECOND)
+    limit: int | None = options["limit"]
+    fields = ("pk", "message_id", "ordering_key", "reason", "finished_at")
+    return [Parked(*row) for row in found.order_by("finished_at", "pk").values_list(*fields)[:limit]]
+
+
+def filter_options(options: dict[str, Any]) -> list[str]:
+    """Return the given options that select messages, to repeat them in a command line."""
+    given: list[str] = []
+    for name in ("parked_for", "message_id"):
+        given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]
+    if options["key"] is not None:
+        given.append(f"--key={options['key']}")
+    if options["older_than"] is not None:
+        given += ["--older-than", f"{options['older_than'] // timedelta(seconds=1)}s"]
+    return given
+
+
+def shell_quoted(given: Iterable[str]) -> str:
+    """Return words quoted for a shell; invisible characters are written as escapes."""
+    return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_escaped(one)}'" for one in given)
+
+
+def _escaped(text: str) -> str:
+    known = {"\\": r"\\", "'": r"\'"}
+    return "".join(
+        known.get(one, one) if one.isprintable() else "".join(f"\\x{byte:02x}" for byte in one.encode()) for one in text
+    )
+
+
+def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
+    """Return a text: no message matched, and how many messages there are in this state."""
+    there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
+    kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
+    return (
+        f"No {state} message of {dlq.name} matches {shell_quoted(filter_options(options))}. {state.capitalize()} "
+        f"there: {kinds}. Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
+    )
+
+
+def selection_mark(chosen: Sequence[Parked]) -> str:
+    """Return a short text that identifies exactly these messages: the time of the newest message, and a digest."""
+    newest = max((one.since for one in chosen), default=_EPOCH)
+    each = sorted(f"{one.id}@{(one.since - _EPOCH) // _MICROSECOND}" for one in chosen)
+    return f"{(newest - _EPOCH) // _MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"
+
+
+def selection_type(text: str) -> str:
+    """Read the MARK that a dry run showed."""
+    if not _MARK.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
+    return text
+
+
+def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
+    """Yield lines: the number of selected messages, the reasons why they were parked, and examples."""
+    found = f"{len(chosen):,} {state} {'message matches' if len(chosen) == 1 else 'messages match'}"
+    yield f"{dlq.name}: {found}{':' if chosen else '.'}"
+    for reason, count in Counter(one.reason for one in chosen).most_common():
+        if reason:
+            yield f"  {count:,} parked because: {ParkedReason(reason).sentence} (--parked-for {reason})"
+        of_reason = [one for one in chosen if one.reason == reason]
+        for one in of_reason[:SHOWN]:
+            key = f", key {_short(one.key)}" if one.key is not None else ""
+            yield f"      {one.message_id}{key}, since {format_time(one.since)}"
+        if count > SHOWN:
+            yield f"      and {count - SHOWN:,} more"
+
+
+def duration(text: str) -> timedelta:
+    """Read a duration, such as 30m."""
+    found = _LENGTH.fullmatch(text)
+    seconds = int(found[1]) * _SECONDS[found[2]] if found else _LONGEST + 1
+    if seconds > _LONGEST:
+        raise ArgumentTypeError(f"{text!r} is not a duration of at most 100 years. Examples: 90s, 30m, 12h, 7d")
+    return timedelta(seconds=seconds)
+
+
+def _short(key: str) -> str:
+    return repr(key if len(key) <= _LONGEST_KEY_SHOWN else f"{key[:_LONGEST_KEY_SHOWN]}…")

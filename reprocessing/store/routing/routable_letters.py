@@ -1,0 +1,99 @@
+"""Load letters, with their bodies and attributes, for evaluation by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.routing.first_match import Action, Rule
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
+from reprocessing.store import rows
+
+#: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
+CHUNK = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RoutableLetter:
+    """A letter as rules see it."""
+
+    letter_id: int
+    lane_id: int | None
+    dlq_id: int
+    message_id: str
+    state: str
+    source: str  #: ARN of its source queue; empty if unknown
+    home: int | None  #: the target of the letter's source queue, used if no rule matches
+    target_id: int | None  #: the letter's current target; `claims`: the letter has an idempotency key
+    claims: bool
+    route: str
+    rule_id: int | None
+    rulebook_version: int
+    blocked_reason: str  #: why the letter will be parked in any case; empty: it will not
+    released: bool  #: whether a person released the letter; `size`: bytes of the body
+    size: int
+    body: bytes  #: empty if the bodies were not requested, or if the body is larger than rules read
+    attributes: bytes
+    system: dict[str, Any]
+
+    def is_released_from(self, rule: Rule) -> bool:
+        """Return whether a person released the letter from this rule's quarantine, and no other rule decided since."""
+        return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
+
+
+# Rules read the bytes that will be sent. A chunk's size is limited, and bodies that rules do not read are not loaded.
+_COLUMNS: Final[LiteralString] = """
+SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS source,
+       o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id,
+              l.rulebook_version,
+       l.blocked_reason, l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system,
+       CASE WHEN %(bodies)b::bool AND octet_length(coalesce(v.body, p.body)) <= %(limit)b::int
+            THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
+"""
+
+_JOINS: Final[LiteralString] = """
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
+  LEFT JOIN redrive_source o ON o.id = l.source_id
+ WHERE l.before < %(chunk)b::int
+"""
+_LOAD = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND state = 'waiting') l {_JOINS} ORDER BY l.id
+"""  # noqa: S608  # the inserted texts are constants
+
+# Ordered from the newest letter to the oldest: ids rise with the time of capture.
+_CAPTURED = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter
+         WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
+           AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+         ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
+"""  # noqa: S608  # as above
+
+_OLDER = """
+SELECT count(*) AS n FROM redrive_letter
+ WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting')
+   AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+"""
+
+
+def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
+    """Return the waiting letters among `letters`, in the order of their ids, up to about `CHUNK` bytes."""
+    values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    return rows.fetch(RoutableLetter, _LOAD, values)
+
+
+def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
+    """Return letters captured at `since` or later, with ids below `below`, the newest first; empty: no more."""
+    values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
+    return rows.fetch(RoutableLetter, _CAPTURED, values)
+
+
+def count_older(*, since: datetime, dlq: int | None) -> int:
+    """Return how many unfinished letters were captured before `since`."""
+    return rows.value(int, _OLDER, {"since": since, "dlq": dlq})

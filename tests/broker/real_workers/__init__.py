@@ -1,0 +1,1 @@
+"""Workers in processes of their own, with our transport and with kombu's, against faults."""

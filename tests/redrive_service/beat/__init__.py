@@ -1,0 +1,1 @@
+"""The scheduler, its leadership, and beats that compete for one schedule."""
