@@ -169,6 +169,8 @@ REDRIVE: dict[str, Any] = {
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,
     "DESTINATIONS": ENVIRONMENT.destinations,
     "PUBLIC_URL": ENVIRONMENT.public_url,
+    "TRACES": ENVIRONMENT.traces,
+    "TRACE_MESSAGES": ENVIRONMENT.trace_messages,
     **ENVIRONMENT.alerts,
     "OWN_QUEUES": tuple(ENVIRONMENT.queue_urls.values()),
     **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),

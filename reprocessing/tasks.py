@@ -33,7 +33,7 @@ from reprocessing.pipeline.maintenance.doctor import CheckContext
 from reprocessing.pipeline.notifications import checkup, conditions
 from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
-from reprocessing.pipeline.replay import late_answers, replay_slice
+from reprocessing.pipeline.replay import attempt_spans, late_answers, replay_slice
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
@@ -59,8 +59,8 @@ CAPTURE_SLICE = 150.0
 GROUPING_BATCHES = 20
 #: Seconds between two runs of `recover`, and between two runs of `purge`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a stopping worker waits for slow targets; that one task works on a bulk action.
-SHUTDOWN_WAIT, BULK_ACTION_SLICE = 10.0, 10.0
+#: Seconds that a stopping worker waits for slow targets, and for its last spans; that one task works on a bulk action.
+SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
 #: Max bulk actions that one tick starts; max DLQs that it polls; worker slots that it enqueues hints for.
 BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
 
@@ -207,9 +207,10 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 @worker_process_shutdown.connect
 @worker_shutdown.connect
 def wait_for_late_answers(**_: object) -> None:
-    """Wait for late answers of targets and of notification destinations before the worker ends."""
+    """Wait for late answers of targets and of notification destinations, and export spans, before the worker ends."""
     late_answers.wait_for_all(SHUTDOWN_WAIT)
     notifications.wait_for_delivery(SHUTDOWN_WAIT)
+    attempt_spans.flush(conf.current(), SPANS_WAIT)
 
 
 @shared_task(name="reprocessing.check_targets")
