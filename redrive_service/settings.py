@@ -31,6 +31,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "redrive_service.health.HealthMiddleware",
+    *(["redrive_service.access_log.AccessLogMiddleware"] if ENVIRONMENT.log_format == "json" else []),
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -142,10 +143,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {
-            "class": "redrive_service.log_format.LogFormatter",
-            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        }
+        "line": {"()": "redrive_service.log_format.formatter", "log_format": ENVIRONMENT.log_format},
     },
     "filters": {"outages": {"()": "redrive_service.log_format.DatabaseOutageFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},

@@ -138,11 +138,11 @@ def _poll(dlq: DeadLetterQueue) -> None:
             schedule.end_turn(turn)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
-        logger.warning("%s", error)
+        logger.warning("%s", error, extra={"dlq": dlq.name})
     except Exception:
         if not connection.is_usable():  # no DLQ can be polled
             raise
-        logger.exception("%s could not be polled.", dlq.name)
+        logger.exception("%s could not be polled.", dlq.name, extra={"dlq": dlq.name})
 
 
 @shared_task(name="reprocessing.capture")
@@ -160,7 +160,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         gathered = feed_run.take_turn(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
-        logger.warning("%s", error)
+        logger.warning("%s", error, extra={"dlq": dlq.name})
         return
     if gathered.captured.drained:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
@@ -279,8 +279,7 @@ def run_doctor(**_future: object) -> None:
 def publish_to_cloudwatch(**_future: object) -> None:
     """Publish the metrics to CloudWatch."""
     view, region = conf.current(), configured_region() or ""
-    lag = view.count_lag.total_seconds()
-    publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=lag)
+    publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=view.count_lag.total_seconds())
 
 
 @shared_task(name="reprocessing.delete_expired")

@@ -85,9 +85,9 @@ class AttemptSpans:
     def _start(self, attempt: IntendedSend, dlqs: Mapping[int, str]) -> StartedSpan:
         target = self.targets[attempt.target_id]
         facts = AttemptFacts(
-            kind=target.kind, target=target.arn, dlq=dlqs[attempt.dlq_id], redrive_id=str(attempt.public_id),
-            message_id=attempt.message_id, key_queue=attempt.lane_id, number=attempt.no,
-            run=self._runs.get(attempt.run_id or 0, ""),
+            kind=target.kind, target=target.url if target.kind == TargetKind.HTTP else target.arn,
+            dlq=dlqs[attempt.dlq_id], redrive_id=str(attempt.public_id), message_id=attempt.message_id,
+            key_queue=attempt.lane_id, number=attempt.no, run=self._runs.get(attempt.run_id or 0, ""),
         )  # fmt: skip
         contexts = message_trace.contexts(
             bytes(attempt.body), unpack_attributes(bytes(attempt.attributes)), attempt.system,
