@@ -18,6 +18,7 @@ from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+QUOTING = "a value is too long\nDETAIL: Key (key)=(canary-key) is the one."  # not in a line of a traceback
 OURS = ("reprocessing", "redrive", "redrive_service")
 
 
@@ -46,7 +47,7 @@ def drained(bench: Workbench) -> None:
 
 def unpolled(bench: Workbench, patch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
-        raise DataError("a value is too long\nDETAIL: Key (key)=(canary-key) is the one.")
+        raise DataError(QUOTING)
 
     patch.setattr(feed_run, "record_depth", fail)
     tasks.poll_dlqs([bench.dlq.pk])

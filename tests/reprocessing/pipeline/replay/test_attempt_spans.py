@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import DatabaseError
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
@@ -22,7 +23,7 @@ from reprocessing.domain.replay.verdicts import Outcome, Refused
 from reprocessing.domain.sources import message_trace
 from reprocessing.domain.targets.async_sender import HttpCall
 from reprocessing.models import Attempt, Target
-from reprocessing.pipeline.replay import late_answers, send_batches
+from reprocessing.pipeline.replay import late_answers, send_batches, settle
 from reprocessing.pipeline.replay.attempt_spans import spans_for
 from reprocessing.store.replay.intent import IntendedSend
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Workbench
@@ -176,6 +177,14 @@ def test_if_it_is_switched_on_a_message_carries_the_context_of_its_attempt(
     assert parent_of(span) == (f"{TRACE}/{SPAN}" if own else "none")
 
 
+def test_a_message_without_room_for_the_mark_keeps_its_own_context(exported: InMemorySpanExporter) -> None:
+    bench = Workbench(conf=CONTINUED)
+    bench.redrive("letter", traceparent=PARENT, **{f"a{n}": "1" for n in range(9)})
+    (delivered,) = bench.delivered()
+    assert delivered["MessageAttributes"]["traceparent"]["StringValue"] == PARENT
+    assert len(exported.get_finished_spans()) == 1
+
+
 def test_by_default_a_traced_message_has_the_attributes_that_it_has_untraced(exported: InMemorySpanExporter) -> None:
     sent = []
     for conf in (BRISK, TRACED):
@@ -211,6 +220,27 @@ def test_a_request_to_an_endpoint_carries_the_context_and_ends_with_its_answer(
     assert headers[0]["traceparent"].split("-")[2] == f"{span.context.span_id:016x}"
     assert (span.name, told(span)["error.type"]) == ("send hooks.example.com", "503")
     assert (span.end_time or 0) - (span.start_time or 0) >= (answered - started[0]) * 1e9
+
+
+def test_an_attempt_whose_outcome_is_recorded_at_the_second_try_is_one_span(
+    exported: InMemorySpanExporter, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, failed = settle.attempts, list[int]()
+
+    def fail_once(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> settle.Settled:  # noqa: ANN401
+        if not failed:
+            failed.extend(attempt.attempt_id for attempt in intended)
+            raise DatabaseError("the server closed the connection")
+        return record(intended, *rest, **options)
+
+    bench = bench_with(keys=1, letters=1, conf=TRACED)
+    monkeypatch.setattr(settle, "attempts", fail_once)
+    with pytest.raises(DatabaseError):
+        bench.replay(1)
+    assert late_answers.wait_for_all(10)
+    assert endpoint.begun == ["0-0"]
+    assert bench.states() == {"0-0": "delivered"}
+    assert [told(span)["redrive.outcome"] for span in exported.get_finished_spans()] == ["accepted"]
 
 
 def test_a_collector_that_hangs_delays_no_message_and_fills_no_memory(
