@@ -26,5 +26,6 @@ app.autodiscover_tasks()
 @after_setup_task_logger.connect
 def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401  the signals' other arguments
     """Replace Celery's formatters in worker and beat: a record's content could forge lines. Its text looks the same."""
-    for handler in (*logger.handlers, *get_multiprocessing_logger().handlers):
+    pool = get_multiprocessing_logger()
+    for handler in (*logger.handlers, *(pool.handlers if pool else ())):
         handler.setFormatter(formatter(settings.ENVIRONMENT.log_format, options["format"]))

@@ -117,7 +117,7 @@ def _task(record: logging.LogRecord) -> dict[str, str]:
     about = getattr(record, "data", None)
     if isinstance(about, dict) and about.get("id") and about.get("name"):
         return {"task_id": str(about["id"]), "task_name": str(about["name"])}
-    task = get_current_task()
+    task: Any = get_current_task()  # its type leaves out that there may be none
     return {"task_id": str(task.request.id), "task_name": str(task.name)} if task and task.request else {}
 
 

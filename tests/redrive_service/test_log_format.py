@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -92,6 +93,7 @@ def test_the_values_that_postgresql_quotes_are_not_logged(handlers: dict[str, Wr
 
 
 def test_the_traceback_of_a_child_process_is_logged(handlers: dict[str, Written]) -> None:
+    found: Any = None
     try:
         fail_because(KeyError("inner"), ValueError("it broke"))
     except ValueError:
@@ -105,7 +107,7 @@ def test_the_traceback_of_a_child_process_is_logged(handlers: dict[str, Written]
 def test_lines_of_a_task_have_its_id_and_its_name(handlers: dict[str, Written]) -> None:
     with Celery("here", set_as_current=False) as app:
 
-        @app.task(name="shop.charge")  # type: ignore[misc,untyped-decorator]
+        @app.task(name="shop.charge")
         def charge() -> None:
             logger.info("inside")
 

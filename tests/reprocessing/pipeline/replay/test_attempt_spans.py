@@ -71,7 +71,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     provided(monkeypatch, processor)
     yield exporter
     exporter.answer.set()
-    processor.shutdown()
+    processor.shutdown()  # type: ignore[no-untyped-call]  # as OpenTelemetry has it
 
 
 def refused_once(patch: pytest.MonkeyPatch) -> None:
