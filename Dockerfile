@@ -3,8 +3,10 @@
 FROM python:3.13-slim AS service
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 WORKDIR /app
-COPY requirements.txt .
-RUN pip install --no-cache-dir --require-hashes -r requirements.txt
+COPY requirements.txt requirements-otel.txt ./
+ARG REQUIREMENTS=requirements.txt
+# For traces: docker build --build-arg REQUIREMENTS=requirements-otel.txt
+RUN pip install --no-cache-dir --require-hashes -r $REQUIREMENTS
 COPY manage.py ./
 COPY redrive_service redrive_service
 COPY reprocessing reprocessing

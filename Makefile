@@ -59,6 +59,7 @@ reference: setup  ## docs/reference.md anew, from the code
 lock: setup  ## the pins, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header -c requirements.txt pyproject.toml --group dev -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header -c requirements.txt pyproject.toml --extra otel -o requirements-otel.txt
 
 clean:  ## everything make made
 	@token=$$(sed -n 's/.*"token": "\([0-9a-f]*\)".*/\1/p' .sandbox/settings.json 2>/dev/null); \

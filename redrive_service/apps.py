@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
@@ -22,6 +23,10 @@ class RedriveServiceConfig(AppConfig):
     def ready(self) -> None:
         from redrive_service import celery  # noqa: F401, PLC0415  # it reads the settings, which are ready only now
 
+        if settings.ENVIRONMENT.traces:
+            from redrive_service import tracing  # noqa: PLC0415  OpenTelemetry is optional
+
+            tracing.start()
         connection_created.connect(_let_go, dispatch_uid="redrive_service: idle_in_transaction_session_timeout")
 
 

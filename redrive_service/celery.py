@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_postrun, task_prerun
+from celery.signals import after_setup_logger, after_setup_task_logger, task_postrun, task_prerun
+from celery.utils.log import get_multiprocessing_logger
+from django.conf import settings
 
+from redrive_service.log_format import formatter
 from redrive_service.startup import explained
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
@@ -26,3 +30,12 @@ def keep_connection(sender: Any = None, **_: Any) -> None:  # noqa: ANN401  a ta
 
     if not getattr(getattr(sender, "request", None), "is_eager", False):
         close_old_connections()
+
+
+@after_setup_logger.connect
+@after_setup_task_logger.connect
+def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401  the signals' other arguments
+    """Replace Celery's formatters in worker and beat: a record's content could forge lines. Its text looks the same."""
+    pool = get_multiprocessing_logger()
+    for handler in (*logger.handlers, *(pool.handlers if pool else ())):
+        handler.setFormatter(formatter(settings.ENVIRONMENT.log_format, options["format"]))

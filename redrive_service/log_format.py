@@ -1,31 +1,76 @@
-"""The log format: a refused request and a task without a database take one line each, whatever they contain."""
+"""The log formats, text and JSON: a record is one line that no content of it can forge, and quotes no message.
+
+In text, lines of a traceback follow, each indented. Of an exception's text only the first line is logged: PostgreSQL
+quotes values in the others.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
 import logging
+import traceback
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Final
 
+from celery._state import get_current_task
 from django.db import InterfaceError, OperationalError
 
 _REFUSING = ("django.request", "django.security")
+_INDENT: Final = "  "
+_LONGEST_CHAIN: Final = 10  # exceptions of which one led to another
+#: Names of fields that log calls pass in `extra`. Other names are not logged: they may hold a request or a message.
+FIELDS: Final = (
+    "dlq", "run", "target", "rule", "redrive_id", "message_id", "key_queue_ids",
+    "method", "path", "status", "duration_ms",
+)  # fmt: skip
+
+
+class _Brief:
+    """An exception as an argument of a log call: the first line of its text."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._type, self._text = type(error).__qualname__, _first_line(error)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"{self._type}({self._text!r})"
 
 
 class LogFormatter(logging.Formatter):
-    """Formats Django's records of refused requests without a traceback, and other records as usual."""
+    """Formats a record as text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record. For a refused request: the status and the path, without control characters."""
-        status = getattr(record, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR)
-        if not record.name.startswith(_REFUSING) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return super().format(record)
-        said = record.getMessage()
-        path = getattr(getattr(record, "request", None), "path", "")
-        if not record.args:  # then the record has no path
-            said = f"{said}: {path}"
+        """Return the line of a record, and the indented lines of its traceback."""
         plain = copy.copy(record)
-        plain.msg, plain.args, plain.exc_info, plain.exc_text = _visible(f"{int(status)} {said}"), (), None, None
-        return super().format(plain)
+        plain.msg, plain.args = _visible(_message(record)), ()
+        plain.exc_info = plain.exc_text = plain.stack_info = None
+        plain.__dict__ |= {"task_id": "???", "task_name": "???"} | _task(record)
+        return "\n".join([super().format(plain), *(f"{_INDENT}{line}" for line in _error_lines(record))])
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object in one line of ASCII."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the JSON object: its time, level, logger and message, and the fields that the log call knows."""
+        made: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": _message(record),
+            "process": record.process,
+            **{name: getattr(record, name) for name in FIELDS if hasattr(record, name)},
+            **_task(record),
+        }
+        if lines := list(_error_lines(record)):
+            made["exception"] = "\n".join(lines)
+        return json.dumps(made, default=str)
 
 
 class DatabaseOutageFilter(logging.Filter):
@@ -41,6 +86,60 @@ class DatabaseOutageFilter(logging.Filter):
             record.exc_info, record.exc_text = None, None
             record.levelno, record.levelname = logging.WARNING, "WARNING"
         return True
+
+
+def formatter(log_format: str, text: str = "%(asctime)s %(levelname)s %(name)s %(message)s") -> logging.Formatter:
+    """Return the formatter of a format, text or json. `text`: the format string of text."""
+    return JsonFormatter() if log_format == "json" else LogFormatter(text)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return the message. For a refused request: the status and the path."""
+    args = record.args
+    if isinstance(args, tuple):
+        args = tuple(_Brief(arg) if isinstance(arg, BaseException) else arg for arg in args)
+    said = _first_line(record.msg) if isinstance(record.msg, BaseException) else str(record.msg)
+    said = (said % args if args else said).strip()
+    if not _is_refusal(record):
+        return said
+    path = getattr(getattr(record, "request", None), "path", "")
+    said = said if record.args else f"{said}: {path}"  # without arguments, the record has no path
+    return f"{int(getattr(record, 'status_code', 0))} {said}"
+
+
+def _is_refusal(record: logging.LogRecord) -> bool:
+    status = getattr(record, "status_code", HTTPStatus.INTERNAL_SERVER_ERROR)
+    return record.name.startswith(_REFUSING) and status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _task(record: logging.LogRecord) -> dict[str, str]:
+    """Return the id and the name of the Celery task that logs, or that the record is about."""
+    about = getattr(record, "data", None)
+    if isinstance(about, dict) and about.get("id") and about.get("name"):
+        return {"task_id": str(about["id"]), "task_name": str(about["name"])}
+    task: Any = get_current_task()  # its type leaves out that there may be none
+    return {"task_id": str(task.request.id), "task_name": str(task.name)} if task and task.request else {}
+
+
+def _error_lines(record: logging.LogRecord) -> Iterator[str]:
+    if not isinstance(record.exc_info, tuple) or record.exc_info[1] is None or _is_refusal(record):
+        return
+    chain: list[tuple[BaseException, TracebackType | None]] = [(record.exc_info[1], record.exc_info[2])]
+    while len(chain) < _LONGEST_CHAIN and (before := _before(chain[-1][0])):
+        chain.append((before, before.__traceback__))
+    for error, at in reversed(chain):
+        if at is not None:
+            yield "Traceback (most recent call last):"
+            yield from (_visible(line) for frame in traceback.format_tb(at) for line in frame.splitlines())
+        yield _visible(f"{type(error).__qualname__}: {_first_line(error)}")
+
+
+def _before(error: BaseException) -> BaseException | None:
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _visible(text: str) -> str:

@@ -31,6 +31,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "redrive_service.health.HealthMiddleware",
+    *(["redrive_service.access_log.AccessLogMiddleware"] if ENVIRONMENT.log_format == "json" else []),
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -143,10 +144,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {
-            "class": "redrive_service.log_format.LogFormatter",
-            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        }
+        "line": {"()": "redrive_service.log_format.formatter", "log_format": ENVIRONMENT.log_format},
     },
     "filters": {"outages": {"()": "redrive_service.log_format.DatabaseOutageFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
@@ -170,6 +168,8 @@ REDRIVE: dict[str, Any] = {
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,
     "DESTINATIONS": ENVIRONMENT.destinations,
     "PUBLIC_URL": ENVIRONMENT.public_url,
+    "TRACES": ENVIRONMENT.traces,
+    "TRACE_MESSAGES": ENVIRONMENT.trace_messages,
     **ENVIRONMENT.alerts,
     "OWN_QUEUES": tuple(ENVIRONMENT.queue_urls.values()),
     **({} if IN_PRODUCTION else {"COUNT_LAG": 0, "LONG_POLL": 0}),

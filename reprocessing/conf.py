@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
@@ -60,6 +61,8 @@ class Conf:
         alert_...: thresholds of notifications (docs/notifications.md).
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
             omits the attribute.
+        traces: make a span of OpenTelemetry for each attempt; its package must be installed.
+        trace_messages: send messages with the `traceparent` of their attempt's span. It replaces the message's own.
         price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
     """
 
@@ -94,6 +97,8 @@ class Conf:
     alert_silent_for: timedelta = _ALERTS.silent_for
     alert_stalled_for: timedelta = _ALERTS.stalled_for
     marks: MarkNames = field(default_factory=MarkNames)
+    traces: bool = False
+    trace_messages: bool = False
     price_standard: float = STANDARD
     price_fifo: float = FIFO
 
@@ -184,6 +189,8 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems_of_mapping(name, value)
         elif isinstance(_DEFAULTS[name], str):
             yield from _problems_of_text(name, value)
+        elif isinstance(_DEFAULTS[name], bool):
+            yield from () if isinstance(value, bool) else (f"{name} is {value!r}; it must be True or False.",)
         elif problem := _problem_of_number(name, value):
             yield problem
 
@@ -276,3 +283,7 @@ def _contradictions(conf: Conf) -> Iterator[str]:
     names = [name for name in (getattr(conf.marks, one.name) for one in fields(MarkNames)) if name]
     if len(set(names)) < len(names):
         yield "MARKS gives two marks the same name. Name them differently."
+    if conf.trace_messages and not conf.traces:
+        yield "TRACE_MESSAGES is True, but TRACES is not. Set TRACES to True."
+    if conf.traces and find_spec("opentelemetry") is None:
+        yield "TRACES is True, but OpenTelemetry is not installed. Install opentelemetry-api, or set TRACES to False."

@@ -33,7 +33,7 @@ from reprocessing.pipeline.maintenance.doctor import CheckContext
 from reprocessing.pipeline.notifications import checkup, conditions
 from reprocessing.pipeline.outcomes import resolve_outcomes as promotion
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
-from reprocessing.pipeline.replay import late_answers, replay_slice
+from reprocessing.pipeline.replay import attempt_spans, late_answers, replay_slice
 from reprocessing.pipeline.routing import route
 from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
@@ -59,8 +59,8 @@ CAPTURE_SLICE = 150.0
 GROUPING_BATCHES = 20
 #: Seconds between two runs of `recover`, and between two runs of `purge`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a stopping worker waits for slow targets; that one task works on a bulk action.
-SHUTDOWN_WAIT, BULK_ACTION_SLICE = 10.0, 10.0
+#: Seconds that a stopping worker waits for slow targets, and for its last spans; that one task works on a bulk action.
+SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
 #: Max bulk actions that one tick starts; max DLQs that it polls; worker slots that it enqueues hints for.
 BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
 
@@ -138,11 +138,11 @@ def _poll(dlq: DeadLetterQueue) -> None:
             schedule.end_turn(turn)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
-        logger.warning("%s", error)
+        logger.warning("%s", error, extra={"dlq": dlq.name})
     except Exception:
         if not connection.is_usable():  # no DLQ can be polled
             raise
-        logger.exception("%s could not be polled.", dlq.name)
+        logger.exception("%s could not be polled.", dlq.name, extra={"dlq": dlq.name})
 
 
 @shared_task(name="reprocessing.capture")
@@ -160,7 +160,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         gathered = feed_run.take_turn(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
-        logger.warning("%s", error)
+        logger.warning("%s", error, extra={"dlq": dlq.name})
         return
     if gathered.captured.drained:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
@@ -207,9 +207,10 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 @worker_process_shutdown.connect
 @worker_shutdown.connect
 def wait_for_late_answers(**_: object) -> None:
-    """Wait for late answers of targets and of notification destinations before the worker ends."""
+    """Wait for late answers of targets and of notification destinations, and export spans, before the worker ends."""
     late_answers.wait_for_all(SHUTDOWN_WAIT)
     notifications.wait_for_delivery(SHUTDOWN_WAIT)
+    attempt_spans.flush(conf.current(), SPANS_WAIT)
 
 
 @shared_task(name="reprocessing.check_targets")
@@ -278,8 +279,7 @@ def run_doctor(**_future: object) -> None:
 def publish_to_cloudwatch(**_future: object) -> None:
     """Publish the metrics to CloudWatch."""
     view, region = conf.current(), configured_region() or ""
-    lag = view.count_lag.total_seconds()
-    publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=lag)
+    publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=view.count_lag.total_seconds())
 
 
 @shared_task(name="reprocessing.delete_expired")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from redrive_service.environment import installation, outbound, services, web
+from redrive_service.environment import installation, observability, outbound, services, web
 from redrive_service.environment.variables import Variables
 
 
@@ -41,6 +41,9 @@ class Environment:
     alerts: dict[str, float]
     metrics_token: str = field(repr=False)
     secrets: dict[str, str] = field(repr=False)
+    log_format: observability.LogFormat
+    traces: bool
+    trace_messages: bool
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -68,6 +71,9 @@ def read(variables: Mapping[str, str]) -> Environment:
         destinations=(destinations := outbound.destinations(found, secrets)),
         public_url=web.public_url(found, needed=bool(destinations)),
         alerts=outbound.alerts(found),
+        log_format=observability.log_format(found),
+        traces=(traces := observability.traces(found)),
+        trace_messages=observability.trace_messages(found, traces=traces),
     )
     if found.problems:
         problems = "\n".join(f"  - {problem}" for problem in found.problems)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from redrive_service.environment import EnvironmentIsIncomplete, SignIn, read
+from redrive_service.environment import EnvironmentIsIncomplete, SignIn, observability, read
 
 COMPLETE = {
     "SECRET_KEY": "k" * 50,
@@ -217,3 +217,41 @@ def test_what_is_optional_may_be_empty(name: str) -> None:
 )
 def test_what_can_be_used_is_not_refused(name: str, value: str) -> None:
     read({**COMPLETE, name: value})
+
+
+MESSAGES = "REDRIVE_TRACE_MESSAGES"
+
+
+def test_logs_are_text_and_nothing_is_traced_unless_it_is_asked_for() -> None:
+    found = [read(COMPLETE | more) for more in ({}, {"LOG_FORMAT": "JSON", "REDRIVE_TRACES": "yes"})]
+    assert [(one.log_format, one.traces, one.trace_messages) for one in found] == [
+        ("text", False, False), ("json", True, False),
+    ]  # fmt: skip
+    assert read(COMPLETE | {"REDRIVE_TRACES": "yes", MESSAGES: "yes"}).trace_messages
+
+
+def test_an_unknown_log_format_and_messages_without_traces_are_refused() -> None:
+    assert problems(COMPLETE | {"LOG_FORMAT": "xml", MESSAGES: "yes"}) == [
+        "LOG_FORMAT must be text (the default) or json.",
+        f"{MESSAGES} is yes, but REDRIVE_TRACES is not. Set REDRIVE_TRACES=yes, or unset {MESSAGES}.",
+    ]
+
+
+@pytest.mark.parametrize("missing", ["opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter"])
+def test_traces_without_opentelemetry_are_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    def find(name: str) -> object:
+        if name == missing:
+            return None
+        if name.startswith(f"{missing}."):
+            raise ModuleNotFoundError(f"No module named {missing!r}")
+        return object()
+
+    monkeypatch.setattr(observability, "find_spec", find)
+    (problem,) = problems(COMPLETE | {"REDRIVE_TRACES": "yes"})
+    assert problem == (
+        "REDRIVE_TRACES is yes, but OpenTelemetry is not installed completely. "
+        f"Install it: {observability.INSTALL} (or unset REDRIVE_TRACES)."
+    )
+    assert not read(COMPLETE).traces

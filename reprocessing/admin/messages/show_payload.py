@@ -70,4 +70,6 @@ def _record(letter: Letter, by: str, why: str, no: int) -> None:
     message_edits.record_action(
         letter.pk, AuditAct.REVEALED, by=by, reason=why, before={}, after={"revision": no} if no else {}
     )
-    logger.info("the payload of letter %s was shown to %s", letter.public_id, by)
+    logger.info(
+        "the payload of letter %s was shown to %s", letter.public_id, by, extra={"redrive_id": letter.public_id}
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from reprocessing.domain.message.envelope import Attribute, Attributes
+from reprocessing.domain.message.trace_context import TRACEPARENT, TRACESTATE
 
 #: SQS's limit of attributes for one message.
 MOST_ATTRIBUTES = 10
@@ -83,6 +85,18 @@ def attributes_to_send(
             left -= weight
             put.append(name)
     return leaving, put
+
+
+def with_trace(attributes: Attributes, trace: Mapping[str, str], *, space: int) -> dict[str, Attribute]:
+    """Return the attributes with these trace fields, which replace a trace that is there.
+
+    If the fields do not fit, by number or by size, the attributes are unchanged. `space`: as in `attributes_to_send`.
+    """
+    own = {name for name in attributes if name.lower() in (TRACEPARENT, TRACESTATE)}
+    kept = {name: attribute for name, attribute in attributes.items() if name not in own}
+    traced = kept | {name: Attribute("String", text) for name, text in trace.items()}
+    fits = len(traced) <= MOST_ATTRIBUTES and attributes_size(traced) <= space
+    return traced if fits else dict(attributes)
 
 
 def attributes_size(attributes: Attributes) -> int:

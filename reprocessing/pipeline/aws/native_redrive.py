@@ -122,7 +122,7 @@ def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
     if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
             "%s: a redrive by AWS, begun outside of this service, ended unnoticed: %d letters may be moved.",
-            dlq.name, n,
+            dlq.name, n, extra={"dlq": dlq.name},
         )  # fmt: skip
 
 
@@ -131,8 +131,9 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
     before = max((move.started_at for move in listed if move.started_at < active.started_at), default=None)
     if aws_redrives.record_unrequested(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
         logger.warning(
-            "%s: a redrive by AWS runs, begun outside of this service. Nothing is captured or sent now.", dlq.name
-        )
+            "%s: a redrive by AWS runs, begun outside of this service. Nothing is captured or sent now.",
+            dlq.name, extra={"dlq": dlq.name},
+        )  # fmt: skip
     elif aws_redrives.current(dlq.pk) is None:
         moved_by_aws.mark_moved(dlq.pk)  # a capture is running: the next capture shows which messages are left
 
@@ -142,7 +143,7 @@ def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move]
     through = since[0].started_at if since else None
     moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"
     if aws_redrives.record_end(own, said, through=through, moved=moved, failed=failed):
-        logger.info("%s: AWS's own redrive has ended: %s", dlq.name, said)
+        logger.info("%s: AWS's own redrive has ended: %s", dlq.name, said, extra={"dlq": dlq.name})
 
 
 def _became(move: Move) -> str:
@@ -200,7 +201,9 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
     try:
         return dlq, move_tasks(dlq.arn, dlq.role_arn)
     except QueueUnreachable as error:
-        logger.info("Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error)
+        logger.info(
+            "Whether AWS's own redrive is at work on %s is not known: %s", dlq.name, error, extra={"dlq": dlq.name}
+        )
         return dlq, error
 
 
@@ -213,7 +216,9 @@ def sweep() -> None:
             aws_redrives.record_status_error(redrive, "")
         except QueueUnreachable as error:
             aws_redrives.record_status_error(redrive, str(error))
-            logger.warning("What became of AWS's own redrive of %s is not known: %s", dlq.name, error)
+            logger.warning(
+                "What became of AWS's own redrive of %s is not known: %s", dlq.name, error, extra={"dlq": dlq.name}
+            )
     _look_at(
         [dlq_id for dlq_id in moved_by_aws.exposed_dlqs() if aws_redrives.is_time_to_ask(dlq_id, every=CHECK_EVERY)]
     )

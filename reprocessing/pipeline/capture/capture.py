@@ -135,7 +135,10 @@ class _Capture:
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:
-            logger.warning("The lease on %s could not be ended; it expires soon: %s", self._dlq.name, error)
+            logger.warning(
+                "The lease on %s could not be ended; it expires soon: %s",
+                self._dlq.name, error, extra={"dlq": self._dlq.name},
+            )  # fmt: skip
 
     def _is_ours(self) -> bool:
         return time.monotonic() - self._renewed < LEASE / 3 or self._renew() is not None
@@ -227,6 +230,7 @@ class _Capture:
         logger.warning(
             "%s: %d messages came back from attempts that PostgreSQL does not know. Was it restored from a backup? Run "
             "manage.py after_restore report.", self._dlq.name, len(found),
+            extra={"dlq": self._dlq.name},
         )  # fmt: skip
         self._done.returns += len(found)
         return self._remove(copies, [letter.message_id for letter in found])

@@ -47,11 +47,11 @@ def sweep_all(*, conf: Conf) -> None:
         try:
             sweep_dlq(dlq, conf=conf)
         except QueueUnreachable as error:
-            logger.warning("%s: the sweep failed: %s", dlq.name, error)
+            logger.warning("%s: the sweep failed: %s", dlq.name, error, extra={"dlq": dlq.name})
         except Exception:
             if not connection.is_usable():
                 raise
-            logger.exception("%s: the sweep failed.", dlq.name)
+            logger.exception("%s: the sweep failed.", dlq.name, extra={"dlq": dlq.name})
     native_redrive.sweep()
 
 
@@ -110,5 +110,7 @@ def _tell(dlq: DeadLetterQueue) -> bool:
     sent = parking_queue.send_notices(dlq, owed, may_start=lambda: clock() < until)
     parking_queue_outbox.record_sent(sent)
     if left := len(owed) - len(sent):
-        logger.warning("%s: its parking queue did not take %d of %d notices.", dlq.name, left, len(owed))
+        logger.warning(
+            "%s: its parking queue did not take %d of %d notices.", dlq.name, left, len(owed), extra={"dlq": dlq.name}
+        )
     return not left

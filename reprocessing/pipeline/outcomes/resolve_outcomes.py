@@ -91,9 +91,9 @@ def _look(some: Sequence[WatchedTarget]) -> None:
             empty = found.visible == 0 and found.delayed == 0
             looks.append(TargetLook(target.target_id, empty=empty, quiet=empty and found.in_flight == 0))
         except QueueUnreachable as error:
-            logger.warning("%s", error)
+            logger.warning("%s", error, extra={"target": target.url})
         except Exception:  # an error of one target; the other targets are recorded
-            logger.exception("The number of messages in %s is not known.", target.url)
+            logger.exception("The number of messages in %s is not known.", target.url, extra={"target": target.url})
         return looks, asked - since, clock() - asked + since - before
 
     for looks, after, took in run_as_completed(ask, some, _THREADS, within=_LOOKS_FOR):

@@ -50,7 +50,7 @@ class LeaseKeeper:
         try:
             mine = lanes.renew(self._lanes, self._fences, lease=self._lease)
         except DatabaseError as error:
-            logger.warning("Leases were not renewed: %s", error)
+            logger.warning("Leases were not renewed: %s", error, extra={"key_queue_ids": self._lanes})
             connection.close_if_unusable_or_obsolete()
         else:
             if len(mine) == len(self._lanes):

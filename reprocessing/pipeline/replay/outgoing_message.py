@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
 from reprocessing.conf import Conf
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message import redrive_attributes
-from reprocessing.domain.message.envelope import Attribute, OutgoingMessage, unpack_attributes
+from reprocessing.domain.message.envelope import Attribute, Attributes, OutgoingMessage, unpack_attributes
 from reprocessing.domain.message.identity import deduplication_id
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.replay.verdicts import NotSent, Refused
@@ -22,6 +25,8 @@ from reprocessing.models import Target
 from reprocessing.models.target import TargetKind
 from reprocessing.store.replay.intent import IntendedSend
 
+NO_TRACE: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class _Content:
@@ -30,15 +35,15 @@ class _Content:
     kind: FailedDeliveryKind | None = None
 
 
-def queue_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) -> OutgoingMessage | Refused:
-    """Return the message for a queue or a topic, with as many redrive attributes as fit."""
+def queue_message(
+    letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
+) -> OutgoingMessage | Refused:
+    """Return the message for a queue or a topic, with as many redrive attributes as fit, and then the trace fields."""
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content
     space = target.size_limit - len(content.body)
-    attributes, _ = redrive_attributes.attributes_to_send(
-        content.attributes, _marks(letter, conf, dlq), conf.marks, space=space
-    )
+    attributes = _attributes(content.attributes, letter, conf, dlq, trace, space=space)
     return OutgoingMessage(
         attempt=letter.attempt_id, body=content.body, attributes=attributes,
         group_id=letter.system.get("MessageGroupId") or (letter.message_id if target.fifo else None),
@@ -47,9 +52,11 @@ def queue_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) ->
     )  # fmt: skip
 
 
-def topic_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) -> Publication | Refused:
+def topic_message(
+    letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
+) -> Publication | Refused:
     """Return the message for a topic: the letter, or the message inside it if the letter is an SNS notification."""
-    found = queue_message(letter, target, conf, dlq)
+    found = queue_message(letter, target, conf, dlq, trace)
     if isinstance(found, Refused):
         return found
     group, deduplication = (found.group_id, found.deduplication_id) if target.fifo else (None, None)
@@ -63,10 +70,7 @@ def topic_message(letter: IntendedSend, target: Target, conf: Conf, dlq: str) ->
     if isinstance(again, Unreadable):
         return _unsupported(again)
     space = target.size_limit - len(again.message)
-    attributes, _ = redrive_attributes.attributes_to_send(
-        again.attributes, _marks(letter, conf, dlq), conf.marks, space=space
-    )
-    return replace(again, attributes=attributes)
+    return replace(again, attributes=_attributes(again.attributes, letter, conf, dlq, trace, space=space))
 
 
 def bus_event(letter: IntendedSend) -> Event | Refused:
@@ -78,9 +82,9 @@ def bus_event(letter: IntendedSend) -> Event | Refused:
 
 
 def slow_request(
-    letter: IntendedSend, target: Target, conf: Conf, dlq: str
+    letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> HttpCall | LambdaCall | NotSent | Refused:
-    """Return the request to an HTTP endpoint or a Lambda function."""
+    """Return the request to an HTTP endpoint, with the trace fields as headers, or to a Lambda function."""
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content
@@ -89,7 +93,7 @@ def slow_request(
     signed = _signature(letter, target, conf, content.body)
     if isinstance(signed, NotSent):
         return signed
-    headers = (*_headers(letter, target, conf, dlq, content), *signed)
+    headers = (*_headers(letter, target, conf, dlq, content), *signed, *trace.items())
     return HttpCall(
         letter.attempt_id,
         target.url,
@@ -98,6 +102,17 @@ def slow_request(
         target.timeout,
         http_responses.parse_answers(target.answers),
     )
+
+
+def _attributes(  # noqa: PLR0913  # what a message is made of
+    attributes: Attributes, letter: IntendedSend, conf: Conf, dlq: str, trace: Mapping[str, str], *, space: int
+) -> dict[str, Attribute]:
+    made, put = redrive_attributes.attributes_to_send(
+        attributes, _marks(letter, conf, dlq), conf.marks, space=space
+    )  # fmt: skip
+    if trace and conf.marks.redrive in put:  # a message without the mark may be recognised by its other attributes
+        return redrive_attributes.with_trace(made, trace, space=space)
+    return made
 
 
 def _marks(letter: IntendedSend, conf: Conf, dlq: str) -> dict[str, Attribute]:

@@ -15,7 +15,15 @@ from reprocessing.domain.replay.verdicts import Outcome, Taken
 from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.pipeline.capture import delete_copies
-from reprocessing.pipeline.replay import after_settlement, late_answers, send_batches, settle, slow_targets
+from reprocessing.pipeline.replay import (
+    after_settlement,
+    attempt_spans,
+    late_answers,
+    send_batches,
+    settle,
+    slow_targets,
+)
+from reprocessing.pipeline.replay.attempt_spans import AttemptSpans
 from reprocessing.pipeline.replay.lease_keeper import LeaseKeeper, run_while_renewing, suspend_aware_clock
 from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering.lane_state import LaneState
@@ -41,6 +49,7 @@ class Sender:
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
     _stream: Stream = field(init=False)
+    _spans: AttemptSpans | None = field(init=False)  # None: attempts are not traced
     _is_over: bool = False
     _clock: Callable[[], float] = field(
         default_factory=suspend_aware_clock
@@ -48,6 +57,8 @@ class Sender:
 
     def __post_init__(self) -> None:
         self._stream = slow_targets.borrow_stream(self.conf.outbound_hosts, self.conf.open_requests)
+        self._spans = attempt_spans.spans_for(self.conf, self.targets)
+        self._stream.note_end = self._spans.note_end if self._spans else None
 
     @property
     def open(self) -> int:
@@ -89,15 +100,20 @@ class Sender:
             return clock() < min(owned.until, until.get(target_id, math.inf))
 
         names = self._names({attempt.dlq_id for attempt in intended})
+        fields = self._spans.begin(intended, names, began=began) if self._spans else {}
         slow = [attempt for attempt in intended if self.targets[attempt.target_id].is_synchronous]
-        calls, outcomes = send_batches.slow_requests(slow, self.targets, conf=self.conf, dlqs=names)
+        calls, outcomes = send_batches.slow_requests(slow, self.targets, conf=self.conf, dlqs=names, fields=fields)
         if calls:
             owned.renew_if_due()
         self._stream.start(calls, may_start=may_start)
         if quick := [attempt for attempt in intended if not self.targets[attempt.target_id].is_synchronous]:
             outcomes |= owned.send(
-                lambda: send_batches.letters(quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start)
+                lambda: send_batches.letters(
+                    quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start, fields=fields
+                )
             )
+            if self._spans:
+                self._spans.note_end(attempt.attempt_id for attempt in quick)
         self._clock = suspend_aware_clock()
         started = {attempt.attempt_id for attempt, _ in calls}
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
@@ -143,9 +159,12 @@ class Sender:
         taken = sum(isinstance(outcomes.get(attempt.attempt_id), Taken) for attempt in intended)
         self.taken += taken
         self.failed += len(intended) - taken
-        settled = settle.attempts(
-            intended, outcomes, targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=self.lease
-        )
+        try:
+            settled = settle.attempts(
+                intended, outcomes, targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=self.lease
+            )
+        finally:
+            self._trace(intended, outcomes)
         self._tell(intended, outcomes)
         self.delete_copies(settled.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
         return settled.standings
@@ -155,8 +174,13 @@ class Sender:
         settled = settle.attempts(
             intended, _by_attempt(ended), targets=self.targets, dlqs=self._dlqs, dice=self.dice, lease=0.0, keep=False
         )
+        self._trace(intended, _by_attempt(ended))
         after_settlement.look_at_attempts(intended)
         delete_copies.delete_from_dlqs(settled.deletable, by=self._delete, known=self._dlqs)
+
+    def _trace(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
+        if self._spans:
+            self._spans.record(intended, outcomes, {pk: dlq.name for pk, dlq in self._dlqs.items()})
 
     def _delete(self, address: QueueAddress, handles: Mapping[str, str]) -> Deleted:
         if not self.open:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 from reprocessing.conf import Conf
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused
@@ -14,34 +15,44 @@ from reprocessing.gateways.sqs import QueueAddress, send
 from reprocessing.models import Target
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.replay import outgoing_message
+from reprocessing.pipeline.replay.attempt_spans import TraceFields
 from reprocessing.store.replay.intent import IntendedSend
 
 Form = TypeVar("Form")
+NO_FIELDS: Final[TraceFields] = MappingProxyType({})
 
 
-def letters(
+def letters(  # noqa: PLR0913  # each by its name
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
-    may_start: Callable[[int], bool],
+    may_start: Callable[[int], bool], fields: TraceFields = NO_FIELDS,
 ) -> dict[int, Outcome]:  # fmt: skip
     """Send letters, and return the outcomes by attempt id. AWS errors are outcomes too, and are not raised.
 
     `targets` and `dlqs` (names) are by id. `may_start` is called with the target's id before every request; if it
-    returns False, the letters are not sent.
+    returns False, the letters are not sent. `fields`: the trace fields to send, by attempt id.
     """
     outcomes: dict[int, Outcome] = {}
     for target_id in sorted({attempt.target_id for attempt in intended}):
         group = [attempt for attempt in intended if attempt.target_id == target_id]
-        outcomes |= _to(targets[target_id], group, conf=conf, dlqs=dlqs, may_start=partial(may_start, target_id))
+        outcomes |= _to(
+            targets[target_id], group, conf=conf, dlqs=dlqs, may_start=partial(may_start, target_id), fields=fields
+        )
     return outcomes
 
 
-def _to(
-    target: Target, group: Sequence[IntendedSend], *, conf: Conf, dlqs: Mapping[int, str], may_start: Callable[[], bool]
-) -> dict[int, Outcome]:
+def _to(  # noqa: PLR0913  # as above
+    target: Target, group: Sequence[IntendedSend], *, conf: Conf, dlqs: Mapping[int, str],
+    may_start: Callable[[], bool], fields: TraceFields,
+) -> dict[int, Outcome]:  # fmt: skip
+    def trace(letter: IntendedSend) -> Mapping[str, str]:
+        return fields.get(letter.attempt_id, {})
+
     match target.kind:
         case TargetKind.TOPIC:
             publications, refused = _split({
-                letter.attempt_id: outgoing_message.topic_message(letter, target, conf, dlqs[letter.dlq_id])
+                letter.attempt_id: outgoing_message.topic_message(
+                    letter, target, conf, dlqs[letter.dlq_id], trace(letter)
+                )
                 for letter in group
             })  # fmt: skip
             return refused | publish(target.arn, publications, may_start=may_start, role=target.role_arn)
@@ -50,7 +61,9 @@ def _to(
             return refused | put(target.arn, events, may_start=may_start, role=target.role_arn)
         case _:
             departures, refused = _split({
-                letter.attempt_id: outgoing_message.queue_message(letter, target, conf, dlqs[letter.dlq_id])
+                letter.attempt_id: outgoing_message.queue_message(
+                    letter, target, conf, dlqs[letter.dlq_id], trace(letter)
+                )
                 for letter in group
             })  # fmt: skip
             address = QueueAddress(url=target.url, region=target.region, role=target.role_arn)
@@ -65,13 +78,16 @@ def _split(wrapped: Mapping[int, Form | Refused]) -> tuple[list[Form], dict[int,
 
 
 def slow_requests(
-    intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str]
-) -> tuple[list[tuple[IntendedSend, HttpCall | LambdaCall]], dict[int, Outcome]]:
+    intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
+    fields: TraceFields = NO_FIELDS,
+) -> tuple[list[tuple[IntendedSend, HttpCall | LambdaCall]], dict[int, Outcome]]:  # fmt: skip
     """Return the requests to slow targets, and the outcomes of letters that cannot be sent."""
     requests: list[tuple[IntendedSend, HttpCall | LambdaCall]] = []
     outcomes: dict[int, Outcome] = {}
     for letter in intended:
-        call = outgoing_message.slow_request(letter, targets[letter.target_id], conf, dlqs[letter.dlq_id])
+        call = outgoing_message.slow_request(
+            letter, targets[letter.target_id], conf, dlqs[letter.dlq_id], fields.get(letter.attempt_id, {})
+        )
         if isinstance(call, Refused | NotSent):
             outcomes[letter.attempt_id] = call
         else:

@@ -7,7 +7,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -42,6 +42,7 @@ class Stream:
 
     allowed: AllowList
     limit: int
+    note_end: Callable[[Iterable[int]], None] | None = None  # gets the attempts that have just ended
     _carriers: dict[type[Call], AsyncSender[Any]] = field(default_factory=dict)
     _open: dict[int, IntendedSend] = field(default_factory=dict)
     _until: dict[int, float] = field(default_factory=dict)
@@ -132,6 +133,8 @@ class Stream:
     def _note(self, heard: Sequence[tuple[int, Outcome]]) -> None:
         if heard and not self._ended:
             self._first = time.monotonic()
+        if heard and self.note_end:
+            self.note_end(attempt for attempt, _ in heard)
         for attempt, outcome in heard:
             self._until.pop(attempt, None)
             if letter := self._open.pop(attempt, None):
@@ -167,6 +170,7 @@ def borrow_stream(allowed: AllowList, limit: int) -> Stream:
 
 def give_back_stream(stream: Stream) -> None:
     """Keep an idle stream and its connections for later use, or close it if `IDLE_STREAMS` are kept already."""
+    stream.note_end = None
     with _lock:
         if len(_idle) < IDLE_STREAMS:
             _idle.append(stream)

@@ -245,5 +245,5 @@ def _tell(book: RuleBook) -> None:
         logger.error(
             "Rule %s could not be evaluated for %d of %d letters, which are held. Correct it (manage.py add_rule "
             "%s --reason WHY shows it), or disable it (manage.py disable_rule %s --reason WHY --confirm).",
-            rule.name, erred, asked, rule.name, rule.name,
+            rule.name, erred, asked, rule.name, rule.name, extra={"rule": rule.name},
         )  # fmt: skip

@@ -208,7 +208,7 @@ class _Beside(threading.Thread):
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
         self._hands = replace(hands, conf=_brisk(hands.conf), stop=self._is_over)
-        self._asked = hands.stop
+        self._asked, self._run_name = hands.stop, run.name
         self._over = threading.Event()
 
     def run(self) -> None:
@@ -233,7 +233,7 @@ class _Beside(threading.Thread):
         raise NotImplementedError
 
     def _rest_after(self, error: Exception) -> None:
-        logger.warning("%s", error)
+        logger.warning("%s", error, extra={"run": self._run_name})
         connection.close_if_unusable_or_obsolete()
         self._over.wait(1.0)
 

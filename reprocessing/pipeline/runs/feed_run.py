@@ -140,7 +140,10 @@ def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
             _hides_more(dlq, address, conf) and _can_be_ours(dlq, address, conf)
         )
     except QueueUnreachable as error:
-        logger.warning("%s: whether another reads it is not known, so nothing counts as drained: %s", dlq.name, error)
+        logger.warning(
+            "%s: whether another reads it is not known, so nothing counts as drained: %s",
+            dlq.name, error, extra={"dlq": dlq.name},
+        )  # fmt: skip
         return False
 
 

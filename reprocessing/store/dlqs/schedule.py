@@ -140,5 +140,5 @@ def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
         remaining: timedelta = timing.remaining_estimate(now)
         return now + max(remaining, timedelta(0))
     except Exception:  # noqa: BLE001  # a library computes it; a broken schedule must not stop other DLQs' polls
-        logger.warning("%s: %s", dlq, _NO_TIME)
+        logger.warning("%s: %s", dlq, _NO_TIME, extra={"dlq": str(dlq)})
         return None

@@ -149,5 +149,6 @@ def give_up_old_plans() -> int:
     for run in old:
         reason = "It was not started within a day."
         if rows.in_transaction(partial(give_up, run, by=THE_SERVICE, reason=reason)):
-            logger.warning("The plan %s was given up: it was not started within a day.", Run.objects.get(pk=run).name)
+            name = Run.objects.get(pk=run).name
+            logger.warning("The plan %s was given up: it was not started within a day.", name, extra={"run": name})
     return len(old)

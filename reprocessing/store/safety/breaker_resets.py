@@ -87,7 +87,7 @@ def _reset(which: Mapping[str, Any], to: State, by: str, reason: str, seconds: f
     done = rows.in_transaction(partial(_move, values))
     for breaker in done:
         level = logging.WARNING if breaker.state == BreakerState.OPEN else logging.INFO
-        logger.log(level, "The circuit breaker of %s was %s", breaker.name, why)
+        logger.log(level, "The circuit breaker of %s was %s", breaker.name, why, extra={"target": breaker.name})
     return done
 
 

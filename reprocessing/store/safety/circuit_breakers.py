@@ -201,9 +201,14 @@ def _told(move: _Move) -> MovedBreaker:
     row = move.row
     if move.state == BreakerState.OPEN:
         opened = "The circuit breaker of %s opened: %s. Nothing is sent there for %g s."
-        logger.warning(opened, row.target, move.why, move.rest)
+        logger.warning(opened, row.target, move.why, move.rest, extra={"target": row.target})
     else:
-        logger.info("The circuit breaker of %s closed: %s. Its rate ramps up.", row.target, move.why)
+        logger.info(
+            "The circuit breaker of %s closed: %s. Its rate ramps up.",
+            row.target,
+            move.why,
+            extra={"target": row.target},
+        )
     return MovedBreaker(row.id, row.target, row.state, move.state.value, move.why or "")
 
 

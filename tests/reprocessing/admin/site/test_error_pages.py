@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from redrive_service.log_format import LogFormatter
+from redrive_service.log_format import LogFormatter, formatter
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.open_pages import furnished
@@ -170,12 +170,12 @@ def test_refusal_is_logged_in_one_line(log: io.StringIO) -> None:
 
 
 def test_service_uses_the_line_formatter(settings: Settings) -> None:
-    assert {one["class"] for one in settings.LOGGING["formatters"].values()} == {
-        f"{LogFormatter.__module__}.LogFormatter"
-    }
+    made = dict(settings.LOGGING["formatters"]["line"])
+    assert made.pop("()") == f"{formatter.__module__}.formatter"
+    assert type(formatter(**made)) is LogFormatter
 
 
 def test_errors_keep_their_traceback(log: io.StringIO) -> None:
     told = {"status_code": 500}
     logging.getLogger("django.request").error("Internal Server Error: /", extra=told, exc_info=RuntimeError("it broke"))
-    assert log.getvalue().endswith("Internal Server Error: /\nRuntimeError: it broke\n")
+    assert log.getvalue().endswith("Internal Server Error: /\n  RuntimeError: it broke\n")

@@ -18,6 +18,7 @@ from reprocessing.domain.message.redrive_attributes import (
     is_name,
     marks,
     read_mark,
+    with_trace,
 )  # fmt: skip
 
 NAMES = MarkNames()
@@ -128,3 +129,24 @@ def test_the_counters_of_earlier_tools_are_added(texts: dict[str, str | bytes], 
 )  # fmt: skip
 def test_a_marks_name_is_one_that_sqs_accepts(text: str, good: bool) -> None:
     assert is_name(text) is good
+
+
+NINE = {f"a{n}": "1" for n in range(9)}
+
+
+@pytest.mark.parametrize(
+    ("own", "trace", "space", "sent"),
+    [
+        ({"a": "1"}, {"traceparent": "p"}, 100, {"a": "1", "traceparent": "p"}),
+        ({"TraceParent": "o", "tracestate": "o", "a": "1"}, {"traceparent": "p"}, 99, {"a": "1", "traceparent": "p"}),
+        ({f"a{n}": "1" for n in range(10)}, {"traceparent": "p"}, 1_000, {f"a{n}": "1" for n in range(10)}),
+        (NINE, {"traceparent": "p", "tracestate": "s"}, 999, NINE),
+        ({"traceparent": "old"}, {"traceparent": "new"}, 19, {"traceparent": "old"}),
+        ({"traceparent": "old"}, {"traceparent": "new"}, 20, {"traceparent": "new"}),
+    ],
+)  # fmt: skip
+def test_a_trace_replaces_the_messages_own_if_it_fits(
+    own: dict[str, str], trace: dict[str, str], space: int, sent: dict[str, str]
+) -> None:
+    found = with_trace({name: Attribute("String", text) for name, text in own.items()}, trace, space=space)
+    assert {name: attribute.value for name, attribute in found.items()} == sent

@@ -1,0 +1,104 @@
+"""Describe an attempt as a span of OpenTelemetry: its name, its attributes and its result.
+
+Names follow the semantic conventions for messaging (opentelemetry.io/docs/specs/semconv/messaging/messaging-spans);
+names of this service begin with `redrive.`. A span has nothing of a message's content: no key, body or attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+from urllib.parse import urlsplit
+
+from reprocessing.domain.lifecycle import AttemptOutcome
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
+
+#: Names of the messaging systems, by the target's kind. OpenTelemetry knows those of SQS and SNS.
+_SYSTEMS: Final = {
+    "sqs": "aws_sqs", "celery": "aws_sqs", "topic": "aws.sns", "bus": "aws.eventbridge", "lambda": "aws.lambda",
+    "http": "http",
+}  # fmt: skip
+_CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
+_OTHER: Final = "_OTHER"  # OpenTelemetry's word for an error without a known class
+
+SpanAttributes = Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanResult:
+    """How an attempt ended. `error`: the code of the failure; empty: the target accepted the message."""
+
+    outcome: AttemptOutcome
+    error: str = ""
+    sent_as: str = ""  #: the message's id in the target
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Return the attributes of the result."""
+        found = {"error.type": self.error, "messaging.message.id": self.sent_as}
+        return {"redrive.outcome": self.outcome.value, **{name: text for name, text in found.items() if text}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFacts:
+    """What a span says of an attempt.
+
+    Attributes:
+        kind: the target's kind; `target`: its ARN or URL.
+        key_queue: the id of the key queue, which stands for the ordering key: a key may be a person's number.
+        run: the run's name; empty: none.
+    """
+
+    kind: str
+    target: str = field(repr=False)
+    dlq: str
+    redrive_id: str
+    message_id: str
+    key_queue: int
+    number: int
+    run: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the span's name: the operation and the destination."""
+        return f"send {self._destination}"
+
+    @property
+    def attributes(self) -> SpanAttributes:
+        """Return the attributes that are known before the attempt ends."""
+        run = {"redrive.run": self.run} if self.run else {}
+        return {
+            "messaging.system": _SYSTEMS.get(self.kind, self.kind),
+            "messaging.operation.name": "send",
+            "messaging.operation.type": "send",
+            "messaging.destination.name": self._destination,
+            "redrive.id": self.redrive_id,
+            "redrive.message_id": self.message_id,
+            "redrive.dlq": self.dlq,
+            "redrive.key_queue_id": self.key_queue,
+            "redrive.attempt": self.number,
+            **run,
+        }
+
+    @property
+    def _destination(self) -> str:
+        """Return the resource's name; of a URL, whose path may hold a secret, the host alone."""
+        return urlsplit(self.target).hostname or "" if self.kind == "http" else resource_name(self.target)
+
+
+def result_of(outcome: Outcome | None) -> SpanResult:
+    """Return the result of an outcome; None: no outcome is known."""
+    match outcome:
+        case Taken(sent_as):
+            return SpanResult(AttemptOutcome.ACCEPTED, sent_as=sent_as or "")
+        case Refused(code):
+            return SpanResult(AttemptOutcome.REFUSED, code if _CODE.fullmatch(code) else _OTHER)
+        case NotSent(unreachable=unreachable):
+            return SpanResult(AttemptOutcome.NOT_SENT, "unreachable" if unreachable else "not_sent")
+        case Unknown() | None:
+            return SpanResult(AttemptOutcome.UNKNOWN, "unknown")
+        case _ as never:
+            assert_never(never)
