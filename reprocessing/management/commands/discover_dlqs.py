@@ -53,9 +53,7 @@ class Command(Console):
             "--region", action="append", type=matching(is_region, "a region", "eu-west-1"), metavar="REGION",
             help="region; repeatable (default: AWS_DEFAULT_REGION)",
         )  # fmt: skip
-        parser.add_argument(
-            "--prefix", default="", type=not_empty, metavar="P", help="only DLQs whose names begin with P"
-        )
+        parser.add_argument("--prefix", type=not_empty, metavar="P", help="only DLQs whose names begin with P")
         parser.add_argument(
             "--tag", action="append", type=tag, metavar="K=V", help="only DLQs with this tag; repeatable"
         )
@@ -212,7 +210,7 @@ def _scopes(options: dict[str, Any]) -> list[Scope]:
     if not regions[0]:
         raise CommandError("No region is configured. Add: --region REGION, or set AWS_DEFAULT_REGION.")
     roles = dict.fromkeys(options["role"] or [""])
-    return [Scope(region, role, options["prefix"], tags) for role in roles for region in dict.fromkeys(regions)]
+    return [Scope(region, role, options["prefix"] or "", tags) for role in roles for region in dict.fromkeys(regions)]
 
 
 def _named(names: Sequence[str]) -> list[DiscoveredDlq]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -82,6 +83,15 @@ def look(
         discovery_scopes.release(begun)
         raise
     return LookResult.COMPLETE
+
+
+def look_at_due(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
+    """Look at the scopes that are due, for so many seconds; return False if some are left."""
+    until = time.monotonic() + seconds
+    for key in discovery_scopes.due_scopes():
+        if look(key, conf, dice=dice, stop=lambda: time.monotonic() >= until) is LookResult.STOPPED:
+            return False
+    return True
 
 
 class _Look:

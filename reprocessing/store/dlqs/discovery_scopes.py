@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
@@ -10,6 +10,7 @@ from typing import Any, Final, LiteralString
 from django.db import transaction
 from psycopg.types.json import Jsonb
 
+from reprocessing.domain.aws.iam_policy import ANY_RESOURCE, Purpose, ResourceUse
 from reprocessing.domain.dlqs.discovery import Scope
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.discovery import DiscoveryScope, DiscoveryStage
@@ -115,6 +116,17 @@ def add_scope(scope: Scope) -> int:
     key: dict[str, Any] = {"role_arn": scope.role, "region": scope.region, "prefix": scope.prefix}
     row, _ = DiscoveryScope.objects.get_or_create(**key, tags=dict(scope.tags))
     return row.pk
+
+
+def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
+    """Yield what discovery reads in these scopes: each use needs IAM permissions. Some come twice."""
+    purposes = (
+        Purpose.DISCOVER_QUEUES, Purpose.DISCOVER_FUNCTIONS, Purpose.DISCOVER_SUBSCRIPTIONS, Purpose.DISCOVER_RULES,
+        Purpose.DISCOVER_AGES,
+    )  # fmt: skip
+    for scope in scopes:
+        also = (Purpose.DISCOVER_TAGS,) if scope.tags else ()
+        yield from (ResourceUse(one, ANY_RESOURCE, scope.role, within=scope.region) for one in (*purposes, *also))
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:
