@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
+from pytest_django.fixtures import Settings
 
-from reprocessing import conf
+from reprocessing import conf, tasks
 from reprocessing.domain.dlqs.discovery import Scope
+from reprocessing.gateways.sqs import Depth, QueueAddress, QueueFacts, RedrivePolicy
+from reprocessing.gateways.sqs.queue_attributes import describe_with_depth
 from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveryScope, Incident
 from reprocessing.models.discovery import DiscoveryStage
-from reprocessing.pipeline.dlqs import discover
+from reprocessing.pipeline.dlqs import discover, read_scope
 from reprocessing.pipeline.dlqs.discover import LookResult
 from reprocessing.store import rows
 from reprocessing.store.dlqs import discovery_scopes
@@ -270,3 +280,83 @@ def test_forgetting_a_scope_deletes_what_was_found_but_leaves_it_to_another_disc
     assert [queue.ignored_at is None for queue in DiscoveredQueue.objects.all()] == [False]
     ask("discover_dlqs", "--region", "us-east-1", "--forget", "--confirm")
     assert DiscoveredQueue.objects.count() == 0
+
+
+def test_the_printed_policy_has_exactly_the_calls_of_discovery_in_its_regions(ask_json: AskJson) -> None:
+    role = "arn:aws:iam::111122223333:role/redrive"
+    discovery_scopes.add_scope(Scope("eu-west-1", role))
+    discovery_scopes.add_scope(Scope("us-east-1", role, tags={"team": "orders"}))
+    printed = ask_json("iam_policy", "--discover")
+    assert [one["Action"] for one in printed["policy"]["Statement"]] == [["sts:AssumeRole"]]
+    actions: dict[str, list[str]] = {}
+    for statement in printed["roles"][role]["Statement"]:
+        region = statement["Condition"]["StringEquals"]["aws:RequestedRegion"]
+        actions.setdefault(region, []).extend(statement["Action"])
+    everywhere = [
+        "cloudwatch:GetMetricData", "events:ListEventBuses", "events:ListRules", "events:ListTargetsByRule",
+        "lambda:ListFunctionEventInvokeConfigs", "lambda:ListFunctions", "sns:GetSubscriptionAttributes",
+        "sns:ListSubscriptions", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListDeadLetterSourceQueues",
+        "sqs:ListQueues",
+    ]  # fmt: skip
+    assert {region: sorted(some) for region, some in actions.items()} == {
+        "eu-west-1": everywhere, "us-east-1": sorted([*everywhere, "sqs:ListQueueTags"]),
+    }  # fmt: skip
+
+
+def test_beat_s_task_looks_at_due_scopes_alone(ask: Ask, shop: Shop) -> None:
+    idle = discovery_scopes.add_scope(Scope("us-east-1", prefix="none"))
+    ask("discover_dlqs", "--region", "us-east-1", "--daily", "--confirm")
+    tasks.discover_dlqs()
+    looked = dict(DiscoveryScope.objects.values_list("pk", "looked_at"))
+    assert looked.pop(idle) is None
+    assert None not in looked.values()
+    assert DiscoveredQueue.objects.filter(reported_at__isnull=False).count() == 1
+
+
+def test_the_service_s_own_queues_are_no_sources(ask_json: AskJson, shop: Shop, settings: Settings) -> None:
+    settings.REDRIVE = {"OWN_QUEUES": tuple(source.url for source in shop.sources)}
+    assert found(ask_json) == {}
+
+
+def test_a_dlq_in_another_account_is_listed_with_the_way_to_read_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = "arn:aws:sqs:us-east-1:999988887777:orders-dlq"
+
+    def described(address: QueueAddress) -> tuple[QueueFacts, Depth]:
+        facts, depth = describe_with_depth(address)
+        return (replace(facts, redrive=RedrivePolicy(elsewhere, 3)) if facts.redrive else facts), depth
+
+    monkeypatch.setattr(read_scope, "describe_with_depth", described)
+    look()
+    dlq = DiscoveredQueue.objects.get(arn=elsewhere)
+    assert "If it is in another account, discover that account too" in dlq.trouble
+    assert dlq.visible is None
+
+
+@pytest.mark.soak
+def test_a_discovery_killed_in_the_middle_is_completed_by_the_next_command(
+    ask_json: AskJson, shop: Shop, make_queue: MakeQueue, sandbox: Sandbox
+) -> None:
+    for _ in range(250):
+        make_queue()
+    sandbox.plan({"kind": "delay", "action": "GetQueueAttributes", "milliseconds": 40})
+    code = (
+        "import django; django.setup(); from reprocessing import conf; from reprocessing.pipeline.dlqs import discover;"
+        "from reprocessing.store.dlqs import discovery_scopes as s; from reprocessing.domain.dlqs.discovery import Scope;"
+        "discover.PAGE = 20; discover.look(s.add_scope(Scope('us-east-1')), conf.current(), dice=lambda: 0.5)"
+    )
+    name = connection.settings_dict["NAME"]
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
+    child = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "DATABASE_URL": url})
+    while DiscoveredQueue.objects.count() == 0 and child.poll() is None:
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    before = DiscoveredQueue.objects.count()
+    assert 0 < before < 253
+    assert DiscoveryScope.objects.get().stage == DiscoveryStage.QUEUES
+    asked = len(sandbox.calls(action="GetQueueAttributes"))
+    assert len(found(ask_json)[shop.dlq.arn]["sources"]) == 2
+    assert DiscoveredQueue.objects.count() == 253
+    assert len(sandbox.calls(action="GetQueueAttributes")) - asked == 253 - before + 1  # the test asks for an ARN
