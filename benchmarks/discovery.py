@@ -1,4 +1,4 @@
-"""Measure a discovery: 300 queues in each of 12 scopes (4 accounts in 3 regions), on local SQS servers that answer after 10 ms.
+"""Measure a discovery: 300 queues in each of 12 scopes (4 accounts in 3 regions), on a local SQS that answers in 10 ms.
 
     .venv/bin/python benchmarks/discovery.py                      exits with 1 above 120 s
     .venv/bin/python benchmarks/discovery.py --milliseconds 50 --queues 100

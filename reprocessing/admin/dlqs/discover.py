@@ -164,7 +164,7 @@ def _look_page(request: HttpRequest) -> HttpResponse:
     words = sorted(row.scope.words for row in discovery_scopes.all_scopes())
 
     def question() -> Question:
-        idle = "" if words else "Nothing is discovered yet. Run: manage.py discover_dlqs --region REGION --role ARN"
+        idle = "" if words else "Nothing is discovered yet: manage.py discover_dlqs looks at a region of an account."
         says = ("A worker reads the queues of these accounts and regions. It receives and sends no messages.", *words)
         return _question("Look again", "Look again", says, words, idle)
 

@@ -35,7 +35,7 @@ BEAT_EVERY: Final = 3.0
 _NOT_SEEN: Final = "Its sources name this queue, but the role of this discovery does not see it."
 _CURE_OF_ABSENCE: Final = (
     "If it was deleted, its sources cannot move failed messages: correct their settings. If it is in another account, "
-    "discover that account too: manage.py discover_dlqs --role ARN"
+    "discover that account too: manage.py discover_dlqs looks there with --role."
 )
 
 _READERS: Final[Mapping[SourceKind, ReadPage]] = {
