@@ -221,8 +221,8 @@ def _named(names: Sequence[str]) -> list[DiscoveredDlq]:
         matches = [dlq for dlq in known if name in {dlq.arn, dlq.name}]
         if not matches:
             raise CommandError(
-                f"No DLQ named {name} was found. manage.py discover_dlqs looks for DLQs; manage.py discover_dlqs --stored "
-                "shows what is known."
+                f"No DLQ named {name} was found. manage.py discover_dlqs looks for DLQs; "
+                "manage.py discover_dlqs --stored shows what is known."
             )
         if len(matches) > 1:
             arns = ", ".join(dlq.arn for dlq in matches)
