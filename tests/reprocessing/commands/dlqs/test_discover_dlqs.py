@@ -27,7 +27,7 @@ from reprocessing.models.discovery import DiscoveryStage
 from reprocessing.pipeline.dlqs import discover, read_scope
 from reprocessing.pipeline.dlqs.discover import LookResult
 from reprocessing.store import rows
-from reprocessing.store.dlqs import discovery_scopes
+from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from tests.contract.endpoints import Endpoint, Sandbox
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -138,7 +138,7 @@ def test_an_account_that_cannot_be_listed_is_said_with_the_cure_and_keeps_what_w
     sandbox.plan({"kind": "error", "action": "ListQueues", "status": 403, "code": "AccessDenied", "message": "No."})
     assert "could not be listed" in refusal("discover_dlqs")
     assert "Allow sqs:ListQueues on it" in DiscoveryScope.objects.get().unread[0][1]
-    assert [queue.arn for queue in DiscoveredQueue.objects.filter(reported_at__isnull=False)] == [shop.dlq.arn]
+    assert [dlq.arn for dlq in discovered_queues.list_dlqs()] == [shop.dlq.arn]
 
 
 def test_throttled_requests_are_repeated_until_every_queue_is_read(
