@@ -33,7 +33,8 @@ class NavigationLink:
 #: The lists in the navigation, in the order in which people need them.
 _LISTS: Final = (
     ("Failure groups", "failuregroup"), ("Parking lot", "parkedletter"), ("Messages", "letter"), ("Runs", "run"),
-    ("Bulk actions", "bulkaction"), ("Dead-letter queues", "deadletterqueue"), ("Targets", "target"), ("Rules", "rule"),
+    ("Bulk actions", "bulkaction"), ("Dead-letter queues", "deadletterqueue"), ("Discover", "discoveredqueue"),
+    ("Targets", "target"), ("Rules", "rule"),
     ("Circuit breakers", "breaker"), ("Key queues", "lane"), ("Notifications", "notificationroute"),
     ("Audit log", "auditentry"),
 )  # fmt: skip

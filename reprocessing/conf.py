@@ -49,6 +49,7 @@ class Conf:
         hints_per_slot: max hints (replay tasks) that wait in the task queue, for each worker slot.
         hint_life: time until a waiting hint is replaced; doubled up to `hint_life_cap` while workers take no hint.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
+        discover_every: interval of the discoveries of DLQs that are repeated; 0: never.
         history: retention of finished messages and their attempts.
         outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
             targets and notifications may reach.
@@ -81,6 +82,7 @@ class Conf:
     hint_life: timedelta = timedelta(seconds=5)
     hint_life_cap: timedelta = timedelta(seconds=60)
     doctor_every: timedelta = timedelta(minutes=10)
+    discover_every: timedelta = timedelta(days=1)
     history: timedelta = timedelta(days=90)
     outbound_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
@@ -128,6 +130,7 @@ ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "alert_silent_for": (30, 86_400),
     "alert_stalled_for": (60, 14 * 86_400),
     "doctor_every": (0, 86_400),
+    "discover_every": (0, 30 * 86_400),
 }
 #: Min and max of each number.
 _LIMITS: dict[str, tuple[float, float]] = {

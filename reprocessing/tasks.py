@@ -26,6 +26,7 @@ from reprocessing.gateways.redis.tick_watermark import TickWatermark
 from reprocessing.models import DeadLetterQueue, Heartbeat
 from reprocessing.pipeline import notifications
 from reprocessing.pipeline.aws import publish_metrics as publishing
+from reprocessing.pipeline.dlqs import discover
 from reprocessing.pipeline.maintenance import detect_restore
 from reprocessing.pipeline.maintenance import purge as purging
 from reprocessing.pipeline.maintenance import recover as recovery
@@ -39,7 +40,7 @@ from reprocessing.pipeline.runs import feed_run, plan
 from reprocessing.pipeline.safety import run_health_checks
 from reprocessing.store.aws import metrics
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import schedule
+from reprocessing.store.dlqs import discovery_scopes, schedule
 from reprocessing.store.ordering import lanes
 from reprocessing.store.outcomes import acknowledgements
 from reprocessing.store.parking_lot import bulk_actions
@@ -117,13 +118,12 @@ def _hint() -> None:
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
     """Record the message counts of these DLQs, and enqueue captures. If SQS is slow, leave the rest to a new task."""
-    until = time.monotonic() + CAPTURE_SLICE / 2
-    ids = sorted(dlq_ids)
+    ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
             poll_dlqs.apply_async((ids[number:],), queue=CAPTURE)
             return
-        if dlq := _dlq(dlq_id):  # read just before its poll: another task may have polled it meanwhile
+        if dlq := schedule.find_dlq(dlq_id):  # read just before its poll: another task may have polled it meanwhile
             _poll(dlq)
 
 
@@ -148,7 +148,7 @@ def _poll(dlq: DeadLetterQueue) -> None:
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
     """Capture one DLQ for a while, and go on in another task. In mode observe, only record its message counts."""
-    dlq = _dlq(dlq_id)
+    dlq = schedule.find_dlq(dlq_id)
     if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
         return
     try:
@@ -184,21 +184,15 @@ def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.
         schedule.end_turn(turn)
 
 
-def _dlq(dlq_id: int) -> DeadLetterQueue | None:
-    return DeadLetterQueue.objects.select_related("default_source", "interval", "crontab").filter(pk=dlq_id).first()
-
-
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
     """Send the messages of these lanes, each lane in order, then those of other due lanes for up to `conf.slice`."""
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
-    strictly = view.lanes_per_task == 1
-    owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+    strictly, owner = view.lanes_per_task == 1, f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     turn = replay_slice.Turn(owner=owner, conf=view, rates=send_rates(), dice=dice, only=lane_ids, strictly=strictly)
-    left = turn.run(seconds=view.slice.total_seconds()).left
-    if left:
+    if left := turn.run(seconds=view.slice.total_seconds()).left:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:  # with one lane per task, the next lanes need new tasks
         _hint()
@@ -260,12 +254,19 @@ def recover(**_future: object) -> None:
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and close incidents, such as old parked messages; enqueue `run_doctor` if it is due."""
-    view = conf.current()
-    conditions.check_conditions(view)
-    every = view.doctor_every.total_seconds()
-    if every and metrics.is_due("doctor", every=every):
+    """Open and close incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if due."""
+    conditions.check_conditions(view := conf.current())
+    if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)
+    if view.discover_every and discovery_scopes.due_scopes() and metrics.is_due("discover", every=CAPTURE_SLICE):
+        discover_dlqs.apply_async(queue=CAPTURE, expires=CAPTURE_SLICE)
+
+
+@shared_task(name="reprocessing.discover_dlqs")
+def discover_dlqs(**_future: object) -> None:
+    """Look for DLQs in the accounts and regions that are due, for half a capture slice; a task does the rest."""
+    if not discover.look_at_due(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
+        discover_dlqs.apply_async(queue=CAPTURE)
 
 
 @shared_task(name="reprocessing.run_doctor")

@@ -634,6 +634,7 @@ class Migration(migrations.Migration):
                                     "workers_silent",
                                     "restore_detected",
                                     "doctor_worse",
+                                    "dlq_discovered",
                                 ],
                             )
                         ),
@@ -2625,6 +2626,174 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(models.F("dlq"), models.F("taken_at"), name="dlq_samples_by_time")],
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("uncaptured__gte", 0)), name="dlq_sample_not_negative")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DiscoveryScope",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("role_arn", models.TextField(blank=True, default="")),
+                ("region", models.TextField()),
+                ("prefix", models.TextField(blank=True, default="")),
+                ("tags", models.JSONField(blank=True, default=dict)),
+                ("daily", models.BooleanField(default=False)),
+                ("next_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "stage",
+                    models.TextField(
+                        blank=True,
+                        choices=[
+                            ("queues", "queues"),
+                            ("functions", "Lambda functions"),
+                            ("subscriptions", "SNS subscriptions"),
+                            ("rules", "EventBridge rules"),
+                            ("named", "other queues that were named as DLQ"),
+                        ],
+                        default="",
+                    ),
+                ),
+                ("marker", models.TextField(blank=True, default="")),
+                ("began_at", models.DateTimeField(blank=True, null=True)),
+                ("looked_at", models.DateTimeField(blank=True, null=True)),
+                ("unread", models.JSONField(blank=True, default=list)),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("fence", models.BigIntegerField(default=0)),
+            ],
+            options={
+                "db_table": "redrive_discovery_scope",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("role_arn", "region", "prefix", "tags"), name="one_discovery_per_role_region_and_filter"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("region", ""), _negated=True), name="discovery_has_region"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("marker", ""), ("stage", "")),
+                            models.Q(
+                                ("began_at__isnull", False),
+                                ("stage__in", ["queues", "functions", "subscriptions", "rules", "named"]),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="open_look_has_stage_and_start",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DiscoveredSource",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("dlq_arn", models.TextField()),
+                ("source_arn", models.TextField()),
+                ("through", models.TextField(blank=True, default="")),
+                (
+                    "kind",
+                    models.TextField(
+                        choices=[
+                            ("queue", "queue"),
+                            ("function", "function"),
+                            ("subscription", "subscription"),
+                            ("rule", "rule"),
+                        ]
+                    ),
+                ),
+                ("seen_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "scope",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sources",
+                        to="reprocessing.discoveryscope",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_discovered_source",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("dlq_arn", "source_arn", "through"), name="one_row_per_dlq_source_and_rule"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["queue", "function", "subscription", "rule"])),
+                        name="discovered_source_kind_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("through", ""), ("kind", "rule"), _connector="OR"),
+                        name="only_rules_have_targets",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DiscoveredQueue",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("arn", models.TextField(unique=True)),
+                ("url", models.TextField(blank=True, default="")),
+                ("tags", models.JSONField(blank=True, null=True)),
+                ("retention", models.IntegerField(blank=True, null=True)),
+                ("visible", models.BigIntegerField(blank=True, null=True)),
+                ("in_flight", models.BigIntegerField(blank=True, null=True)),
+                ("oldest_age", models.FloatField(blank=True, null=True)),
+                ("read_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("trouble", models.TextField(blank=True, default="")),
+                ("reported_at", models.DateTimeField(blank=True, null=True)),
+                ("ignored_at", models.DateTimeField(blank=True, null=True)),
+                ("ignored_by", models.TextField(blank=True, default="")),
+                ("ignore_reason", models.TextField(blank=True, default="")),
+                (
+                    "scope",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="queues",
+                        to="reprocessing.discoveryscope",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_discovered_queue",
+                "default_permissions": ("view",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("arn__startswith", "arn:")), name="discovered_queue_has_arn"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("in_flight__isnull", False),
+                                ("retention__isnull", False),
+                                ("trouble", ""),
+                                ("visible__isnull", False),
+                            ),
+                            models.Q(
+                                models.Q(("trouble", ""), _negated=True),
+                                ("in_flight", None),
+                                ("oldest_age", None),
+                                ("retention", None),
+                                ("visible", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="discovered_queue_was_read_or_has_trouble",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ignore_reason", ""), ("ignored_at", None), ("ignored_by", "")),
+                            models.Q(
+                                ("ignored_at__isnull", False),
+                                models.Q(("ignored_by", ""), _negated=True),
+                                models.Q(("ignore_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="ignored_queue_has_person_and_reason",
+                    ),
                 ],
             },
         ),

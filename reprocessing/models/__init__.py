@@ -3,6 +3,7 @@
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
 from reprocessing.models.counters import HourlyCount, HourlyCountDelta, LetterCount, LetterCountDelta, Metric
+from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, DlqSample, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
 from reprocessing.models.lane import Lane
@@ -43,6 +44,10 @@ __all__ = [
     "Claim",
     "ClaimState",
     "DeadLetterQueue",
+    "DiscoveredQueue",
+    "DiscoveredSource",
+    "DiscoveryScope",
+    "DiscoveryStage",
     "DlqCopy",
     "DlqCopyState",
     "DlqSample",

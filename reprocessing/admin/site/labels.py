@@ -19,6 +19,7 @@ _NAMES: Final = {
     "targetcheck": ("target check", "target checks"),
     "parkingqueuemessage": ("parking queue notice", "parking queue notices"),
     "rulebook": ("rules version", "rules version"),
+    "discoveredqueue": ("discovered DLQ", "discovered DLQs"),
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
 }  # fmt: skip
 

@@ -46,6 +46,12 @@ class Purpose(Enum):
     SEE_ALARMS = "ListAlarms"
     CONSUMERS = "ReadConsumerMetrics"
     DEAD_TASKS = "ReadOwnDlqs"
+    DISCOVER_QUEUES = "DiscoverQueues"
+    DISCOVER_TAGS = "DiscoverQueueTags"
+    DISCOVER_FUNCTIONS = "DiscoverFunctions"
+    DISCOVER_SUBSCRIPTIONS = "DiscoverSubscriptions"
+    DISCOVER_RULES = "DiscoverRules"
+    DISCOVER_AGES = "DiscoverMessageAges"
 
 
 #: The API calls for each purpose. SQS itself makes the KMS calls and some NATIVE calls, with the service's permissions.
@@ -87,6 +93,14 @@ CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.SEE_ALARMS: ("cloudwatch:DescribeAlarms",),
     Purpose.CONSUMERS: ("cloudwatch:GetMetricData",),
     Purpose.DEAD_TASKS: ("sqs:GetQueueAttributes",),
+    Purpose.DISCOVER_QUEUES: (
+        "sqs:ListQueues", "sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues", "sqs:GetQueueUrl",
+    ),
+    Purpose.DISCOVER_TAGS: ("sqs:ListQueueTags",),
+    Purpose.DISCOVER_FUNCTIONS: ("lambda:ListFunctions", "lambda:ListFunctionEventInvokeConfigs"),
+    Purpose.DISCOVER_SUBSCRIPTIONS: ("sns:ListSubscriptions", "sns:GetSubscriptionAttributes"),
+    Purpose.DISCOVER_RULES: ("events:ListEventBuses", "events:ListRules", "events:ListTargetsByRule"),
+    Purpose.DISCOVER_AGES: ("cloudwatch:GetMetricData",),
 }  # fmt: skip
 
 #: API calls whose IAM action has another name than the call.

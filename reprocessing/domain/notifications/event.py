@@ -32,6 +32,7 @@ class EventKind(StrEnum):
     WORKERS_SILENT = "workers_silent"
     RESTORE_DETECTED = "restore_detected"
     DOCTOR_WORSE = "doctor_worse"
+    DLQ_DISCOVERED = "dlq_discovered"
 
     @property
     def is_moment(self) -> bool:
@@ -49,7 +50,9 @@ class EventKind(StrEnum):
         return self not in _MOMENTS | _ENDED_BY_A_PERSON
 
 
-_MOMENTS: Final = frozenset({EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED})
+_MOMENTS: Final = frozenset({
+    EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED, EventKind.DLQ_DISCOVERED,
+})  # fmt: skip
 _ENDED_BY_A_PERSON: Final = frozenset({EventKind.RUN_STOPPED, EventKind.REDRIVE_LOOP, EventKind.RESTORE_DETECTED})
 _URGENT: Final = _ENDED_BY_A_PERSON | {
     EventKind.BREAKER_OPEN, EventKind.RUN_STALLED, EventKind.MESSAGES_EXPIRING, EventKind.BEAT_SILENT,
@@ -57,7 +60,7 @@ _URGENT: Final = _ENDED_BY_A_PERSON | {
 }  # fmt: skip
 
 #: The required facts of each kind, and its optional facts.
-#: `dlq`, `target`, `run` and `queue` are names. `messages`, `errors`, `warnings` and the like are counts. `seconds` is
+#: `dlq`, `target`, `run` and `queue` are names. `messages`, `errors`, `sources` and the like are counts. `seconds` is
 #: an age or a duration. `why` and `finding` are sentences of this service. `title` is a failure group's title, which
 #: quotes no message. `..._id` is the id in the address of the admin's page.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
@@ -78,6 +81,7 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
         (EventKind.WORKERS_SILENT, "queue seconds", "messages"),
         (EventKind.RESTORE_DETECTED, "", "backup_time messages"),
         (EventKind.DOCTOR_WORSE, "errors warnings", "finding"),
+        (EventKind.DLQ_DISCOVERED, "queue account region sources", "messages"),
     )
 }
 

@@ -37,3 +37,8 @@ def of_workers(queue: str) -> str:
 def of_finding(part: str) -> str:
     """Return the subject of redrive_doctor's findings about `part`, the name of a server or a DLQ."""
     return f"doctor:{part}"
+
+
+def of_queue(arn: str) -> str:
+    """Return the subject of one SQS queue that is not registered."""
+    return f"queue:{arn}"

@@ -188,4 +188,13 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         service="It goes on as far as it can.",
         person="Run: manage.py redrive_doctor",
     ),
+    EventKind.DLQ_DISCOVERED: Wording(
+        opened="New DLQ found: {queue}, account {account}, {region}",
+        many="new DLQs found",
+        more=("Sources: {sources}.", "Messages in it: {messages}."),
+        service="It does not watch this DLQ: SQS deletes its messages when their retention period ends.",
+        person="Add it: manage.py discover_dlqs --adopt {queue}, a dry run. If nobody needs it: manage.py discover_dlqs"
+        " --ignore {queue}, a dry run.",
+        page=Page("discoveredqueue"),
+    ),
 }

@@ -143,6 +143,19 @@ def is_refusal(error: Exception) -> bool:
     return code_of(error) not in _OF_ITSELF | THROTTLED | _STALE_CREDENTIALS
 
 
+def is_temporary(error: BaseException | None) -> bool:
+    """Return whether the same request may succeed soon: it was throttled, or there was no answer."""
+    match error:
+        case ClientError():
+            return not is_refusal(error)
+        case RoleIsNotAssumed():
+            return error.code in THROTTLED
+        case AwsConfigurationIsUnclear() | ParamValidationError() | NoCredentialsError() | NoRegionError():
+            return False
+        case _:
+            return isinstance(error, BotoCoreError)
+
+
 def error_in_words(error: Exception) -> str:
     """Return the error in a few words, which never contain message data."""
     if isinstance(error, ClientError):

@@ -78,6 +78,27 @@ def run_as_completed(
             yield from finished.result()
 
 
+def run_with_heartbeat(
+    act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, beat: Callable[[], None], every: float
+) -> list[Done]:
+    """Return what `run_in_parallel` returns, and call `beat` after every `every` seconds, in the calling thread.
+
+    If `beat` raises, calls that have not begun are cancelled, and the exception is raised after the others.
+    """
+    with ThreadPoolExecutor(max(min(threads, len(works)), 1), thread_name_prefix="aws") as pool:
+        futures = [pool.submit(act, work) for work in works]
+        pending = set(futures)
+        try:
+            while pending:
+                pending = wait(pending, timeout=every).not_done
+                if pending:
+                    beat()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
 def _forget() -> None:
     global _pool  # noqa: PLW0603  one per process is what it is for
     _pool = _new_pool()

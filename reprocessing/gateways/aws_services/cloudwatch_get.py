@@ -1,4 +1,4 @@
-"""Read five SQS metrics of queues from CloudWatch: the last hour, in periods of five minutes."""
+"""Read SQS metrics of queues from CloudWatch: the last hour, in periods of five minutes."""
 
 from __future__ import annotations
 
@@ -40,16 +40,35 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
         with reaching_cloudwatch(region, "GetMetricData"):
             client = cloudwatch(region, role)
             refuse_queues_outside_aws(client, some)
-            values = _values(client, some, now)
+            values = _values(client, some, now, tuple(_METRICS))
         for place, queue in enumerate(some):
             found[queue.url] = QueueMetrics(**{name: values.get(f"q{place}_{name}", ()) for name in _METRICS})
     return found
 
 
-def _values(client: AwsClient, queues: Sequence[QueueAddress], now: datetime) -> dict[str, list[float]]:
+def oldest_ages(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, float]:
+    """Return the newest known age of each queue's oldest message in seconds, by queue URL. Raises what `series` does.
+
+    A queue of which CloudWatch has no age is left out: CloudWatch has metrics of queues that were used lately.
+    """
+    found: dict[str, float] = {}
+    for first in range(0, len(queues), _MOST):
+        some = queues[first : first + _MOST]
+        with reaching_cloudwatch(region, "GetMetricData"):
+            client = cloudwatch(region, role)
+            refuse_queues_outside_aws(client, some)
+            values = _values(client, some, now, ("age",))
+        ages = {queue.url: values.get(f"q{place}_age") for place, queue in enumerate(some)}
+        found |= {url: of_queue[-1] for url, of_queue in ages.items() if of_queue}
+    return found
+
+
+def _values(
+    client: AwsClient, queues: Sequence[QueueAddress], now: datetime, names: Sequence[str]
+) -> dict[str, list[float]]:
     until = now - _LATE
     asked: dict[str, Any] = {
-        "MetricDataQueries": [_query(place, queue, name) for place, queue in enumerate(queues) for name in _METRICS],
+        "MetricDataQueries": [_query(place, queue, name) for place, queue in enumerate(queues) for name in names],
         "StartTime": until - _SPAN, "EndTime": until, "ScanBy": "TimestampAscending",
     }  # fmt: skip
     found: dict[str, list[float]] = {}

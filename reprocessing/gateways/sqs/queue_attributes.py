@@ -101,11 +101,24 @@ def describe(address: QueueAddress) -> QueueFacts:
     Raises:
         QueueUnreachable: SQS refused or did not answer.
     """
+    return _facts(_all_attributes(address))
+
+
+def describe_with_depth(address: QueueAddress) -> tuple[QueueFacts, Depth]:
+    """Return the settings of a queue and its counts, with one request. Raises what `describe` does."""
+    said = _all_attributes(address)
+    return _facts(said), _depth(said)
+
+
+def _all_attributes(address: QueueAddress) -> Mapping[str, str]:
     with reaching(address, "GetQueueAttributes"):
         answer = client(address.region, role=address.role).get_queue_attributes(
             QueueUrl=address.url, AttributeNames=["All"]
         )
-    said: Mapping[str, str] = {str(name): value for name, value in answer["Attributes"].items()}
+    return {str(name): value for name, value in answer["Attributes"].items()}
+
+
+def _facts(said: Mapping[str, str]) -> QueueFacts:
     return QueueFacts(
         arn=said["QueueArn"],
         fifo=_is_true(said, "FifoQueue"),
@@ -129,14 +142,18 @@ def depth(address: QueueAddress) -> Depth:
         QueueUnreachable: SQS refused or did not answer.
     """
     with reaching(address, "GetQueueAttributes"):
-        said = client(address.region, role=address.role).get_queue_attributes(
+        answer = client(address.region, role=address.role).get_queue_attributes(
             QueueUrl=address.url,
             AttributeNames=[
                 "ApproximateNumberOfMessages",
                 "ApproximateNumberOfMessagesNotVisible",
                 "ApproximateNumberOfMessagesDelayed",
             ],
-        )["Attributes"]
+        )
+    return _depth({str(name): value for name, value in answer["Attributes"].items()})
+
+
+def _depth(said: Mapping[str, str]) -> Depth:
     return Depth(
         int(said["ApproximateNumberOfMessages"]),
         int(said["ApproximateNumberOfMessagesNotVisible"]),
@@ -176,8 +193,13 @@ def is_missing(arn: str, role: str = "") -> bool:
     try:
         locate(arn, role)
     except QueueUnreachable as error:
-        return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
+        return is_gone(error)
     return False
+
+
+def is_gone(error: QueueUnreachable) -> bool:
+    """Return whether SQS says that the queue does not exist."""
+    return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
 
 
 def _is_true(said: Mapping[str, str], name: str) -> bool:

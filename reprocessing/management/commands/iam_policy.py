@@ -12,9 +12,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
 from reprocessing.domain.aws.iam_policy import ANY_RESOURCE, Purpose, ResourceUse, kms_key_arn, policies, trust_policy
+from reprocessing.domain.dlqs.discovery import Scope
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.domain.notifications.destination import SnsTopic
+from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.arguments import add_json, matching
 from reprocessing.management.console import Console, find_dlq
@@ -22,7 +24,7 @@ from reprocessing.management.options.target_policy_options import read_role_arn
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import Mode
 from reprocessing.models.target import QUEUE_KINDS
-from reprocessing.store.dlqs import aws_resources
+from reprocessing.store.dlqs import aws_resources, discovery_scopes
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST: Final = 6_144  #: max characters of a managed policy, without white space. Source: AWS, IAM quotas
@@ -58,12 +60,15 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("names", nargs="*", metavar="NAME", help="names of DLQs (default: all)")
-        parser.add_argument(
-            "--mode",
-            required=True,
-            choices=Mode.values,
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument(
+            "--mode", choices=Mode.values,
             help="mode of the DLQs; a policy for observe has no right to receive or to send",
-        )
+        )  # fmt: skip
+        what.add_argument(
+            "--discover", action="store_true",
+            help="print only the rights of discover_dlqs, in the accounts and regions that it was given before",
+        )  # fmt: skip
         arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
         parser.add_argument("--dlq", **arns, help="also cover this DLQ, which is not registered yet; repeatable")
         parser.add_argument("--source", **arns, help="also cover sends to this queue; repeatable")
@@ -89,8 +94,8 @@ class Command(Console):
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        holder = PolicyResources(options, self.warn)
-        found = policies(holder.uses(), acts=options["mode"] != Mode.OBSERVE)
+        uses = _of_discovery() if options["discover"] else PolicyResources(options, self.warn).uses()
+        found = policies(uses, acts=options["mode"] != Mode.OBSERVE)
         roles = [one for one in found if one]
         for one in found.values():
             if (length := len(re.sub(r"\s", "", json.dumps(one)))) > _LONGEST:
@@ -211,6 +216,12 @@ class PolicyResources:
             queues = [one for one in said if one.purpose is Purpose.LOOK and ":sqs:" in one.arn]
             yield from (ResourceUse(Purpose.CONSUMERS, ANY_RESOURCE, one.role, within=_region(one)) for one in queues)
             yield from (ResourceUse(Purpose.DEAD_TASKS, f"{one.arn}-dlq") for one in said if one.purpose is Purpose.OWN)
+
+
+def _of_discovery() -> Iterator[ResourceUse]:
+    """Return what discovery reads: in the known accounts and regions, else in the service's own."""
+    known = [row.scope for row in discovery_scopes.all_scopes()]
+    return discovery_scopes.required_permissions(known or [Scope(configured_region() or "")])
 
 
 def queue(text: str) -> Arn:

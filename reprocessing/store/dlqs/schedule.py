@@ -142,3 +142,8 @@ def _next(dlq: DeadLetterQueue, now: datetime) -> datetime | None:
     except Exception:  # noqa: BLE001  # a library computes it; a broken schedule must not stop other DLQs' polls
         logger.warning("%s: %s", dlq, _NO_TIME, extra={"dlq": str(dlq)})
         return None
+
+
+def find_dlq(dlq_id: int) -> DeadLetterQueue | None:
+    """Return a DLQ with its schedule and default source; None: it was removed."""
+    return DeadLetterQueue.objects.select_related("default_source", "interval", "crontab").filter(pk=dlq_id).first()

@@ -97,6 +97,26 @@ def _revision(stock: Stock, **fields: object) -> models.Revision:
     return models.Revision.objects.create(**{**values, **told, **fields})
 
 
+def _scope(**fields: object) -> models.DiscoveryScope:
+    return models.DiscoveryScope.objects.create(**{"region": "eu-west-1", **fields})
+
+
+def _found(**fields: object) -> models.DiscoveredQueue:
+    values = {"arn": "arn:aws:sqs:eu-west-1:1:q", "scope": _scope(), "retention": 60, "visible": 0, "in_flight": 0}
+    return models.DiscoveredQueue.objects.create(**{**values, **fields})
+
+
+def _source_of_failures(scope: models.DiscoveryScope, **fields: object) -> models.DiscoveredSource:
+    values = {"dlq_arn": "arn:dlq", "source_arn": "arn:source", "kind": "queue", "scope": scope}
+    return models.DiscoveredSource.objects.create(**{**values, **fields})
+
+
+def _same_source_twice(_: Stock) -> None:
+    scope = _scope()
+    for _number in range(2):
+        _source_of_failures(scope)
+
+
 def _schedule() -> IntervalSchedule:
     return IntervalSchedule.objects.create(every=1, period="minutes")
 
@@ -256,6 +276,15 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("check_repeats_before_max_age", lambda s: _check(s, max_age=float("nan"))),
     ("rule_backoff_complete_or_absent", lambda _: _rule(backoff_base=1, backoff_jitter="full")),
     ("class_backoff_complete_or_absent", lambda _: _class(backoff_base=1, backoff_jitter="full")),
+    ("one_discovery_per_role_region_and_filter", _twice(lambda _: _scope(tags={"team": "a"}))),
+    ("discovery_has_region", lambda _: _scope(region="")),
+    ("open_look_has_stage_and_start", lambda _: _scope(stage="queues")),
+    ("discovered_queue_has_arn", lambda _: _found(arn="https://queue")),
+    ("discovered_queue_was_read_or_has_trouble", lambda _: _found(visible=None)),
+    ("ignored_queue_has_person_and_reason", lambda _: _found(ignored_at=NOW, ignored_by="anna")),
+    ("one_row_per_dlq_source_and_rule", _same_source_twice),
+    ("discovered_source_kind_is_known", lambda _: _source_of_failures(_scope(), kind="topic")),
+    ("only_rules_have_targets", lambda _: _source_of_failures(_scope(), through="arn:rule")),
 ]
 
 

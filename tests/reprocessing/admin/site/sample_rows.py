@@ -23,6 +23,7 @@ from reprocessing.models import (
     TargetCheck,
     Wave,
 )
+from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.models.notification import Incident, Notification, NotificationRoute
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
@@ -53,6 +54,11 @@ def rows_of_everything() -> None:
         incident = Incident.objects.create(kind=kind, subject=f"run:{number}", facts={})
         route = NotificationRoute.objects.create(destination=f"team-{number}")
         Notification.objects.create(incident=incident, route=route, phase="opened")
+        scope = DiscoveryScope.objects.create(region=f"eu-west-{number}")
+        queue = DiscoveredQueue.objects.create(
+            arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, trouble="SQS refused it."
+        )
+        DiscoveredSource.objects.create(dlq_arn=queue.arn, source_arn=f"{queue.arn}-source", kind="queue", scope=scope)
     GlobalStop.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")

@@ -95,6 +95,9 @@ _EXAMINED: Final = {
     "Source": {"arn"},
     "HealthCheck": {"region"},
     "Incident": {"kind"},
+    "DiscoveryScope": {"region", "role_arn", "marker"},
+    "DiscoveredQueue": {"arn", "url"},
+    "DiscoveredSource": {"dlq_arn", "source_arn", "through"},
     **{name: {"state", "reason", "what"} for name in ("Tally", "TallyDelta", "Flow", "FlowDelta")},
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Dead-letter queues that discovery finds: sources, risk, names."""

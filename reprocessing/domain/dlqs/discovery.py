@@ -1,0 +1,87 @@
+"""Define what discovery reads of queues, and of the resources whose failed messages go to a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reprocessing.domain.message.arn import read, resource_name
+
+
+class SourceKind(StrEnum):
+    """What names a queue as the queue for its failed messages."""
+
+    QUEUE = "queue"
+    FUNCTION = "function"
+    SUBSCRIPTION = "subscription"
+    RULE = "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureSource:
+    """A resource whose failed messages go to the queue `dlq_arn`.
+
+    Attributes:
+        through: the ARN of the EventBridge rule, if the source is a target of a rule; else empty.
+    """
+
+    dlq_arn: str
+    source_arn: str
+    kind: SourceKind
+    through: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueReading:
+    """A queue as SQS described it. If `trouble` says why it could not be read, the numbers are None.
+
+    Attributes:
+        retention: seconds.
+        tags: None: they were not read.
+        trouble: what happened, and what to do; empty: the queue was read.
+    """
+
+    arn: str
+    url: str = ""
+    retention: int | None = None
+    visible: int | None = None
+    in_flight: int | None = None
+    tags: Mapping[str, str] | None = None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one discovery looks at: the queues of one account in one region.
+
+    Attributes:
+        role: the ARN of the role to assume; empty: the service's own role.
+        prefix: only DLQs whose name begins with this text; empty: all.
+        tags: only DLQs that have all these tags; empty: all.
+    """
+
+    region: str
+    role: str = ""
+    prefix: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Return whether the scope leaves out some DLQs."""
+        return bool(self.prefix or self.tags)
+
+    def covers(self, arn: str, tags: Mapping[str, str] | None) -> bool:
+        """Return whether a queue with this ARN and these tags (None: not known) belongs to the scope."""
+        queue, role = read(arn), read(self.role)
+        if queue is None or queue.region != self.region or not resource_name(arn).startswith(self.prefix):
+            return False
+        return (role is None or role.account == queue.account) and self.tags.items() <= (tags or {}).items()
+
+    @property
+    def words(self) -> str:
+        """Return the scope in words, such as "account 111122223333 (role redrive), eu-west-1, prefix orders-"."""
+        arn = read(self.role)
+        who = f"account {arn.account} (role {self.role.rpartition('/')[2]})" if arn else "the service's own account"
+        tags = [f"tag {name}={value}" for name, value in sorted(self.tags.items())]
+        return ", ".join([who, self.region, *([f"prefix {self.prefix}"] if self.prefix else []), *tags])

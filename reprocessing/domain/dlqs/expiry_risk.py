@@ -1,0 +1,61 @@
+"""Say in words when SQS begins to drop the messages of a DLQ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from reprocessing.domain.notifications.text import duration
+
+_SOON: Final = 86_400  #: seconds
+
+
+class RiskLevel(StrEnum):
+    """How soon messages are dropped, the most urgent first."""
+
+    NOW = "now"
+    SOON = "soon"
+    LATER = "later"
+    UNKNOWN = "unknown"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """When SQS drops messages of a DLQ. `left`: seconds until the first message is dropped, if it is known."""
+
+    level: RiskLevel
+    words: str
+    left: float | None = None
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Order risks: the most urgent first."""
+        return list(RiskLevel).index(self.level), self.left or 0.0
+
+
+def expiry_risk(*, messages: int | None, retention: int | None, oldest_age: float | None, fifo: bool) -> Risk:
+    """Return when SQS drops the first message of a DLQ.
+
+    CloudWatch counts the age in a DLQ from the message's arrival there. SQS drops a message of a standard DLQ
+    `retention` after its first send, which was before: the result is the latest time. In a FIFO DLQ, it is exact.
+    Source: AWS, SQS developer guide, "Configuring message retention for dead-letter queues".
+
+    Args:
+        messages: visible and in flight; None: not known.
+        retention: seconds; None: not known.
+        oldest_age: seconds; None: not known.
+        fifo: whether the DLQ is FIFO.
+    """
+    if messages is None or retention is None:
+        return Risk(RiskLevel.UNKNOWN, "not known, because the queue could not be read")
+    if messages == 0:
+        return Risk(RiskLevel.NONE, "no messages")
+    if oldest_age is None:
+        return Risk(RiskLevel.UNKNOWN, f"drops a message {duration(retention)} after it was sent; age not known")
+    left = retention - oldest_age
+    if left <= 0:
+        return Risk(RiskLevel.NOW, "drops messages now", 0.0)
+    level = RiskLevel.SOON if left < _SOON else RiskLevel.LATER
+    return Risk(level, f"drops messages {'in' if fifo else 'within'} {duration(left)}", left)

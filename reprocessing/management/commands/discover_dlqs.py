@@ -1,0 +1,242 @@
+"""`manage.py discover_dlqs`."""
+
+from __future__ import annotations
+
+import random
+import time
+from argparse import ArgumentTypeError, BooleanOptionalAction
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import conf
+from reprocessing.domain.dlqs.discovery import Scope, SourceKind
+from reprocessing.domain.dlqs.expiry_risk import Risk
+from reprocessing.domain.message.arn import is_region
+from reprocessing.gateways.aws.clients import configured_region
+from reprocessing.management.arguments import add_change_options, matching, not_empty
+from reprocessing.management.console import Console
+from reprocessing.management.options.target_policy_options import read_role_arn
+from reprocessing.management.output import discovery_output
+from reprocessing.management.shared.progress import ProgressLog
+from reprocessing.models.discovery import DiscoveryScope
+from reprocessing.pipeline.dlqs import adopt, discover
+from reprocessing.pipeline.dlqs.discover import LookResult, Progress
+from reprocessing.store.dlqs import discovered_queues, discovery_scopes
+from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
+from reprocessing.store.ordering.lanes import database_now
+
+#: Seconds between two tries to look at a scope at which another process looks.
+_RETRY: Final = 1.0
+_DRY: Final = "This was a dry run. To make the change, add --confirm."
+
+
+class Command(Console):
+    """List every DLQ of AWS accounts and regions, and add DLQs that nobody watches.
+
+    Reads redrive policies, and the failure queues of Lambda functions, SNS subscriptions and EventBridge rules.
+    Receives and sends no messages. Results are stored page by page: a discovery that was interrupted goes on.
+
+    Examples:
+        discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive
+        discover_dlqs --adopt orders-dlq --reason "on call found it" --confirm
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--role", action="append", type=read_role_arn, metavar="ARN",
+            help="role to assume, one for each account; repeatable (default: the service's own role)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--region", action="append", type=matching(is_region, "a region", "eu-west-1"), metavar="REGION",
+            help="region; repeatable (default: AWS_DEFAULT_REGION)",
+        )  # fmt: skip
+        parser.add_argument("--prefix", type=not_empty, metavar="P", help="only DLQs whose names begin with P")
+        parser.add_argument(
+            "--tag", action="append", type=tag, metavar="K=V", help="only DLQs with this tag; repeatable"
+        )
+        parser.add_argument("--stored", action="store_true", help="show what was found before; do not ask AWS")
+        deeds = parser.add_mutually_exclusive_group()
+        deeds.add_argument(
+            "--adopt", action="append", metavar="NAME",
+            help="add this DLQ, by the name or the ARN of its queue, in mode observe; repeatable",
+        )  # fmt: skip
+        deeds.add_argument("--ignore", action="append", metavar="NAME", help="report this DLQ no more; repeatable")
+        deeds.add_argument("--unignore", action="append", metavar="NAME", help="report this DLQ again; repeatable")
+        deeds.add_argument(
+            "--daily", action=BooleanOptionalAction, default=None,
+            help="let beat repeat the discovery, and notify people of new DLQs (REDRIVE_DISCOVER_EVERY)",
+        )  # fmt: skip
+        deeds.add_argument("--forget", action="store_true", help="delete what was found in these accounts and regions")
+        add_change_options(parser, reason="discover_dlqs")
+
+    def answer(self, options: dict[str, Any]) -> None:
+        scopes = _scopes(options)
+        if options["adopt"]:
+            self._adopt(_named(options["adopt"]), options)
+        elif options["ignore"] or options["unignore"]:
+            self._ignore(_named(options["ignore"] or options["unignore"]), options)
+        elif options["daily"] is not None:
+            self._repeat(scopes, options)
+        elif options["forget"]:
+            self._forget(scopes, options)
+        else:
+            self._discover(scopes, options)
+
+    def _discover(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
+        if not options["stored"]:
+            self._look(scopes)
+        rows = discovery_scopes.find_scopes(scopes)
+        found = [dlq for dlq in discovered_queues.list_dlqs() if any(one.covers(dlq.arn, dlq.tags) for one in scopes)]
+        now = database_now()
+        risks = sorted(((dlq, dlq.risk(now)) for dlq in found), key=lambda pair: (pair[1].rank, pair[0].arn))
+        if options["json"]:
+            self.report({
+                "dlqs": [discovery_output.as_json(*pair) for pair in risks],
+                "scopes": [discovery_output.scope_json(row) for row in rows],
+            })  # fmt: skip
+        else:
+            self._show(risks, rows)
+        _refuse_unlisted(rows)
+
+    def _look(self, scopes: Sequence[Scope]) -> None:
+        """Look at every scope. Scopes at which another process looks come last: its results count."""
+        log, began = ProgressLog(self.stderr), database_now()
+        left = [(discovery_scopes.add_scope(scope), scope) for scope in scopes]
+        while left:
+            busy = []
+            for number, (key, scope) in enumerate(left):
+                report = partial(_report, log, scope, len(scopes) - len(left) + number + 1, len(scopes))
+                if (
+                    discover.look(key, conf.current(), dice=random.SystemRandom().random, report=report)
+                    == LookResult.BUSY
+                ):
+                    busy.append((key, scope))
+            left = [(key, scope) for key, scope in busy if (discovery_scopes.looked_at(key) or began) <= began]
+            if left:
+                log.line_if_due(partial("Waiting: another discovery looks at {}.".format, left[0][1].words))
+                time.sleep(_RETRY)
+
+    def _show(self, found: Sequence[tuple[DiscoveredDlq, Risk]], rows: Sequence[DiscoveryScope]) -> None:
+        if found:
+            self.table(discovery_output.HEADER, [discovery_output.cells(*pair) for pair in found])
+        for dlq, _ in found:
+            if dlq.trouble:
+                self.say(f"{dlq.name}: not read. {dlq.trouble}")
+        new = sum(dlq.status == "new" for dlq, _ in found)
+        self.say(f"{len(found):,} DLQs, {new:,} of them new.")
+        for line in discovery_output.scope_lines(rows):
+            self.say(line)
+        if new:
+            self.say("To add one: manage.py discover_dlqs --adopt NAME, a dry run.")
+        if any(row.unread for row in rows):
+            self.say("The rights that discovery needs: manage.py iam_policy --discover")
+
+    def _adopt(self, queues: Sequence[DiscoveredDlq], options: dict[str, Any]) -> None:
+        log, done, refused = ProgressLog(self.stderr), [], 0
+        for number, adoption in enumerate(adopt.examine_adoptions(queues, conf.current()), 1):
+            log.line_if_due(partial("Examined {} of {} DLQs.".format, number, len(queues)))
+            acted = options["confirm"] and not adoption.trouble
+            if acted:
+                adopt.adopt(adoption, by=options["by"], reason=options["reason"])
+            refused += bool(adoption.trouble)
+            done.append({
+                "queue": adoption.queue.arn, "name": adoption.name, "added": acted, "trouble": adoption.trouble,
+            })  # fmt: skip
+            if not options["json"]:
+                self.say("\n".join(discovery_output.adoption_lines(adoption, acted=acted)))
+        if options["json"]:
+            self.report({"dry_run": not options["confirm"], "dlqs": done})
+        elif not options["confirm"]:
+            self.say(_DRY)
+        if refused:
+            raise CommandError(f"{refused:,} of {len(queues):,} DLQs cannot be added: see above.")
+
+    def _ignore(self, queues: Sequence[DiscoveredDlq], options: dict[str, Any]) -> None:
+        ignored, arns = bool(options["ignore"]), [queue.arn for queue in queues]
+        words = "ignored" if ignored else "no longer ignored"
+        if options["confirm"]:
+            discovered_queues.set_ignored(arns, ignored=ignored, by=options["by"], reason=options["reason"])
+        if options["json"]:
+            self.report({"dry_run": not options["confirm"], "ignored": ignored, "queues": arns})
+            return
+        for arn in arns:
+            self.say(f"{arn}: {words if options['confirm'] else f'to be {words}'}.")
+        if not options["confirm"]:
+            self.say(_DRY)
+
+    def _repeat(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
+        daily, every = options["daily"], conf.current().discover_every
+        if daily and not every:
+            raise CommandError("Nothing is repeated, because REDRIVE_DISCOVER_EVERY is 0. Set it to 86400 for a day.")
+        if options["confirm"]:
+            discovery_scopes.set_daily(scopes, daily=daily, by=options["by"], reason=options["reason"])
+        self._changed(scopes, f"repeated every {every}" if daily else "not repeated", options)
+
+    def _forget(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
+        if options["confirm"]:
+            discovery_scopes.forget(scopes, by=options["by"], reason=options["reason"])
+        self._changed(scopes, "forgotten with what was found there; DLQs that were added stay", options)
+
+    def _changed(self, scopes: Sequence[Scope], what: str, options: dict[str, Any]) -> None:
+        if options["json"]:
+            words = [scope.words for scope in scopes]
+            self.report({"dry_run": not options["confirm"], "scopes": words, "change": what})
+            return
+        for scope in scopes:
+            self.say(f"{scope.words}: {'' if options['confirm'] else 'to be '}{what}.")
+        if not options["confirm"]:
+            self.say(_DRY)
+
+
+def tag(text: str) -> tuple[str, str]:
+    """Read a tag: its name and its value."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"{text!r} is not a tag. Example: team=orders")
+    return name, value
+
+
+def _scopes(options: dict[str, Any]) -> list[Scope]:
+    """Return the scopes that the options name; without options, all known scopes, else the service's own region."""
+    tags = dict(options["tag"] or ())
+    if not (options["role"] or options["region"] or options["prefix"] or tags) and (
+        known := discovery_scopes.all_scopes()
+    ):
+        return [row.scope for row in known]
+    regions = options["region"] or [configured_region() or ""]
+    if not regions[0]:
+        raise CommandError("No region is configured. Add: --region REGION, or set AWS_DEFAULT_REGION.")
+    roles = dict.fromkeys(options["role"] or [""])
+    return [Scope(region, role, options["prefix"] or "", tags) for role in roles for region in dict.fromkeys(regions)]
+
+
+def _named(names: Sequence[str]) -> list[DiscoveredDlq]:
+    """Return the discovered DLQs with these names or ARNs."""
+    known = discovered_queues.list_dlqs()
+    found: dict[str, DiscoveredDlq] = {}
+    for name in names:
+        matches = [dlq for dlq in known if name in {dlq.arn, dlq.name}]
+        if not matches:
+            raise CommandError(
+                f"No DLQ named {name} was found. manage.py discover_dlqs looks for DLQs; "
+                "manage.py discover_dlqs --stored shows what is known."
+            )
+        if len(matches) > 1:
+            arns = ", ".join(dlq.arn for dlq in matches)
+            raise CommandError(f"{name} is the name of {len(matches)} DLQs. Give the ARN instead: {arns}")
+        found[matches[0].arn] = matches[0]
+    return list(found.values())
+
+
+def _report(log: ProgressLog, scope: Scope, number: int, many: int, progress: Progress) -> None:
+    queues = f" {progress.done:,} of {progress.listed:,}" if progress.listed else ""
+    log.line_if_due(lambda: f"{number} of {many}: {scope.words}: {progress.stage.label}{queues}.")
+
+
+def _refuse_unlisted(rows: Sequence[DiscoveryScope]) -> None:
+    failed = [row.scope.words for row in rows if any(kind == SourceKind.QUEUE for kind, _ in row.unread)]
+    if failed:
+        raise CommandError(f"The queues of {'; '.join(failed)} could not be listed: see above.")

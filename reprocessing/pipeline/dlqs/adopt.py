@@ -1,0 +1,87 @@
+"""Add discovered DLQs in mode observe, with the same examination and registration as add_dlq."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reprocessing.conf import Conf
+from reprocessing.domain.dlqs.discovery import SourceKind
+from reprocessing.domain.dlqs.dlq_name import propose_name
+from reprocessing.domain.errors import RedriveError
+from reprocessing.domain.message.arn import ResourceKind, read
+from reprocessing.models import DeadLetterQueue
+from reprocessing.models.dlq import Mode
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.pipeline.dlqs.examine import Examination, Wanted
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
+from reprocessing.store.proposed_changes import Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """A discovered DLQ that would be added.
+
+    Attributes:
+        name: the name that the DLQ would get; empty if `trouble` came first.
+        examination: None: the queue could not be examined.
+        trouble: why the DLQ cannot be added, and what to do; empty: it can.
+    """
+
+    queue: DiscoveredDlq
+    name: str = ""
+    examination: Examination | None = None
+    changes: tuple[Difference, ...] = ()
+    trouble: str = ""
+
+
+def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[Adoption]:
+    """Yield each DLQ with its examination. Nothing is received, sent or written."""
+    taken = set(DeadLetterQueue.objects.values_list("name", flat=True))
+    for queue in queues:
+        arn = read(queue.arn)
+        if queue.watched_as:
+            yield Adoption(queue, trouble=f"It is registered already, as {queue.watched_as}.")
+        elif not queue.url or arn is None:
+            yield Adoption(queue, trouble=queue.trouble or "Its URL is not known.")
+        else:
+            name = propose_name(arn, taken)
+            taken.add(name)
+            yield _examined(queue, name, conf)
+
+
+def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
+    """Register a DLQ that was examined without trouble, if the changes are still those that were shown.
+
+    Raises:
+        DlqAlreadyRegistered: another person added the queue, or a DLQ with this name, meanwhile.
+    """
+    if adoption.examination is None or adoption.trouble:
+        raise ValueError(f"{adoption.queue.arn} cannot be added: {adoption.trouble}")
+    proposal, depth = adoption.examination.proposal, adoption.examination.observed.depth
+    registration.register(proposal, by=by, reason=reason, seen=adoption.changes)
+    row = DeadLetterQueue.objects.get(name=adoption.name)
+    capture_lease.note_depth(row.pk, visible=depth.visible, in_flight=depth.in_flight)
+
+
+def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
+    wanted = Wanted(
+        name=name, url=queue.url, sources=_named_sources(queue),
+        dlq={"mode": Mode.OBSERVE.value} | ({"role_arn": queue.role_arn} if queue.role_arn else {}),
+    )  # fmt: skip
+    try:
+        found = examine.dlq(wanted, conf)
+    except RedriveError as error:
+        return Adoption(queue, name, trouble=str(error))
+    refusals = [f"{one.what} {one.cure}".strip() for one in found.findings if one.severity is examine.Severity.REFUSE]
+    changes = tuple(registration.differences(found.proposal))
+    return Adoption(queue, name, found, changes, " ".join(refusals))
+
+
+def _named_sources(queue: DiscoveredDlq) -> tuple[str, ...]:
+    """Return the sources that SQS does not list, and to which messages can be redriven."""
+    sendable = {ResourceKind.QUEUE, ResourceKind.FUNCTION, ResourceKind.SUBSCRIPTION}
+    found = [read(source.source_arn) for source in queue.sources if source.kind is not SourceKind.QUEUE]
+    return tuple(dict.fromkeys(arn.text for arn in found if arn and arn.named in sendable))

@@ -1,0 +1,171 @@
+"""Read the queues of one account and region from AWS, with the other resources that name a queue as their DLQ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeVar
+
+from reprocessing.domain.dlqs.discovery import FailureSource, QueueReading, Scope, SourceKind
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.arn import ResourceKind, read
+from reprocessing.gateways.aws.request_pace import RequestPace
+from reprocessing.gateways.aws.request_threads import run_with_heartbeat
+from reprocessing.gateways.aws_services.cloudwatch_get import oldest_ages
+from reprocessing.gateways.aws_services.failure_destinations import (
+    DestinationPage,
+    ReadPage,
+    function_destinations,
+    rule_destinations,
+    subscription_destinations,
+)
+from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate, sources_of
+from reprocessing.gateways.sqs.queue_attributes import describe_with_depth, is_gone
+from reprocessing.gateways.sqs.queue_listing import list_queues, tags_of
+
+Work = TypeVar("Work")
+Done = TypeVar("Done")
+
+#: Requests to SQS at a time.
+THREADS: Final = 16
+#: Seconds between two calls of `beat` while requests are under way.
+BEAT_EVERY: Final = 3.0
+
+_NOT_SEEN: Final = "Its sources name this queue, but the role of this discovery does not see it."
+_CURE_OF_ABSENCE: Final = (
+    "If it was deleted, its sources cannot move failed messages: correct their settings. If it is in another account, "
+    "discover that account too: manage.py discover_dlqs looks there with --role."
+)
+
+_READERS: Final[Mapping[SourceKind, ReadPage]] = {
+    SourceKind.FUNCTION: function_destinations,
+    SourceKind.SUBSCRIPTION: subscription_destinations,
+    SourceKind.RULE: rule_destinations,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePage:
+    """The readings of some queues, the sources that they name, and sentences about what could not be read."""
+
+    queues: list[QueueReading] = field(default_factory=list)
+    sources: list[FailureSource] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeReader:
+    """Reads one scope. `beat` is called every few seconds while requests are under way."""
+
+    scope: Scope
+    pace: RequestPace
+    beat: Callable[[], None]
+
+    def queues(self) -> list[QueueAddress]:
+        """Return the addresses of the queues whose names match. Tags are compared later.
+
+        Raises:
+            QueueUnreachable: SQS refused or did not answer.
+        """
+        scope = self.scope
+        (found,) = self._parallel(
+            lambda prefix: self.pace.request(lambda: list_queues(scope.region, scope.role, prefix=prefix)),
+            [scope.prefix],
+        )
+        return found
+
+    def read_queues(self, addresses: Sequence[QueueAddress]) -> QueuePage:
+        """Return the attributes of queues that match the scope's tags, and the sources of their redrive policies.
+
+        If the scope is filtered, SQS is also asked which queues name each queue, since these may be outside the filter.
+        A queue that was deleted after it was listed is left out.
+        """
+        return _joined(self._parallel(self._read_queue, addresses))
+
+    def listed_sources(self, addresses: Sequence[QueueAddress]) -> QueuePage:
+        """Return the source queues that SQS lists for each queue."""
+        return _joined(self._parallel(self._listed_sources, addresses))
+
+    def read_named(self, arns: Sequence[str]) -> QueuePage:
+        """Return the attributes of queues that sources name, but that are not among the scope's queues."""
+        return _joined(self._parallel(self._read_named, arns))
+
+    def destinations(self, kind: SourceKind, marker: str) -> DestinationPage:
+        """Return one page of the failure destinations of functions, subscriptions or rules.
+
+        Raises:
+            QueueUnreachable: AWS refused or did not answer.
+        """
+        read_page = _READERS[kind]
+        (found,) = self._parallel(
+            lambda begin: read_page(self.scope.region, self.scope.role, begin, self.pace), [marker]
+        )
+        return found
+
+    def oldest_ages(self, queues: Mapping[str, str], now: datetime) -> dict[str, float]:
+        """Return the age in seconds of the oldest message of each queue for which CloudWatch has one, by ARN.
+
+        `queues`: URLs by ARN. If the queues are not in AWS, there are no ages.
+
+        Raises:
+            CloudWatchUnreachable: CloudWatch refused or did not answer.
+        """
+        scope = self.scope
+        addresses = {arn: QueueAddress(url, scope.region, scope.role) for arn, url in queues.items()}
+        if not all(is_of_sqs(url) for url in queues.values()):
+            return {}
+        asked = [list(addresses.values())]
+        (ages,) = self._parallel(
+            lambda some: self.pace.request(lambda: oldest_ages(scope.region, some, role=scope.role, now=now)), asked
+        )
+        return {arn: ages[address.url] for arn, address in addresses.items() if address.url in ages}
+
+    def _parallel(self, act: Callable[[Work], Done], works: Sequence[Work]) -> list[Done]:
+        return run_with_heartbeat(act, works, THREADS, beat=self.beat, every=BEAT_EVERY)
+
+    def _read_queue(self, address: QueueAddress) -> QueuePage:
+        try:
+            tags = self.pace.request(lambda: tags_of(address)) if self.scope.tags else None
+            if not self.scope.covers(address.arn, tags):
+                return QueuePage()
+            facts, depth = self.pace.request(lambda: describe_with_depth(address))
+        except QueueUnreachable as error:
+            if is_gone(error):
+                return QueuePage()
+            return QueuePage([QueueReading(arn=address.arn, url=address.url, trouble=str(error))])
+        reading = QueueReading(
+            arn=facts.arn, url=address.url, retention=int(facts.retention.total_seconds()), visible=depth.visible,
+            in_flight=depth.in_flight, tags=tags,
+        )  # fmt: skip
+        if self.scope.is_filtered:
+            return _joined([QueuePage([reading]), self._listed_sources(address)])
+        named = read(facts.redrive.target_arn) if facts.redrive else None
+        if named is None or named.named is not ResourceKind.QUEUE:
+            return QueuePage([reading])
+        return QueuePage([reading], [FailureSource(named.text, facts.arn, SourceKind.QUEUE)])
+
+    def _listed_sources(self, address: QueueAddress) -> QueuePage:
+        try:
+            urls = self.pace.request(lambda: sources_of(address))
+        except QueueUnreachable as error:
+            return QueuePage(unread=[] if is_gone(error) else [str(error)])
+        sources = [QueueAddress(url, address.region).arn for url in urls]
+        return QueuePage(sources=[FailureSource(address.arn, source, SourceKind.QUEUE) for source in sources])
+
+    def _read_named(self, arn: str) -> QueuePage:
+        try:
+            page = self._read_queue(self.pace.request(lambda: locate(arn, self.scope.role)))
+            return QueuePage(page.queues)
+        except QueueUnreachable as error:
+            why = f"{_NOT_SEEN} {error}" if not is_gone(error) else f"{_NOT_SEEN} {_CURE_OF_ABSENCE}"
+            return QueuePage([QueueReading(arn=arn, trouble=why)])
+
+
+def _joined(pages: Iterable[QueuePage]) -> QueuePage:
+    joined = QueuePage()
+    for page in pages:
+        joined.queues.extend(page.queues)
+        joined.sources.extend(page.sources)
+        joined.unread.extend(page.unread)
+    return joined

@@ -1,0 +1,35 @@
+"""Announce DLQs that discovery found for the first time, in the transaction that completes the look."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from reprocessing.domain.message.arn import read, resource_name
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import of_queue
+from reprocessing.store.notifications.outbox import announce
+
+
+@dataclass(frozen=True, slots=True)
+class NewDlq:
+    """A DLQ that is neither registered nor ignored. `messages`: visible and in flight; None: not known."""
+
+    arn: str
+    messages: int | None
+    sources: int
+
+
+def announce_dlqs(found: Collection[NewDlq]) -> None:
+    """Open an incident for each of these DLQs, in the caller's transaction."""
+    announce([_event(dlq) for dlq in found])
+
+
+def _event(dlq: NewDlq) -> Event:
+    arn = read(dlq.arn)
+    facts: dict[str, str | int | float] = {"queue": resource_name(dlq.arn), "sources": dlq.sources}
+    if arn:
+        facts |= {"account": arn.account, "region": arn.region}
+    if dlq.messages is not None:
+        facts["messages"] = dlq.messages
+    return Event(EventKind.DLQ_DISCOVERED, of_queue(dlq.arn), facts)
