@@ -37,7 +37,7 @@ def test_a_discard_of_all_that_match_is_asked_for_in_words_that_cannot_deceive()
 
 
 def test_what_an_error_of_a_form_quotes_cannot_deceive() -> None:
-    form = RunForm({})
+    form = RunForm(EVERY_DLQ, {})
     form.add_error("name", f"There is no {TURNED}.")
     form.add_error(None, f"Nor {TURNED}.")
     assert f"There is no {SHOWN}." in str(form["name"].errors)
