@@ -112,5 +112,5 @@ class VisibleRelatedFilter(RelatedFieldListFilter):
         """Return the choices, in the order of the other model's list."""
         model = field.related_model
         ordering = self.field_admin_ordering(field, request, model_admin)
-        every = rows(request, model._default_manager.order_by(*ordering))  # type: ignore[union-attr]  # noqa: SLF001
+        every = rows(request, model._default_manager.order_by(*ordering))  # noqa: SLF001  Django's public name for it
         return [(row.pk, str(row)) for row in every]

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from reprocessing.models import AuditEntry, DeadLetterQueue
-from tests.contract.queues import Queue
+from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.commands.refusals import refusal, refused
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
@@ -16,7 +16,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def queue(make_queue: MakeQueue) -> Queue:
-    return make_queue()
+    """A DLQ with a source queue."""
+    found = make_queue(MessageRetentionPeriod="1209600")
+    make_queue(RedrivePolicy=redrive_policy(found, 3))
+    return found
 
 
 def teams() -> list[str]:
