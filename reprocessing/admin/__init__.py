@@ -9,6 +9,7 @@ from __future__ import annotations
 import reprocessing.admin.audit.audit_log
 import reprocessing.admin.dlqs.discover
 import reprocessing.admin.dlqs.dlqs
+import reprocessing.admin.dlqs.teams
 import reprocessing.admin.messages.messages
 import reprocessing.admin.messages.records
 import reprocessing.admin.notifications.notifications

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ("auth", "0012_alter_user_first_name_max_length"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
     ]
 
@@ -246,6 +247,12 @@ class Migration(migrations.Migration):
                 ("trouble", models.TextField(blank=True, default="")),
                 ("added_at", models.DateTimeField(auto_now_add=True)),
                 (
+                    "teams",
+                    models.ManyToManyField(
+                        blank=True, db_table="redrive_dlq_team", related_name="dlqs", to="auth.group"
+                    ),
+                ),
+                (
                     "crontab",
                     models.ForeignKey(
                         blank=True,
@@ -267,7 +274,10 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "dead-letter queue",
                 "db_table": "redrive_dlq",
-                "permissions": [("stop_deadletterqueue", "Can stop and resume a DLQ's sends")],
+                "permissions": [
+                    ("stop_deadletterqueue", "Can stop and resume a DLQ's sends"),
+                    ("view_all_dlqs", "Can see the DLQs of all teams"),
+                ],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("max_attempts__gte", 1)), name="dlq_allows_at_least_one_attempt"

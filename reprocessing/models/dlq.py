@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar, Protocol
 
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -99,6 +100,7 @@ class DeadLetterQueue(models.Model):
         drained_through: start of the last capture that emptied the DLQ.
         places_version: is raised when captured letters must get their places again; a place that was computed before
             is not written.
+        teams: Django groups whose members see the DLQ; empty: only people with the permission view_all_dlqs do.
         swept_through: the search for copies of finished letters has read held copies up to this `visible_until`.
         uncaptured_since: since when every check has found messages in the DLQ that are not captured.
     """
@@ -170,11 +172,15 @@ class DeadLetterQueue(models.Model):
     uncaptured_since = models.DateTimeField(null=True, blank=True)
     trouble = models.TextField(default="", blank=True)
     added_at = models.DateTimeField(auto_now_add=True)
+    teams = models.ManyToManyField(Group, blank=True, related_name="dlqs", db_table="redrive_dlq_team")
 
     class Meta:
         db_table = "redrive_dlq"
         verbose_name = "dead-letter queue"
-        permissions = [("stop_deadletterqueue", "Can stop and resume a DLQ's sends")]
+        permissions = [
+            ("stop_deadletterqueue", "Can stop and resume a DLQ's sends"),
+            ("view_all_dlqs", "Can see the DLQs of all teams"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="dlq_allows_at_least_one_attempt"),
             models.CheckConstraint(

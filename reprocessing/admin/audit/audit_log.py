@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
-from reprocessing.admin.site import labels
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.fields import utc_datetime
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
 from reprocessing.models import AuditAct, AuditEntry
@@ -103,7 +103,7 @@ class AuditLogAdmin(RecordsAdmin):
             act=AuditAct.EXPORTED, by=request.user.get_username(), reason="Exported the audit log.", after=_told(span)
         )
         return StreamingHttpResponse(
-            map(json_line, audit_log.log_entries(span)),
+            map(json_line, audit_log.log_entries(span, seen=visible_rows.of(request))),
             content_type="application/x-ndjson",
             headers={"Content-Disposition": 'attachment; filename="redrive-audit.jsonl"', "Cache-Control": "no-store"},
         )

@@ -19,14 +19,16 @@ from reprocessing import conf
 from reprocessing.admin.dashboard import hourly_chart
 from reprocessing.admin.dashboard.dlq_card import MAX_COUNTED, Count, DlqCard, TargetStatus
 from reprocessing.admin.messages.readable_bytes import duration, visible
-from reprocessing.admin.site import labels
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.lifecycle import OPEN_STATES, LetterState, ParkedReason
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.models import Breaker
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import DlqStatus, OpenRun
+from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.ordering import lanes
@@ -60,17 +62,19 @@ def figures_view(request: HttpRequest) -> HttpResponse:
 def dashboard_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """Return the template context of the dashboard: the DLQs, and the hourly chart."""
     told = figures_context(user)
-    return told | hourly_chart.table_context(told["now"]) if told["may_see_board"] else told
+    return told | hourly_chart.table_context(told["now"], visible_rows.of_user(user)) if told["may_see_board"] else told
 
 
 def figures_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """Return the template context with the DLQs; only `may_see_board`, False, if this person may not see DLQs."""
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
-    cards = _cards(sees_groups=user.has_perm("reprocessing.view_failuregroup"))
+    seen = visible_rows.of_user(user)
+    cards = _cards(seen, sees_groups=user.has_perm("reprocessing.view_failuregroup"))
     return {
         "may_see_board": True,
-        "may_stop": user.has_perm("reprocessing.stop_sends"),
+        "sees_all": seen.are_all,
+        "may_stop": user.has_perms(("reprocessing.stop_sends", ALL_DLQS)),
         "now": lanes.database_now(),
         "cards": cards,
         "most": MAX_COUNTED,
@@ -80,8 +84,8 @@ def figures_context(user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     }
 
 
-def _cards(*, sees_groups: bool) -> list[DlqCard]:
-    worst = failure_groups.largest_groups(_WORST) if sees_groups else []
+def _cards(seen: VisibleDlqs, *, sees_groups: bool) -> list[DlqCard]:
+    worst = failure_groups.largest_groups(_WORST, seen=seen) if sees_groups else []
     now = lanes.database_now()
     letters, expiries = counters.counts_by_state(), dlq_status.expiries()
     runs = [run for run in dlq_status.open_runs(most=MAX_COUNTED + 1) if not _is_at_rest(run)]
@@ -89,8 +93,8 @@ def _cards(*, sees_groups: bool) -> list[DlqCard]:
     for found in (found for found in dlq_status.oldest_letters() if found.state in _UNDER_WAY):
         oldest[found.dlq_id] = min(found.first_sent_at, oldest.get(found.dlq_id, found.first_sent_at))
     visibility, lag = conf.current().receive_visibility, conf.current().count_lag.total_seconds()
-    ways = pending_outcomes.of_targets(count_lag=lag)
-    brakes = breaker_status.breaker_statuses([way.target_id for way in ways])
+    ways = pending_outcomes.of_targets(count_lag=lag, seen=seen)
+    brakes = _brakes(seen, [way.target_id for way in ways])
     in_sight = dlq_status.visible_copies(visibility=visibility, count_lag=lag)
     cards = [
         _card(
@@ -99,9 +103,18 @@ def _cards(*, sees_groups: bool) -> list[DlqCard]:
             ways=tuple(_ways([way for way in ways if way.dlq_id == watch.id], brakes)),
             causes=[group for group in worst if group.dlq_id == watch.id], in_sight=in_sight.get(watch.id, 0),
         )
-        for watch in dlq_status.dlq_statuses(copies=False)
+        for watch in dlq_status.dlq_statuses(copies=False, seen=seen)
     ]  # fmt: skip
     return sorted(cards, key=lambda card: card.urgency)
+
+
+def _brakes(seen: VisibleDlqs, targets: list[int]) -> list[BreakerStatus]:
+    """Return the circuit breakers of these targets, without those of rate classes that only other teams use."""
+    found = breaker_status.breaker_statuses(targets)
+    if seen.are_all:
+        return found
+    mine = set(seen.rows(Breaker.objects.filter(target__in=targets)).values_list("pk", flat=True))
+    return [brake for brake in found if brake.breaker_id in mine]
 
 
 def _card(  # noqa: PLR0913  # all are passed by name

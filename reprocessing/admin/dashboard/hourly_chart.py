@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountInHour
 from reprocessing.store.ordering import lanes
@@ -36,17 +38,17 @@ class HourCounts:
     counts: tuple[int, ...]
 
 
-def hourly_counts(now: datetime, dlq: int | None = None) -> list[HourCounts]:
+def hourly_counts(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[HourCounts]:
     """Return the counts of the last `HOURS` hours, oldest first; hours without messages have zeros."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    found = _counted(counters.counts_by_hour(HOURS, dlq))
+    found = _counted(counters.counts_by_hour(HOURS, dlq, seen=seen))
     hours = [first + timedelta(hours=number) for number in range(HOURS)]
     return [HourCounts(hour, tuple(found.get((hour, kind), 0) for kind in KINDS)) for hour in hours]
 
 
-def table_context(now: datetime) -> dict[str, Any]:
+def table_context(now: datetime, seen: VisibleDlqs) -> dict[str, Any]:
     """Return the template context of the table."""
-    told = hourly_counts(now)
+    told = hourly_counts(now, seen=seen)
     is_empty = not any(any(line.counts) for line in told)
     return {"flow": list(reversed(told)), "flow_kinds": list(KINDS.values()), "flow_is_none": is_empty}
 
@@ -59,7 +61,10 @@ def page(request: HttpRequest) -> HttpResponse:
     asked = request.GET.get("dlq", "")
     if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 19):  # noqa: PLR2004  digits of a bigint
         return HttpResponseBadRequest("dlq must be the number of a DLQ.")
-    told = hourly_counts(lanes.database_now(), int(asked) if asked else None)
+    seen = visible_rows.of(request)
+    if asked and not seen.includes(int(asked)):
+        raise Http404
+    told = hourly_counts(lanes.database_now(), int(asked) if asked else None, seen=seen)
     return JsonResponse(
         {
             "hours": [int(line.hour.timestamp()) for line in told],

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.models import Group
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import fields, preview_form
+from reprocessing.admin.dlqs import team_limits
+from reprocessing.admin.dlqs.dlq_choices import (
+    DELETE_WHEN,
+    LATE,
+    MISSING_KEY,
+    MODES,
+    PARKED_HEAD,
+    TASKS,
+    YES_NO,
+)
+from reprocessing.admin.site import fields, preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, whole_number
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
-from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
-from reprocessing.domain.errors import InvalidTarget, QueueUnreachable
-from reprocessing.models import AuditAct, DeadLetterQueue, Target
-from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models import AuditAct, DeadLetterQueue
 from reprocessing.models.target import MAX_SECONDS, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import automatic_redrive, registration
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 _SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
@@ -35,28 +45,6 @@ _ROW: Final = (
 _MAY_BE_EMPTY: Final = frozenset(
     {"give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn"}
 )
-_TASKS: Final = {
-    "strips_eta": "Remove eta", "strips_expires": "Remove expires", "resets_retries": "Reset retries",
-    "renews_id": "New task id",
-}  # fmt: skip
-_YES_NO: Final = (("yes", "yes"), ("no", "no"))
-_MODES: Final = (
-    (Mode.OBSERVE.value, "observe: only read the queue's attributes"),
-    (Mode.MANUAL.value, "manual: capture and redrive when a person starts a run"),
-    (Mode.AUTOMATIC.value, "automatic: capture and redrive all the time"),
-)
-_MISSING_KEY: Final = (
-    (MissingKey.PARK.value, "park the message"), (MissingKey.LANE.value, "redrive the message without ordering"),
-)  # fmt: skip
-_LATE: Final = ((StalePolicy.PARK.value, "park the message"), (StalePolicy.DELIVER.value, "deliver the message late"))
-_PARKED_HEAD: Final = (
-    (ParkedHead.ASIDE.value, "continue with the key's next message"),
-    (ParkedHead.HOLD.value, "hold the key until a person decides"),
-)
-_DELETE_WHEN: Final = (
-    (DeleteWhen.TERMINAL.value, "when the message is finished"),
-    (DeleteWhen.CAPTURED.value, "when the message is captured"),
-)  # fmt: skip
 
 
 class DlqForm(TargetFieldsForm, PreviewForm):
@@ -75,13 +63,14 @@ class DlqForm(TargetFieldsForm, PreviewForm):
             ("delete_when", "held_copies_limit", "new_key_delay", "receive_limit", "parking_url"),
         ),
         ("(Fields for rules)", ("message_type", "tenant")),
-        ("(Celery workers)", ("kind", *_TASKS)),
+        ("(Celery workers)", ("kind", *TASKS)),
+        ("(Teams)", ("teams",)),
     )
     fixed = ("name", "url")
 
     name = fields.slug("Your name for the DLQ: letters, digits, - and _.")
     url = forms.CharField(max_length=2_048, label="URL", help_text="The URL of the queue. It cannot be changed later.")
-    mode = choice("Mode", _MODES)
+    mode = choice("Mode", MODES)
     sources = lines(
         "Source queues",
         "Usually empty: enter only sources that SQS does not list. One per line: the URL of a queue, or the ARN of a "
@@ -104,11 +93,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     idempotency_key = fields.SelectorField(
         label="Idempotency key", help_text="Only one message per key is delivered. Default: message-id."
     )
-    missing_key = choice("Missing key", _MISSING_KEY, "What to do with a message that has no ordering key.")
+    missing_key = choice("Missing key", MISSING_KEY, "What to do with a message that has no ordering key.")
     stale = choice(
-        "Late message", _LATE, "What to do with a message if a later message of its key was delivered before."
+        "Late message", LATE, "What to do with a message if a later message of its key was delivered before."
     )
-    when_parked = choice("After parking", _PARKED_HEAD, "What to do when a message of a key is parked.")
+    when_parked = choice("After parking", PARKED_HEAD, "What to do when a message of a key is parked.")
     max_attempts = whole_number("Max attempts")
     backoff_base = number("Initial backoff (s)", "After the first failure; then doubled.", least=0, most=MAX_SECONDS)
     backoff_cap = number("Max backoff (s)", least=0, most=MAX_SECONDS)
@@ -117,7 +106,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         required=False, max_length=20_000, label="Public body fields", widget=forms.Textarea(attrs={"rows": 3}),
         help_text="JMESPath, one per line, such as order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
-    waves = choice("Waves", _YES_NO, "Send 1 message first, then 10, then 100, then all.")
+    waves = choice("Waves", YES_NO, "Send 1 message first, then 10, then 100, then all.")
     wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)
     give_up_after = number(
         "Give up after (s)",
@@ -130,8 +119,8 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         required=False, max_length=200, label="Poll crontab",
         help_text="Instead of an interval: minute hour day month weekday.",
     )  # fmt: skip
-    at_once = choice("Poll again", _YES_NO, "After a poll that found messages, poll again at once.")
-    delete_when = choice("Delete SQS copies", _DELETE_WHEN, empty="by queue type")
+    at_once = choice("Poll again", YES_NO, "After a poll that found messages, poll again at once.")
+    delete_when = choice("Delete SQS copies", DELETE_WHEN, empty="by queue type")
     held_copies_limit = whole_number(
         "Max SQS copies", "How many captured messages stay in the DLQ, in flight, at most.", least=0, most=120_000
     )
@@ -155,8 +144,23 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         "What consumes the source queues.", empty="unchanged; new DLQ: others",
     )  # fmt: skip
     strips_eta, strips_expires, resets_retries, renews_id = (
-        choice(words, _YES_NO, empty="unchanged; new DLQ: no") for words in _TASKS.values()
+        choice(words, YES_NO, empty="unchanged; new DLQ: no") for words in TASKS.values()
     )
+
+    teams = forms.MultipleChoiceField(
+        required=False, label="Teams",
+        help_text="Groups whose members see the DLQ. None selected: only people who see the DLQs of all teams.",
+    )  # fmt: skip
+
+    def __init__(
+        self, seen: VisibleDlqs, data: QueryDict | None, row: DeadLetterQueue | None, now: Mapping[str, Any]
+    ) -> None:
+        super().__init__(data, row, now)
+        self.seen = seen
+        names = Group.objects.order_by("name").values_list("name", flat=True)
+        self.fields["teams"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
+        if not seen.are_all:
+            del self.fields["teams"]
 
     def clean(self) -> dict[str, Any]:
         """Refuse two schedules, and an empty field that must have a value."""
@@ -186,8 +190,9 @@ class DlqForm(TargetFieldsForm, PreviewForm):
             name=self.row.name if self.row else given["name"],
             url=None if self.row else given["url"],
             sources=tuple(given["sources"].split()),
-            to=_destination(to) if to not in {"", fields.OFF} else None,
+            to=team_limits.destination(self.seen, to) if to not in {"", fields.OFF} else None,
             takes_back=to == fields.OFF,
+            teams=tuple(given["teams"]) if "teams" in self.changed_data else None,
             dlq=self._of_dlq(),
             target=changed_values(self, (*PACE, *BRAKES)) | self._of_tasks(),
         )
@@ -209,12 +214,15 @@ class DlqForm(TargetFieldsForm, PreviewForm):
 
     def _of_tasks(self) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": self.cleaned_data["kind"]} if self.cleaned_data["kind"] else {}
-        return found | {name: self.cleaned_data[name] == "yes" for name in _TASKS if self.cleaned_data[name]}
+        return found | {name: self.cleaned_data[name] == "yes" for name in TASKS if self.cleaned_data[name]}
 
 
 def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
     """Show the form of a new DLQ, or of a registered DLQ."""
-    row = row_or_404(DeadLetterQueue.objects.select_related("interval", "crontab"), dlq) if dlq else None
+    every = DeadLetterQueue.objects.select_related("interval", "crontab")
+    row, seen = visible_rows.row_or_404(request, every, dlq) if dlq else None, visible_rows.of(request)
+    if row is None:
+        visible_rows.require_all(request)
     begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
     there = reverse("admin:reprocessing_deadletterqueue_changelist")
     asked = FormPage(
@@ -227,7 +235,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
         about=row.name if row else "Dead-letter queues",
-        make=lambda data: DlqForm(data, row, _settings(row) if row else _defaults(begin)),
+        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin)),
         look=_look,
         write=_write,
     )
@@ -240,7 +248,7 @@ def _look(form: DlqForm) -> Preview:
     return Preview(
         payload=found,
         changes=registration.differences(found.proposal),
-        findings=found.findings,
+        findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],
         passed=found.passed,
         new=sight.row is None,
         facts=(
@@ -264,16 +272,6 @@ def _write(look: Preview, by: str, reason: str) -> Done:
     return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
 
 
-def _destination(named: str) -> Target:
-    try:
-        return examine.find_target(named) or examine.queue_target(named)
-    except QueueUnreachable as error:
-        raise InvalidTarget(
-            f"{named} is no registered target, and cannot be read as a queue ({error}) Add an endpoint, a function, "
-            "a topic or a bus as a target first."
-        ) from error
-
-
 def _defaults(begin: dict[str, str]) -> dict[str, Any]:
     new = DeadLetterQueue()
     plain = (
@@ -294,6 +292,7 @@ def _settings(row: DeadLetterQueue) -> dict[str, Any]:
         **found,
         **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
         "public_fields": "\n".join(row.public_fields),
+        "teams": sorted(row.teams.values_list("name", flat=True)),
         "interval": every,
         "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",
     }

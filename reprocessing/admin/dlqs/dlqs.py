@@ -15,7 +15,7 @@ from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.models import DeadLetterQueue
 
-_ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at")
+_ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at", "teams")
 _POLICY = (
     "mode", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
     "receive_limit", "held_copies_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
@@ -34,6 +34,7 @@ class DlqAdmin(ReadOnlyAdmin):
 
     change_list_template = "admin/change_list.html"
     add_permission = dlq_form.ADD
+    adds_for_all = True
     labels = _LABELS
     list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble")
     list_filter = ("mode",)

@@ -23,8 +23,7 @@ from django.views.decorators.http import require_POST
 from reprocessing import conf
 from reprocessing.admin.messages import comparison, show_payload
 from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
-from reprocessing.admin.site import labels
-from reprocessing.admin.site.readonly_admin import row_or_404
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import pack_attributes, unpack_attributes
 from reprocessing.domain.parking_lot.edit_policy import SelectorsByPurpose
@@ -74,7 +73,8 @@ def page(request: HttpRequest, letter: int) -> HttpResponse:
     may = ("reprocessing.view_parkedletter", "reprocessing.edit_parkedletter", "reprocessing.view_payload")
     if not request.user.has_perms(may):
         raise PermissionDenied
-    found, stand = row_or_404(Letter.objects.select_related("dlq"), letter), message_edits.read_letter(letter)
+    found = visible_rows.row_or_404(request, Letter.objects.select_related("dlq"), letter)
+    stand = message_edits.read_letter(letter)
     if stand is None:
         return _elsewhere(request, found, "The payload was deleted: there is nothing to edit.")
     if "do" in request.POST or "back" in request.POST:

@@ -15,6 +15,7 @@ from reprocessing import conf
 from reprocessing.admin.messages import readable_bytes, timeline
 from reprocessing.admin.messages.readable_bytes import Readable, readable, visible
 from reprocessing.admin.messages.show_payload import ShownPayload
+from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
 from reprocessing.domain.message import body_format, json_view
 from reprocessing.domain.message.body_format import BodyFormat
@@ -32,6 +33,7 @@ from reprocessing.domain.sources.sns_notification import Notification
 from reprocessing.models import Letter, Payload
 from reprocessing.models.report import Report, Verdict
 from reprocessing.models.target import TargetKind
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
@@ -65,7 +67,7 @@ def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPay
         "a_person_decided": _a_person_decided(letter),
         "tries": tries,
         "edits": edits,
-        "lane_panel": lane_panel(letter),
+        "lane_panel": lane_panel(letter, visible_rows.of_user(user)),
         "group_address": group_address(letter),
         "copies": _newest(letter.copies.select_related("attempt").order_by("-visible_until")),
         "claims": _newest(letter.claims.select_related("target")),
@@ -103,12 +105,12 @@ def public_fields(letter: Letter) -> list[tuple[str, str]]:
     return [(visible(field), _field(jmespath_query.search(field, document))) for field in fields]
 
 
-def lane_panel(letter: Letter) -> dict[str, Any] | None:
+def lane_panel(letter: Letter, seen: VisibleDlqs) -> dict[str, Any] | None:
     """Return the message's key queue and the neighbouring messages; None: the message is in no key queue yet."""
     at = lane_neighbours.neighbours_of(letter.pk)
     if at is None:
         return None
-    return {"at": at, "why": _why(at, letter), "behind": _bounded(at.behind), "parked": _bounded(at.parked)}
+    return {"at": at, "why": _why(at, letter, seen), "behind": _bounded(at.behind), "parked": _bounded(at.parked)}
 
 
 def group_address(letter: Letter) -> str:
@@ -129,7 +131,7 @@ def _a_person_decided(letter: Letter) -> bool:
     return letter.route == Action.QUARANTINE or letter.rulebook_version == BY_HAND
 
 
-def _why(at: Neighbours, letter: Letter) -> str:
+def _why(at: Neighbours, letter: Letter, seen: VisibleDlqs) -> str:
     if at.stopped_at:
         return f'stopped by {at.stopped_by} at {at.stopped_at:%Y-%m-%d %H:%M:%S} UTC: "{at.stop_reason}"'
     head = "this message" if at.head_id == letter.pk else "its first message"
@@ -140,7 +142,7 @@ def _why(at: Neighbours, letter: Letter) -> str:
         case LanePhase.HELD:
             return visible(_holds(at, head))
         case LanePhase.AWAITING:
-            return f"{head} was sent; the next message is sent when this outcome is known{_evidence(letter)}"
+            return f"{head} was sent; the next message is sent when this outcome is known{_evidence(letter, seen)}"
         case LanePhase.LEASED:
             return f"a worker is sending {head}"
         case LanePhase.IDLE:
@@ -158,10 +160,10 @@ def _waits(at: Neighbours, head: str) -> str:
     return f"{head} is sent as soon as a worker is free{last}" if at.is_due else f"{head} waits until {until}{last}"
 
 
-def _evidence(letter: Letter) -> str:
+def _evidence(letter: Letter, seen: VisibleDlqs) -> str:
     """Return what outcomes of this message's target wait for, as the end of a sentence; empty: nothing."""
     lag = conf.current().count_lag.total_seconds()
-    waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag)
+    waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag, seen=seen)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
     awaited = next(map(pending_outcomes.describe, found), "")
     return f". Waiting for outcomes of this target: {visible(awaited)}" if awaited else ""

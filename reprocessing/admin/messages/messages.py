@@ -23,7 +23,8 @@ from reprocessing.admin.messages import comparison, delivery_status_panel, messa
 from reprocessing.admin.messages.readable_bytes import duration, short_key
 from reprocessing.admin.messages.show_payload import ShownPayload
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
-from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin, row_or_404
+from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.maintenance import counters
@@ -38,7 +39,7 @@ _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.Dur
 _LANES_FOUND = 100
 _LONGEST_NUMBER = 9  # max digits of an id
 _KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
-_RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group", "duplicate_of")
+_RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group")
 
 
 class MessageList(KeysetList):
@@ -54,7 +55,9 @@ class MessageList(KeysetList):
         return sum(
             kind.n
             for kind in counters.counts_by_state(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
-            if state in {None, kind.state} and presumed in {None, str(int(kind.presumed))}
+            if state in {None, kind.state}
+            and presumed in {None, str(int(kind.presumed))}
+            and self.visible_dlqs.includes(kind.dlq_id)
         )
 
     def ordered_rows(self) -> QuerySet[Letter]:
@@ -100,11 +103,11 @@ class MessagesAdmin(ReadOnlyAdmin):
     ) -> tuple[QuerySet[Letter], bool]:
         """Return the messages with exactly this message id, redrive id or ordering key."""
         text = search_term.strip().replace("\0", "")
-        return (queryset.filter(self.search_condition(text)) if text else queryset), False
+        return (queryset.filter(self.search_condition(request, text)) if text else queryset), False
 
-    def search_condition(self, text: str) -> Q:
+    def search_condition(self, request: HttpRequest, text: str) -> Q:
         """Return the condition that finds this text as message id, redrive id or ordering key. It can use indexes."""
-        dlqs = list(DeadLetterQueue.objects.values_list("pk", flat=True))
+        dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
         lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
         return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
 
@@ -155,6 +158,8 @@ class MessagesAdmin(ReadOnlyAdmin):
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare")},
         }  # fmt: skip
+        twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
+        context["duplicate_of"] = twin.first() if twin else None
         context |= message_page.page(letter, request.user, shown)
         context |= delivery_status_panel.panel(letter, request.user, shown=shown is not None)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
@@ -207,7 +212,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         """Return the message, if this person may see its payload."""
         if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):
             raise PermissionDenied
-        return row_or_404(self.get_queryset(request).select_related("revision"), letter)
+        return visible_rows.row_or_404(request, self.get_queryset(request).select_related("revision"), letter)
 
     def _name(self, page: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"

@@ -9,13 +9,13 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import preview_form
+from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
-from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.models import DeadLetterQueue, NotificationRoute
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 from reprocessing.store.proposed_changes import changed_fields
@@ -41,9 +41,12 @@ class NotificationForm(PreviewForm):
         required=False, label="Dead-letter queues", help_text="None selected: all DLQs and the service itself."
     )
 
-    def __init__(self, data: QueryDict | None, row: NotificationRoute | None) -> None:
+    def __init__(self, seen: VisibleDlqs, data: QueryDict | None, row: NotificationRoute | None) -> None:
         super().__init__(data, row, _settings(row))
-        names = DeadLetterQueue.objects.order_by("name").values_list("name", flat=True)
+        self.seen = seen
+        names = seen.rows(DeadLetterQueue.objects.order_by("name")).values_list("name", flat=True)
+        if not seen.are_all:  # the events of all DLQs are not for one team
+            self.fields["dlqs"].required, self.fields["dlqs"].help_text = True, "Select at least one DLQ."
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
@@ -53,7 +56,8 @@ class NotificationForm(PreviewForm):
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
     """Show the form of a new destination, or of the destination with this id."""
-    row = row_or_404(NotificationRoute.objects, route) if route else None
+    row = visible_rows.row_or_404(request, NotificationRoute.objects, route) if route else None
+    seen = visible_rows.of(request)
     name = "admin:reprocessing_notificationroute_"
     known = ", ".join(sorted(conf.current().destinations)) or "none"
     asked = FormPage(
@@ -63,7 +67,7 @@ def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist"),
         about=str(row) if row else "Notifications",
-        make=lambda data: NotificationForm(data, row),
+        make=lambda data: NotificationForm(seen, data, row),
         look=_look,
         write=_write,
     )
@@ -76,7 +80,8 @@ def _look(form: NotificationForm) -> Preview:
     wanted = Route(destination, routes.read_kinds(given["events"] or ["all"]), tuple(sorted(given["dlqs"])))
     routes.check_route(wanted)
     before = routes.route_or_none(destination)
-    now = before.told() if before else {}
+    shown = form.seen.rows(NotificationRoute.objects.filter(destination=destination)).exists()
+    now = before.told() if before and shown else {}
     findings = []
     if before and not form.row:
         what = f"{destination} has notifications already."

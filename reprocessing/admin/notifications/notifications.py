@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing.admin.notifications import notification_form
-from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin, row_or_404
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
 from reprocessing.domain.errors import InvalidNotificationRoute
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.store.notifications import routes
@@ -76,7 +76,7 @@ class Notifications(RecordsAdmin):
 
 
 def _remove(request: HttpRequest, route: int) -> HttpResponse:
-    destination = row_or_404(NotificationRoute.objects, route).destination
+    destination = visible_rows.row_or_404(request, NotificationRoute.objects, route).destination
 
     def question() -> Question:
         there = reverse("admin:reprocessing_notificationroute_change", args=[route])

@@ -19,8 +19,9 @@ from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.decision import DecisionKind
+from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page, row_or_404
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionState, Letter, Target
@@ -49,7 +50,7 @@ class Operations(ReadOnlyAdmin):
         """Show the list of bulk actions, the newest first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        rows, after = keyset_page(BulkAction.objects.all(), request.GET.get("after", ""), SHOWN)
+        rows, after = keyset_page(visible_rows.rows(request, BulkAction.objects), request.GET.get("after", ""), SHOWN)
         context = self.admin_site.each_context(request) | {
             "title": "Bulk actions",
             "operations": [(operation, no_longer_matching(operation)) for operation in rows],
@@ -77,7 +78,7 @@ class Operations(ReadOnlyAdmin):
     def _page(self, request: HttpRequest, object_id: str, form: AbortBulkActionForm | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = row_or_404(BulkAction.objects, object_id)
+        one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
         sieve = MessageFilter.read(one.filter)
         deed = DecisionKind(one.act)
         context = self.admin_site.each_context(request) | {
@@ -85,10 +86,12 @@ class Operations(ReadOnlyAdmin):
             "progress": progress_of(one),
             "sentence": visible(
                 sieve.sentence(
-                    message_list.names_of(sieve), covered=not may_see_payloads(request.user), single=one.asked == 1
+                    message_list.names_of(request, sieve),
+                    covered=not may_see_payloads(request.user),
+                    single=one.asked == 1,
                 )
             ),
-            "arguments": list(_arguments(one)),
+            "arguments": list(_arguments(request, one)),
             "letters": message_list.address_of(sieve) if sieve.text is None or may_see_payloads(request.user) else "",
             "into": _into(one),
             "form": form or AbortBulkActionForm(),
@@ -99,13 +102,13 @@ class Operations(ReadOnlyAdmin):
     def _progress(self, request: HttpRequest, operation: int) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        one = row_or_404(BulkAction.objects, operation)
+        one = visible_rows.row_or_404(request, BulkAction.objects, operation)
         ours = {"progress": progress_of(one), "into": _into(one), "is_part": True}
         context = self.admin_site.each_context(request) | ours
         return TemplateResponse(request, "reprocessing/admin/bulk_action_progress.html", context)
 
     def _abort(self, request: HttpRequest, operation: int) -> HttpResponse:
-        one = row_or_404(BulkAction.objects, operation)
+        one = visible_rows.row_or_404(request, BulkAction.objects, operation)
         if not (self.has_view_permission(request) and request.user.has_perm(DecisionKind(one.act).permission)):
             raise PermissionDenied
         form = AbortBulkActionForm(request.POST)
@@ -168,13 +171,14 @@ def _late(one: BulkAction) -> str:
     return f"{min(n, bulk_actions.MAX_LATE_COUNT):,}{'+' if n > bulk_actions.MAX_LATE_COUNT else ''}" if n else ""
 
 
-def _arguments(one: BulkAction) -> list[tuple[str, str]]:
+def _arguments(request: HttpRequest, one: BulkAction) -> list[tuple[str, str]]:
     """Return the further inputs of the action (due time, target or assignee) as labels and values."""
     said = []
     if due := one.arguments.get("due"):
         said.append(("Not before", f"{due} (UTC)"))
     if target := one.arguments.get("target"):
-        said.append(("Target", visible(str(Target.objects.filter(pk=target).first() or f"target {target}"))))
+        row = visible_rows.rows(request, Target.objects).filter(pk=target).first()
+        said.append(("Target", visible(str(row or f"target {target}"))))
     if "to" in one.arguments:
         said.append(("Assigned to", visible(one.arguments["to"] or "nobody")))
     return said

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 from django import forms
 from django.contrib.auth.models import User
+from django.http import HttpRequest
 
 from reprocessing.admin.parking_lot.decision import (
     Arguments,
@@ -18,6 +19,7 @@ from reprocessing.admin.parking_lot.decision import (
     read_assignees,
     unpack_messages,
 )
+from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.fields import utc_datetime
 from reprocessing.domain.errors import InvalidFilter
@@ -60,13 +62,15 @@ class DecisionForm(FilterForm):
     opened = forms.CharField(required=False, widget=forms.HiddenInput)
     how = forms.ChoiceField(required=False, choices=[(AT, AT), (TO, TO)], widget=forms.HiddenInput)
 
-    def __init__(self, deed: DecisionKind, how: str, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
+    def __init__(
+        self, request: HttpRequest, deed: DecisionKind, how: str, *args: Any, **kwargs: Any,  # noqa: ANN401  Django's own
+    ) -> None:  # fmt: skip
         super().__init__(*args, **kwargs)
         self.deed = deed
         if deed is DecisionKind.RELEASE and how in {AT, TO}:
             self.fields["due"] = _when(required=how == AT)
         if deed is DecisionKind.RELEASE and how == TO:
-            self.fields["target"] = _where()
+            self.fields["target"] = _where(request)
         if deed is DecisionKind.ASSIGN:
             self.fields["to"] = _whom()
             self.fields["assigned"] = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -178,10 +182,10 @@ def _when(*, required: bool) -> forms.DateTimeField:
     )
 
 
-def _where() -> forms.ModelChoiceField[Target]:
+def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
     watched = DeadLetterQueue.objects.values("arn")
     return forms.ModelChoiceField(
-        Target.objects.exclude(arn__in=watched).order_by("arn"),
+        visible_rows.rows(request, Target.objects.exclude(arn__in=watched).order_by("arn")),
         label="Target",
         help_text="Rules are not evaluated for this replay. Messages that this target cannot accept are skipped.",
     )

@@ -79,10 +79,9 @@ def page(request: HttpRequest) -> HttpResponseBase:
             form.fields[name].help_text = "You may not see payloads, so bodies are not exported."
     if not form.is_bound or not form.is_valid():
         return _asks(request, form)
-    sieve: MessageFilter = form.cleaned_data["query"]
     try:
-        message_list.check_allowed(sieve, request.user)
-        _insist_on_rows(sieve)
+        sieve = message_list.allowed(form.cleaned_data["query"], request)
+        _insist_on_rows(request, sieve)
         message_filters.require_exhaustive(sieve)
     except InvalidFilter as error:
         form.add_error("query", str(error))
@@ -94,9 +93,9 @@ def page(request: HttpRequest) -> HttpResponseBase:
         return _asks(request, form)
 
 
-def _insist_on_rows(sieve: MessageFilter) -> None:
+def _insist_on_rows(request: HttpRequest, sieve: MessageFilter) -> None:
     """Check that the DLQ and the failure group of the filter exist, since the audit entry names them."""
-    known = message_list.names_of(sieve)
+    known = message_list.names_of(request, sieve)
     for name in ("dlq", "group"):
         if (value := getattr(sieve, name)) is not None and name not in known:
             raise InvalidFilter(f"There is no {name} {value} any more, so there is nothing to export.")
@@ -105,8 +104,7 @@ def _insist_on_rows(sieve: MessageFilter) -> None:
 def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
     refusal, sieve, count = "", MessageFilter(), 0
     try:
-        sieve = filter_of_query(str(form["query"].value() or ""))
-        message_list.check_allowed(sieve, request.user)
+        sieve = message_list.allowed(filter_of_query(str(form["query"].value() or "")), request)
         count = message_filters.count_letters(sieve)
     except InvalidFilter as error:
         refusal = str(error)
@@ -115,7 +113,7 @@ def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
         "title": "Export messages",
         "form": form,
         "refusal": refusal,
-        "sentence": sieve.sentence(message_list.names_of(sieve), single=count == 1),
+        "sentence": sieve.sentence(message_list.names_of(request, sieve), single=count == 1),
         "counted": message_filters.counted(count),
         "back": message_list.address_of(sieve),
     }

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import failure_group_cards as shown
+from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
 from reprocessing.domain.lifecycle import ParkedReason
@@ -80,11 +81,15 @@ class Groups(ReadOnlyAdmin):
         dlq, status = shown.id_parameter(request.GET, "dlq"), request.GET.get("status", "")
         asked = status if status in set(FailureGroupStatus) else None
         after = shown.unpack_position(request.GET.get("after", ""))
-        found = failure_group_pages.group_page(limit=CARDS + 1, dlq=dlq, status=asked, after=after)
+        found = failure_group_pages.group_page(
+            limit=CARDS + 1, seen=visible_rows.of(request), dlq=dlq, status=asked, after=after
+        )
         filters = {"dlq": dlq, "status": asked}
         context = self._context(request, "Failure groups") | {
             "cards": shown.cards(found[:CARDS], now=lanes.database_now()),
-            "dlqs": list(DeadLetterQueue.objects.order_by("name").values_list("pk", "name")),
+            "dlqs": list(
+                visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")
+            ),
             "statuses": FailureGroupStatus.choices,
             "dlq": dlq,
             "status": asked,
@@ -108,7 +113,7 @@ class Groups(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         pk = shown.id_parameter({"id": object_id}, "id")
-        group = failure_group_pages.find_group(pk) if pk is not None else None
+        group = failure_group_pages.find_group(pk, seen=visible_rows.of(request)) if pk is not None else None
         if request.method == "POST" and not self.may_settle(request):
             raise PermissionDenied
         if group is None:
@@ -125,7 +130,7 @@ class Groups(ReadOnlyAdmin):
 
     def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
         """Show the form again, with another person's change and the values that this person entered."""
-        now = failure_group_pages.find_group(group.id)
+        now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
             raise Http404
         given = request.POST.copy()

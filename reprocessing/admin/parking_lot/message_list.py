@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import duration, short_key, time_since, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
 from reprocessing.admin.parking_lot.decision import DecisionKind, from_stamp, pack_message, to_stamp
-from reprocessing.admin.site import labels
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState, ParkedReason
@@ -48,21 +48,21 @@ def filter_of(request: HttpRequest) -> MessageFilter:
         PermissionDenied: the filter searches payloads, and this person may not see payloads.
     """
     sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
-    check_allowed(sieve, request.user)
-    return sieve
+    return allowed(sieve, request)
 
 
-def check_allowed(sieve: MessageFilter, user: AbstractBaseUser | AnonymousUser) -> None:
-    """Check that this person may use a filter.
+def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
+    """Return the filter, which then matches only messages that this person sees.
 
     Raises:
         PermissionDenied: the filter searches payloads, and this person may not see payloads.
         InvalidFilter: the filter selects unfinished messages, which are not in this list.
     """
-    if sieve.text is not None and not may_see_payloads(user):
+    if sieve.text is not None and not may_see_payloads(request.user):
         raise PermissionDenied
     if not set(sieve.states) <= set(FINISHED_STATES):
         raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")
+    return replace(sieve, dlqs=visible_rows.of(request).ids)
 
 
 def query_of(sieve: MessageFilter) -> str:
@@ -76,14 +76,17 @@ def address_of(sieve: MessageFilter) -> str:
     return reverse("admin:reprocessing_parkedletter_changelist") + (f"?{query}" if query else "")
 
 
-def names_of(sieve: MessageFilter) -> dict[str, str]:
-    """Return the name of each DLQ, group or other row whose id is in the filter; unknown ids are left out."""
+def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
+    """Return the name of each DLQ, group or other row whose id is in the filter.
+
+    Ids that are unknown, and those of rows that this person does not see, are left out.
+    """
     rows: dict[str, QuerySet[Any]] = {
         "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
         "target": Target.objects.all(), "rule": Rule.objects.all(), "run": Run.objects.all(),
     }  # fmt: skip
     ids = {name: getattr(sieve, name) for name in rows}
-    found = {name: rows[name].filter(pk=key).first() for name, key in ids.items() if key}
+    found = {name: visible_rows.rows(request, rows[name]).filter(pk=key).first() for name, key in ids.items() if key}
     return {name: visible(str(row)) for name, row in found.items() if row is not None}
 
 
@@ -114,7 +117,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, Any]:
-    names = names_of(sieve)
+    names = names_of(request, sieve)
     states = [
         (label, query_of(MessageFilter(dlq=sieve.dlq, states=(state,))), sieve.states == (state,))
         for state, label in _STATES.items()
@@ -130,7 +133,9 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
         "states": states,
         "kept": _kept(sieve),
         "narrowings": list(_narrowings(sieve, names)),
-        "dlqs": list(DeadLetterQueue.objects.order_by("name").values_list("pk", "name")[:_DLQS_SHOWN]),
+        "dlqs": list(
+            visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")[:_DLQS_SHOWN]
+        ),
         "reasons": [(reason.value, reason.sentence) for reason in ParkedReason],
         "is_parked": sieve.states == (LetterState.PARKED.value,),
         "may_look_into_bodies": may_see_payloads(request.user),

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
@@ -19,7 +19,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import export_page, message_list
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
-from reprocessing.admin.site import labels
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
@@ -62,7 +62,7 @@ class ParkingLot(MessagesAdmin):
     ) -> HttpResponse:
         """Show the message; if it is no longer parked, redirect to its page in the list of all messages."""
         if self.get_object(request, object_id) is None and object_id.isdecimal():
-            left = Letter.objects.filter(pk=object_id).first()
+            left = visible_rows.rows(request, Letter.objects).filter(pk=object_id).first()
             if left is not None and self.has_view_permission(request):
                 messages.info(request, f"This message is no longer parked: it is {labels.state(left.state)}.")
                 return HttpResponseRedirect(reverse("admin:reprocessing_letter_change", args=[left.pk]))
@@ -82,7 +82,7 @@ class ParkingLot(MessagesAdmin):
         how = request.POST.get("how", "")
         if "reason" not in request.POST:
             return self._first_page(request, deed, how)
-        form = DecisionForm(deed, how, request.POST)
+        form = DecisionForm(request, deed, how, request.POST)
         if not form.is_valid():
             return self._page(request, deed, form)
         if form.cleaned_data["letters"]:
@@ -100,13 +100,14 @@ class ParkingLot(MessagesAdmin):
             if not asked["letters"] and "scope" in request.POST:
                 messages.warning(request, "Nothing was done: select messages, or choose all that match the filter.")
                 return HttpResponseRedirect(_back(query))
-            asked["assigned"] = assignees(_seen(asked["letters"]))
+            asked["assigned"] = assignees(_seen_or_404(request, asked["letters"]))
         asked["opened"] = lanes.database_now().isoformat()
-        return self._page(request, deed, DecisionForm(deed, how, initial=asked))
+        return self._page(request, deed, DecisionForm(request, deed, how, initial=asked))
 
     def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Act on the messages that did not change after the page was made."""
         found = form.cleaned_data
+        _require_visible(request, found["letters"])
         by = request.user.get_username()
         reviewed = decide(
             deed, found["letters"], by=by, reason=found["reason"], arguments=form.arguments, stood=form.stood
@@ -119,9 +120,9 @@ class ParkingLot(MessagesAdmin):
     def _begin(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
         """Start a bulk action on all messages that match the filter now."""
         found = form.cleaned_data
-        sieve, token = found["query"], found["token"]
+        token = found["token"]
         try:
-            _insist(request, deed, sieve)
+            sieve = _insist(request, deed, found["query"])
             is_new = bulk_actions.create(
                 token, BulkActionKind(deed.value), sieve, form.arguments, by=request.user.get_username(),
                 reason=found["reason"], opened=found["opened"],
@@ -129,7 +130,9 @@ class ParkingLot(MessagesAdmin):
         except InvalidFilter as error:
             form.add_error("query", str(error))
             return self._page(request, deed, form)
-        began = BulkAction.objects.get(token=token)
+        began = visible_rows.rows(request, BulkAction.objects).filter(token=token).first()
+        if began is None:  # the token of another team's page
+            raise Http404
         if not is_new:
             messages.warning(
                 request,
@@ -144,7 +147,7 @@ class ParkingLot(MessagesAdmin):
         kind = deed.state.value
         if whole and form.is_bound:
             form.reopen()
-        about = _of_a_filter(request, deed, form) if whole else _of_letters(deed, form)
+        about = _of_a_filter(request, deed, form) if whole else _of_letters(request, deed, form)
         context = self.admin_site.each_context(request) | {
             "deed": deed.value,
             "button": deed.label,
@@ -162,9 +165,9 @@ class ParkingLot(MessagesAdmin):
         return TemplateResponse(request, "reprocessing/admin/decision.html", context)
 
 
-def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
+def _of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     """Return the form's messages that are still in the state that the decision requires: number, reasons, examples."""
-    seen = _seen(str(form["letters"].value() or ""))
+    seen = _seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))
     kinds = Counter((letter.dlq.name, _why(letter.state, letter.reason)) for letter in there)
@@ -180,12 +183,25 @@ def _of_letters(deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
     }
 
 
-def _seen(letters: str) -> list[int]:
-    """Return the ids of messages that a hidden field contains; no ids if the field cannot be read."""
+def _seen_or_404(request: HttpRequest, letters: str) -> list[int]:
+    """Return the ids of messages that a hidden field contains; no ids if the field cannot be read.
+
+    Raises:
+        Http404: this person does not see one of the messages.
+    """
     try:
-        return list(unpack_messages(letters))
+        seen = list(unpack_messages(letters))
     except ValidationError:
         return []
+    _require_visible(request, seen)
+    return seen
+
+
+def _require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
+    """Refuse a selection with messages of another team; deleted messages are skipped later, with the reason."""
+    there = Letter.objects.filter(pk__in=list(letters))
+    if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
+        raise Http404
 
 
 def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
@@ -194,8 +210,7 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
     At most `MAX_COUNT` messages are counted.
     """
     try:
-        sieve = filter_of_query(str(form["query"].value() or ""))
-        _insist(request, deed, sieve)
+        sieve = _insist(request, deed, filter_of_query(str(form["query"].value() or "")))
         kinds, sample = message_filters.counts_by_reason(sieve), message_filters.newest_letters(sieve, limit=_SAMPLE)
     except InvalidFilter as error:
         return {"refusal": str(error), "count": 0, "counted": "0"}
@@ -204,7 +219,7 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
         "count": n,
         "counted": message_filters.counted(n),
         "bounded": message_filters.MAX_COUNT if n > message_filters.MAX_COUNT else 0,
-        "sentence": sieve.sentence(message_list.names_of(sieve), single=n == 1),
+        "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
         "strays": sum(kind.strays for kind in kinds),
         "sample": [(visible(letter.message_id), visible(letter.key or "")) for letter in sample],
@@ -212,17 +227,18 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
     }
 
 
-def _insist(request: HttpRequest, deed: DecisionKind, sieve: MessageFilter) -> None:
-    """Check that a decision is possible on all messages that match a filter.
+def _insist(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> MessageFilter:
+    """Return the filter as this person may use it, if a decision is possible on all messages that match.
 
     Raises:
         InvalidFilter: the filter selects another state than the decision requires, or does not find all matches.
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
-    message_list.check_allowed(sieve, request.user)
+    sieve = message_list.allowed(asked, request)
     if sieve.states != (deed.state.value,):
         raise InvalidFilter(f"This is only for {deed.state.value} messages. Select messages in the list of these.")
     message_filters.require_exhaustive(sieve)
+    return sieve
 
 
 def _why(state: str, reason: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.http import HttpRequest
 
+from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import unpack_attributes
@@ -73,7 +74,7 @@ def source_message(request: HttpRequest) -> SourceMessage | None:
     key = request.GET.get("letter", "")
     if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_letter"):
         return None
-    rows = Letter.objects.select_related("dlq", "source", "target", "revision")
+    rows = visible_rows.rows(request, Letter.objects.select_related("dlq", "source", "target", "revision"))
     found = rows.filter(pk=int(key[:18])).first()
     return SourceMessage(found, _facts(found)) if found else None
 

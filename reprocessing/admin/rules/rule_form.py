@@ -17,11 +17,11 @@ from django.urls import reverse
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import conditions_field, rule_draft
 from reprocessing.admin.rules.rule_draft import SourceMessage
-from reprocessing.admin.site import preview_form
+from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import JITTER, choice, number, slug, text, utc_datetime
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
-from reprocessing.admin.site.readonly_admin import row_or_404
+from reprocessing.admin.targets.target_fields import visible_target
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models import AuditEntry, DeadLetterQueue, RateClass, Rule
@@ -30,6 +30,7 @@ from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.routing import preview, route
 from reprocessing.pipeline.routing.preview import RulePreview
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lanes
 from reprocessing.store.routing import rule_changes, rules
 
@@ -86,14 +87,20 @@ class RuleForm(PreviewForm):
     valid_from = utc_datetime("Valid from (UTC)")
     valid_until = utc_datetime("Valid until (UTC)")
 
-    def __init__(self, data: QueryDict | None, row: Rule | None, begin: Mapping[str, Any]) -> None:
+    def __init__(self, seen: VisibleDlqs, data: QueryDict | None, row: Rule | None, begin: Mapping[str, Any]) -> None:
         super().__init__(data, row, {"opened": str(rules.version()), **(_settings(row) if row else {}), **begin})
+        self.seen = seen
+        dlq, rate_class = self.fields["dlq"], self.fields["rate_class"]
+        dlq.queryset = seen.rows(DeadLetterQueue.objects.order_by("name"))  # type: ignore[attr-defined]  # a choice field's
+        rate_class.queryset = seen.rows(RateClass.objects.order_by("name"))  # type: ignore[attr-defined]  # likewise
+        if not seen.are_all:  # a rule of all DLQs would decide about messages of other teams
+            dlq.required, dlq.empty_label = True, "choose a DLQ"  # type: ignore[attr-defined]  # likewise
 
     def clean(self) -> dict[str, Any]:
         """Refuse the form if somebody changed any rule after it was opened."""
         if self.cleaned_data.get("opened") != str(rules.version()):
             raise forms.ValidationError(
-                f"Somebody changed the rules after you opened this page: {last_change()} Open the page again."
+                f"Somebody changed the rules after you opened this page: {last_change(self.seen)} Open the page again."
             )
         return self.cleaned_data
 
@@ -107,7 +114,7 @@ class RuleForm(PreviewForm):
         given = self.cleaned_data
         found = {name: given[name] for name in rule_changes.FIELDS if name != "target"}
         to = given["target"]
-        found["target"] = (examine.find_target(to) or examine.queue_target(to)) if to else None
+        found["target"] = (visible_target(self.seen, to) or examine.queue_target(to)) if to else None
         found["backoff_jitter"] = given["backoff_jitter"] or None
         if found["backoff_base"] is not None and found["backoff_cap"] is not None and not found["backoff_jitter"]:
             found["backoff_jitter"] = Jitter.FULL.value
@@ -116,7 +123,8 @@ class RuleForm(PreviewForm):
 
 def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
     """Show the form of a new rule, or of an existing rule."""
-    row = row_or_404(Rule.objects.select_related("dlq", "target", "rate_class"), rule) if rule else None
+    every = Rule.objects.select_related("dlq", "target", "rate_class")
+    row, seen = visible_rows.changeable_or_403(request, every, rule) if rule else None, visible_rows.of(request)
     source = rule_draft.source_message(request) if row is None else None
     begin = source.begin() if source else {}
     asks = request.POST if request.method == "POST" else {}
@@ -128,9 +136,9 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=_there(row),
         about=row.name if row else "Rules",
-        make=lambda data: RuleForm(None if filled else data, row, begin),
+        make=lambda data: RuleForm(seen, None if filled else data, row, begin),
         look=partial(_look, sees=may_see_payloads(request.user)),
-        write=_write,
+        write=partial(_write, seen),
         preview="reprocessing/admin/rule_preview.html",
         extra={"source": source, "examples": conditions_field.EXAMPLES, "may_fill": may_see_payloads(request.user)},
     )
@@ -201,12 +209,12 @@ def _share(one: RulePreview) -> dict[str, Any]:
     return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
 
 
-def _write(look: Preview, by: str, reason: str) -> Done:
-    name, fields, seen = look.payload
+def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
+    name, fields, version = look.payload
     with transaction.atomic():
-        if str(rules.lock().version) != seen:
+        if str(rules.lock().version) != version:
             raise InvalidRule(
-                f"Somebody changed the rules after you opened this page: {last_change()} Open the page again."
+                f"Somebody changed the rules after you opened this page: {last_change(seen)} Open the page again."
             )
         done = rule_changes.save_rule(name, fields, by=by, reason=reason)
     route.wake_stopped(route.RuleBook.load())
@@ -222,6 +230,7 @@ def _settings(row: Rule) -> dict[str, Any]:
     return {**found, "conditions": rule_draft.to_json(row.conditions), "target": row.target.arn if row.target else ""}
 
 
-def last_change() -> str:
-    """Return a sentence: who changed any rule last, and why."""
-    return signature(AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first())
+def last_change(seen: VisibleDlqs) -> str:
+    """Return a sentence: who changed any rule last, and why, if the person sees the DLQ of that rule."""
+    last = AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first()
+    return signature(seen.rows(AuditEntry.objects.filter(pk=last.pk)).first() if last else None)

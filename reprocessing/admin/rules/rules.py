@@ -10,16 +10,18 @@ from typing import Any
 from django.contrib import admin
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from reprocessing.admin.rules import rule_form
-from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, row_or_404
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import RateClass, Rule, Rulebook
 from reprocessing.pipeline.routing import route
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.routing import rule_changes, rules
 
 _FIELDS = (
@@ -87,9 +89,10 @@ class Rules(ReadOnlyAdmin):
         switch = "disable" if row.enabled else "enable"
         changes, removes = ("change_rule", "change rules"), ("delete_rule", "remove rules")
         pages = (("change", "edit", changes), (switch, switch, changes), ("remove", "remove", removes))
+        shared = visible_rows.is_shared(request, row)
         for label, page, takes in pages:
             address = reverse(f"admin:reprocessing_rule_{page}", args=[row.pk])
-            yield button(request, f"{label.capitalize()}…", address, takes, grave=page == "remove")
+            yield button(request, f"{label.capitalize()}…", address, takes, grave=page == "remove", shared=shared)
 
 
 @admin.register(RateClass)
@@ -109,13 +112,13 @@ class Rulebooks(ReadOnlyAdmin):
 
 
 def _page(request: HttpRequest, rule: int, to: Switch) -> HttpResponse:
-    return confirmed_action.page(
-        request, permission=to.permission, question=partial(_question, rule, to), act=partial(_act, rule, to)
-    )
+    visible_rows.changeable_or_403(request, Rule.objects, rule)
+    act = partial(_act, visible_rows.of(request), rule, to)
+    return confirmed_action.page(request, permission=to.permission, question=partial(_question, rule, to), act=act)
 
 
 def _question(key: int, to: Switch) -> Question:
-    row = row_or_404(Rule.objects, key)
+    row = get_object_or_404(Rule, pk=key)
     is_so = to is not Switch.REMOVE and row.enabled == (to is Switch.ENABLE)
     return Question(
         title=f"{to.capitalize()} {row.name}",
@@ -129,12 +132,12 @@ def _question(key: int, to: Switch) -> Question:
     )
 
 
-def _act(key: int, to: Switch, given: Mapping[str, Any], by: str) -> Done | NotDone:
-    row, reason = row_or_404(Rule.objects, key), given["reason"]
+def _act(seen: VisibleDlqs, key: int, to: Switch, given: Mapping[str, Any], by: str) -> Done | NotDone:
+    row, reason = get_object_or_404(Rule, pk=key), given["reason"]
     try:
         with transaction.atomic():
             if str(rules.lock().version) != given["seen"]:
-                return NotDone(f"Somebody changed the rules after you opened this page: {rule_form.last_change()}")
+                return NotDone(f"Somebody changed the rules after you opened this page: {rule_form.last_change(seen)}")
             if to is Switch.REMOVE:
                 rule_changes.remove(key, by=by, reason=reason)
             else:

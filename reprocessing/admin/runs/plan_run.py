@@ -19,6 +19,7 @@ from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.runs import drain, plan
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs import schedule
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import plans
 from reprocessing.store.runs.plans import RunRequest
@@ -67,6 +68,11 @@ class RunForm(forms.Form):
     )  # fmt: skip
     name = slug("Letters, digits, - and _. It cannot be changed later.")
     reason = reason_field()
+
+    def __init__(self, seen: VisibleDlqs, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
+        super().__init__(*args, **kwargs)
+        field = self.fields["dlq"]
+        field.queryset = seen.rows(DeadLetterQueue.objects.order_by("name"))  # type: ignore[attr-defined]  # a choice field's
 
     def clean(self) -> dict[str, Any]:
         """Refuse dates that exclude all messages, unknown source queues, too many ids, and DLQs that allow no plan."""

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, ReasonForm
-from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import AuditAct, Run
 from reprocessing.models.run import RunKind, RunState
@@ -162,6 +162,7 @@ def state_sentence(run: Run) -> str:
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
     """Ask for the reason, then execute the action."""
     which = RUN_ACTIONS[deed]
+    visible_rows.row_or_404(request, Run.objects, run)
     question, act = partial(_question, run, which), partial(_act, run, which)
     form = ReasonForm if which is RUN_ACTIONS["abort"] and not _may_stop(request, run) else which.form
     return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
@@ -176,7 +177,7 @@ def _may_stop(request: HttpRequest, run: int) -> bool:
 
 
 def _found(run: int) -> Run:
-    return row_or_404(Run.objects.select_related("dlq"), run)
+    return get_object_or_404(Run.objects.select_related("dlq"), pk=run)
 
 
 def _question(key: int, deed: RunAction) -> Question:

@@ -13,6 +13,7 @@ from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.runs import run_actions, run_progress
 from reprocessing.admin.runs.run_progress import RateBase, rate_in_words
+from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.lifecycle import ParkedReason
@@ -63,7 +64,7 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBas
         "standing": visible(_standing(run)),
     }
     if run.state != RunState.PLANNED:
-        return context | run_progress.progress_context(run, now, base)
+        return context | run_progress.progress_context(run, now, base, visible_rows.of_user(user))
     if run.selected is None:
         return context | {"looking": _looking(run.dlq, now)}
     return context | _plan(run) | {"shown": _shown(run, now)}

@@ -20,6 +20,7 @@ from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import LaneCount
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs import progress, remaining_letters
@@ -57,11 +58,11 @@ class RateBase:
         return f"{self.sent}@{self.at.isoformat()}"
 
 
-def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str, Any]:
+def progress_context(run: Run, now: datetime, base: RateBase | None, seen: VisibleDlqs) -> dict[str, Any]:
     """Return the values that change on the page of a started run."""
     tally = progress.estimate_counts(run.pk, selected=run.selected)
     count_lag = conf.current().count_lag.total_seconds()
-    awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag) if tally.awaiting else []
+    awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag, seen=seen) if tally.awaiting else []
     known = pending_outcomes.seconds_until_known(awaited) if awaited else {}
     left = (
         remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known)
@@ -71,6 +72,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str
     sent = tally.letters - tally.waiting
     stands = dlq_status.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
     open_wave = Wave.objects.filter(run=run, settled_at=None).exclude(size=None).first()
+    unknown = _unknown(run, tally, stands, open_wave, known, seen=seen)
     return {
         "tally": tally,
         "percent": tally.percent,
@@ -79,9 +81,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None) -> dict[str
         "pieces": list(_pieces(run, tally)),
         "rate": _rate(sent, now, base),
         "base": base if base and now - base.at < timedelta(seconds=_MEASURED) else RateBase(sent, now),
-        "ends": _ends(
-            run, tally, left, unknown=_unknown(run, tally, stands, open_wave, known), known=_latest(known), now=now
-        ),
+        "ends": _ends(run, tally, left, unknown=unknown, known=_latest(known), now=now),
         "ways": [_open_way(share) for share in left if share.letters],
         "stands": _stands(stands),
         "awaited": [] if tally.sending or _moves(stands) else _awaited(awaited),
@@ -115,9 +115,10 @@ def _latest(known: Mapping[int, float | None]) -> float | None:
     return max(found) if found and len(found) == len(known) else None
 
 
-def _unknown(
-    run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None]
-) -> str:
+def _unknown(  # noqa: PLR0913  # each of another kind
+    run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
+    *, seen: VisibleDlqs,
+) -> str:  # fmt: skip
     """Return why the end of the run is unknown; empty: the end is known."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
@@ -129,7 +130,7 @@ def _unknown(
     if not tally.awaiting:
         return ""
     lag = conf.current().count_lag.total_seconds()
-    waits = filter(pending_outcomes.is_endless, pending_outcomes.of_targets(run.dlq_id, count_lag=lag))
+    waits = filter(pending_outcomes.is_endless, pending_outcomes.of_targets(run.dlq_id, count_lag=lag, seen=seen))
     endless = [f"{resource_name(wait.target)}: {pending_outcomes.describe(wait)}" for wait in waits]
     return f"waiting for outcomes: {endless[0]}" if endless else ""
 

@@ -17,7 +17,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from reprocessing.admin.runs import plan_run, run_actions, run_page
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.runs.run_progress import RateBase
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, keyset_page, row_or_404
+from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, keyset_page
 from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
@@ -43,7 +44,7 @@ class Runs(ReadOnlyAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show the runs, the newest first."""
         self._look(request)
-        found = Run.objects.select_related("dlq")
+        found = visible_rows.rows(request, Run.objects.select_related("dlq"))
         asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
         if asked["dlq"].isdecimal():
             found = found.filter(dlq=int(asked["dlq"][:9]))
@@ -52,7 +53,8 @@ class Runs(ReadOnlyAdmin):
         page, after = keyset_page(found, request.GET.get("after", ""), _PAGE)
         context = {
             **self.admin_site.each_context(request), "title": "Runs", "runs": page, "asked": asked,
-            "dlqs": DeadLetterQueue.objects.order_by("name").only("pk", "name"), "states": RunState.choices,
+            "dlqs": visible_rows.rows(request, DeadLetterQueue.objects.order_by("name").only("pk", "name")),
+            "states": RunState.choices,
             "more": after and f"?{urlencode({**asked, 'after': after})}", "may_plan": self.has_add_permission(request),
             "opts": self.opts,
         }  # fmt: skip
@@ -64,7 +66,7 @@ class Runs(ReadOnlyAdmin):
     ) -> HttpResponse:
         """Show the page of a run."""
         self._look(request)
-        run = _found(object_id)
+        run = _found(request, object_id)
         context = {
             **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
             **run_page.page_context(run, request.user),
@@ -79,18 +81,20 @@ class Runs(ReadOnlyAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
-            form = RunForm(request.POST)
+            form = RunForm(visible_rows.of(request), request.POST)
             if form.is_valid() and (run := _planned(form, request.user.get_username())):
                 messages.success(request, f"{run.name} is planned. Nothing is sent until somebody starts it.")
                 return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run.pk]))
         else:
-            form = RunForm(initial={"name": plan_run.suggested_name(), **self._begins(request)})
+            form = RunForm(
+                visible_rows.of(request), initial={"name": plan_run.suggested_name(), **self._begins(request)}
+            )
         context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
         return TemplateResponse(request, "reprocessing/admin/plan_run.html", context)
 
     def _progress(self, request: HttpRequest, run: int) -> HttpResponse:
         self._look(request)
-        found = _found(run)
+        found = _found(request, run)
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
         context = run_page.live_context(found, request.user, RateBase.read(request.GET.get("base", "")))
@@ -100,7 +104,7 @@ class Runs(ReadOnlyAdmin):
         """Return the initial values of the form, from another run or from the URL."""
         if "like" in request.GET:
             self._look(request)
-            return plan_run.initial_from(_found(request.GET["like"]))
+            return plan_run.initial_from(_found(request, request.GET["like"]))
         return {
             name: request.GET[name][:200] for name in ("dlq", "source", "key", "message_ids") if name in request.GET
         }
@@ -122,8 +126,8 @@ def _planned(form: RunForm, by: str) -> Run | None:
         return None
 
 
-def _found(key: str | int) -> Run:
-    return row_or_404(Run.objects.select_related("dlq"), key)
+def _found(request: HttpRequest, key: str | int) -> Run:
+    return visible_rows.row_or_404(request, Run.objects.select_related("dlq"), key)
 
 
 def _deed(request: HttpRequest, run: int, deed: str) -> HttpResponse:

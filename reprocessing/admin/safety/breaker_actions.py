@@ -13,7 +13,7 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, ReasonForm
 from reprocessing.models import Breaker
 from reprocessing.models.safety import BreakerState
@@ -52,6 +52,7 @@ def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
     """Ask for the reason, then change the breaker."""
     if move not in MOVES:
         raise Http404
+    visible_rows.changeable_or_403(request, Breaker.objects, breaker)
     to = MOVES[move]
     question, act = partial(_question, breaker, to), partial(_act, breaker, to)
     form = OpenForm if to == "open" else ReasonForm

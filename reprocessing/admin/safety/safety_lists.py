@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from reprocessing.admin.safety import breaker_actions, stop_pages
+from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
 from reprocessing.models import Breaker, HealthCheck, Lane, Wave
@@ -48,10 +49,11 @@ class Breakers(ReadOnlyAdmin):
 
     def buttons(self, request: HttpRequest, row: Breaker) -> Iterable[Button]:
         """Return a button for each state that the circuit breaker can be put into."""
+        shared = visible_rows.is_shared(request, row)
         for deed in breaker_actions.possible_moves(row):
             address = reverse("admin:reprocessing_breaker_deed", args=[row.pk, deed])
             takes = ("reset_breaker", "change circuit breakers")
-            yield button(request, f"{deed.capitalize()}…", address, takes, grave=deed == "open")
+            yield button(request, f"{deed.capitalize()}…", address, takes, grave=deed == "open", shared=shared)
 
 
 @admin.register(Wave)

@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing.admin.messages.readable_bytes import short_key
-from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page
@@ -50,6 +50,7 @@ class StopKind:
         resume: ends the stop.
         resumes: a sentence that says what happens after the stop ends.
         dlq: returns the id of the object's DLQ; None: all DLQs.
+        model: the object's model; None: all DLQs.
     """
 
     name: str
@@ -61,6 +62,7 @@ class StopKind:
     resume: Callable[..., Stop | None]
     resumes: str = _RESUMES
     dlq: Callable[[int], int | None] = int
+    model: type[DeadLetterQueue | Lane] | None = None
 
     def back(self, key: int) -> str:
         """Return the URL of the page of the DLQ or key queue; for all DLQs, of the dashboard."""
@@ -93,14 +95,14 @@ _KINDS: Final = {
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
             "Within two seconds, no worker sends messages of this DLQ or receives from it. Messages that are being "
             "sent get their result; all others keep their state.",
-            _dlq, stops.stop_of, stops.stop, stops.resume,
+            _dlq, stops.stop_of, stops.stop, stops.resume, model=DeadLetterQueue,
         ),
         StopKind(
             "lane", "reprocessing.stop_lane",
             "No worker sends messages of this ordering key. Messages that are being sent get their result. All other "
             "key queues go on.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
-            dlq=lambda key: Lane.objects.get(pk=key).dlq_id,
+            dlq=lambda key: Lane.objects.get(pk=key).dlq_id, model=Lane,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
@@ -129,6 +131,10 @@ def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[
 def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
     """Ask for the reason, then stop or resume. `named` has the id of the object; it is empty for all DLQs."""
     key, which = next(iter(named.values()), 0), _KINDS[kind]
+    if which.model is None:
+        visible_rows.require_all(request)
+    else:
+        visible_rows.row_or_404(request, which.model._default_manager.all(), key)  # noqa: SLF001  Django's public name
     question, does = partial(_question, key, which, act), partial(_act, key, which, act)
     return confirmed_action.page(request, permission=which.permission, question=question, act=does)
 

@@ -9,11 +9,15 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from reprocessing.admin.site import visible_rows
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.maintenance import roles
 
 #: The actions of the admin, and the permission that each action requires.
 PERMISSIONS: Final = {
     "See DLQs and the dashboard": "reprocessing.view_deadletterqueue",
+    "See the DLQs of all teams, and change what DLQs of several teams use": ALL_DLQS,
     "See messages": "reprocessing.view_letter",
     "See the parking lot": "reprocessing.view_parkedletter",
     "See payloads and consumer reports": "reprocessing.view_payload",
@@ -50,6 +54,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "title": "Your permissions",
         "deeds": [(deed, permission, user.has_perm(permission)) for deed, permission in PERMISSIONS.items()],
         "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
+        "sees_all": visible_rows.of(request).are_all,
+        "dlqs": visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("name", flat=True),
         "roles": roles.ROLES,
         "is_superuser": user.is_superuser,
     }

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods
 from reprocessing.admin.dlqs.finding_links import with_links
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.confirmed_action import Done, reason_field
+from reprocessing.admin.site.visible_rows import without_hidden_names
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import AuditEntry
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
@@ -198,17 +199,20 @@ def _shown(
 ) -> HttpResponse:
     context = {
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": look,
-        "refused": with_links(refused, form.fields), "found": _found(look, form), **asked.extra,
+        "refused": with_links(without_hidden_names(request, refused), form.fields),
+        "found": _found(request, look, form), **asked.extra,
     }  # fmt: skip
     return TemplateResponse(request, "reprocessing/admin/preview_form.html", context)
 
 
-def _found(look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
+def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
     """Return the problems: severity, text, and what to do. Both texts have form labels instead of command options."""
-    return [
-        (finding.severity, with_links(finding.what, form.fields), with_links(finding.cure, form.fields))
-        for finding in (look.findings if look else ())
-    ]
+
+    def shown(text: str) -> str:
+        return with_links(without_hidden_names(request, text), form.fields)
+
+    found = look.findings if look else ()
+    return [(finding.severity, shown(finding.what), shown(finding.cure)) for finding in found]
 
 
 def _why_not(request: HttpRequest, form: PreviewForm, look: Preview) -> str:

@@ -16,7 +16,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Field, Manager, Model, Q, QuerySet
+from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 from django.db.models.options import Options
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -24,8 +24,10 @@ from django.urls import URLPattern, path
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
 
-from reprocessing.admin.site import labels
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.buttons import Button
+from reprocessing.admin.site.visible_rows import VisibleRelatedFilter, is_id
+from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 
 Row = TypeVar("Row", bound=Model)
 if TYPE_CHECKING:
@@ -49,7 +51,6 @@ class OrderColumn:
     is_descending: bool
 
 
-_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
 #: Django lookups that a URL may use.
 _COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
@@ -71,7 +72,7 @@ class KeysetList(ChangeList):
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
-        self.more, self.is_keyed = "", False
+        self.more, self.is_keyed, self.visible_dlqs = "", False, visible_rows.of(request)
         self._after = request.GET.get(AFTER)
         if self._after is not None:  # so that links to filters and searches lead to the first page
             left = request.GET.copy()
@@ -139,6 +140,19 @@ class ReadOnlyAdmin(Desk):
     link_filters: ClassVar[tuple[str, ...]] = ()
     labels: ClassVar[Mapping[str, str]] = {}
     add_permission: ClassVar[str] = ""
+    #: Whether a new row belongs to no DLQ, so that only people who see all DLQs may add it.
+    adds_for_all: ClassVar[bool] = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows that this person sees; lists, pages, searches and histories read no others."""
+        return visible_rows.rows(request, super().get_queryset(request))
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """Return the filters; those by another model offer only rows that this person sees."""
+        return [
+            (name, VisibleRelatedFilter) if isinstance(self.opts.get_field(str(name)), ForeignKey) else name
+            for name in self.list_filter
+        ]
 
     def pages(self) -> Iterable[Page]:
         """Return the model's pages that Django's admin does not have."""
@@ -209,7 +223,8 @@ class ReadOnlyAdmin(Desk):
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether this person may open the form of a new row."""
-        return bool(self.add_permission) and request.user.has_perm(self.add_permission)
+        needed = [self.add_permission, *([ALL_DLQS] if self.adds_for_all else [])]
+        return bool(self.add_permission) and request.user.has_perms(needed)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return False: nobody may use Django's form."""
@@ -230,23 +245,6 @@ def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], 
     rows = rows.order_by("-pk")
     found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
     return found[:size], found[size - 1].pk if len(found) > size else None
-
-
-def is_id(text: str) -> bool:
-    """Return whether a text can be the id of a row."""
-    return text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
-
-
-def row_or_404(rows: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
-    """Return the row with this id.
-
-    Raises:
-        Http404: there is no such row, or the text is no id.
-    """
-    row = rows.filter(pk=key).first() if isinstance(key, int) or is_id(key) else None
-    if row is None:
-        raise Http404
-    return row
 
 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:

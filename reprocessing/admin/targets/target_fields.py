@@ -8,7 +8,11 @@ from typing import Any, Final
 from django import forms
 
 from reprocessing.admin.site.fields import OFF, NumberOrOff, choice, number, whole_number
+from reprocessing.domain.errors import InvalidTarget
+from reprocessing.models import Target
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Advance, Proof
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
 #: The value of a field that was emptied or set to "off"; fields that are not listed get None.
@@ -84,6 +88,18 @@ class TargetFieldsForm(forms.Form):
     ramp_every = number(
         "Ramp-up step (s)", "Min time before the rate doubles. Default: 10.", least=0.1, most=MAX_SECONDS
     )
+
+
+def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
+    """Return the registered target with this ARN, URL or name; None: there is none.
+
+    Raises:
+        InvalidTarget: several targets have this name, or the person does not see the target.
+    """
+    found = examine.find_target(named)
+    if found is not None and not seen.rows(Target.objects.filter(pk=found.pk)).exists():
+        raise InvalidTarget(f'No target is named "{named}", or only DLQs of other teams use it.')
+    return found
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:

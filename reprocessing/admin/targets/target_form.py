@@ -9,11 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.site import preview_form
+from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import OFF, RoleField, number, text, whole_number
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm
-from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.domain.errors import InvalidAnswers, InvalidTarget
 from reprocessing.domain.message import arn
@@ -91,7 +90,9 @@ class TargetForm(TargetFieldsForm, PreviewForm):
 
 def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
     """Show the form of a new target, or of a registered target."""
-    row = row_or_404(Target.objects, target) if target else None
+    row = visible_rows.changeable_or_403(request, Target.objects, target) if target else None
+    if row is None:
+        visible_rows.require_all(request)
     name = "admin:reprocessing_target_"
     asked = FormPage(
         permission=CHANGE if row else ADD,

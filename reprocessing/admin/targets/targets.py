@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.text import Truncator
 
+from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.targets import target_form
-from reprocessing.models import Target
+from reprocessing.models import DeadLetterQueue, Target
 
 
 @admin.register(Target)
@@ -20,6 +23,7 @@ class Targets(ReadOnlyAdmin):
     """List and pages of targets."""
 
     add_permission = target_form.ADD
+    adds_for_all = True
     list_display = (
         "__str__",
         "kind",
@@ -29,12 +33,27 @@ class Targets(ReadOnlyAdmin):
         "advance",
         "rate",
         "burst",
-        "watched_by",
+        "watcher",
         "confirmed_fanout",
     )
     list_filter = ("kind",)
-    list_select_related = ("watched_by",)
     ordering = ("arn",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Target]:
+        """Return the targets, each with the name of the DLQ behind it, if this person sees the DLQ."""
+        seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(pk=OuterRef("watched_by")))
+        targets: QuerySet[Target] = super().get_queryset(request)
+        return targets.annotate(_watcher=Subquery(seen.values("name")))
+
+    def get_fields(self, request: HttpRequest, obj: Target | None = None) -> Any:  # noqa: ANN401  Django's own
+        """Return the fields of a target's page; the DLQ behind it is shown as in the list."""
+        return ["watcher" if name == "watched_by" else name for name in super().get_fields(request, obj)]
+
+    @admin.display(description=labels.FIELDS["watched_by"])
+    def watcher(self, target: Target) -> str | None:
+        """Return the name of the DLQ that failed messages of the target come to."""
+        name: str | None = getattr(target, "_watcher", None)
+        return name
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
         """Return the form of a new target."""
@@ -47,8 +66,9 @@ class Targets(ReadOnlyAdmin):
     def buttons(self, request: HttpRequest, row: Target) -> Iterable[Button]:
         """Return the buttons of a target's page."""
         form = reverse("admin:reprocessing_target_edit", args=[row.pk])
-        yield button(request, "Change…", form, ("change_target", "change targets"))
-        for breaker in row.breakers.select_related("rate_class").order_by("pk"):
+        shared = visible_rows.is_shared(request, row)
+        yield button(request, "Change…", form, ("change_target", "change targets"), shared=shared)
+        for breaker in visible_rows.rows(request, row.breakers.select_related("rate_class").order_by("pk")):
             name = f"Circuit breaker{f', {breaker.rate_class}' if breaker.rate_class else ''}"
             state = Truncator(breaker.get_state_display()).chars(30)
             yield Button(f"{name}: {state}", reverse("admin:reprocessing_breaker_change", args=[breaker.pk]))

@@ -39,6 +39,7 @@ class MessageFilter:
         finished_after, finished_before: the letter was parked or discarded at or after this time, or before it.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
+        dlqs: ids of the DLQs that the person sees; empty: none; None: all. No URL has this condition.
     """
 
     dlq: int | None = None
@@ -57,6 +58,7 @@ class MessageFilter:
     rule: int | None = None
     run: int | None = None
     text: str | None = None
+    dlqs: tuple[int, ...] | None = None
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
@@ -76,7 +78,7 @@ class MessageFilter:
     def stored(self) -> dict[str, Any]:
         """Return the filter as a JSON object, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        return {name: value for name, value in every.items() if value is not None and value != []}
+        return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
 
     def recorded(self) -> dict[str, Any]:
         """Return the filter as a JSON object for the record of a person's action, without the searched text."""
@@ -87,12 +89,13 @@ class MessageFilter:
         """Return the filter of a JSON object that `stored` returned."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
-        return cls(**{**stored, **moments, **lists})
+        seen = stored.get("dlqs")
+        return cls(**{**stored, **moments, **lists, "dlqs": None if seen is None else tuple(seen)})
 
     @property
     def is_narrow(self) -> bool:
         """Return whether the filter has a condition other than `states`."""
-        return self != MessageFilter(states=self.states)
+        return self != MessageFilter(states=self.states, dlqs=self.dlqs)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words.

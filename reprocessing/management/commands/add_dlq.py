@@ -96,6 +96,7 @@ def asked(options: dict[str, Any]) -> Wanted:
         sources=tuple(options["source"] or ()),
         to=find_destination(options["to"]) if options["to"] not in {None, OFF} else None,
         takes_back=options["to"] == OFF,
+        teams=_teams(options["team"]),
         dlq=given_fields(options, _DLQ),
         target=given_fields(options, (*RATE_FIELDS, *target_kind_options.CELERY_FIELDS)),
     )
@@ -107,6 +108,11 @@ def _add_queues(parser: CommandParser) -> None:
         "--source", action="append", metavar="WHAT",
         help="source that SQS does not list: URL of a queue, or ARN of a Lambda function, SNS subscription or "
         "EventBridge target; repeatable. If it is given once, it is the source of messages naming none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--team", action="append", type=not_empty, metavar="NAME",
+        help="Django group whose members see the DLQ in the admin; repeatable, and replaces the teams before; off: no "
+        "team, so that only people with the permission view_all_dlqs see the DLQ (default: off)",
     )  # fmt: skip
     add_role(parser, "the DLQ")
     parser.add_argument(
@@ -126,6 +132,16 @@ def _add_queues(parser: CommandParser) -> None:
         metavar="URL",
         help="URL of an SQS queue that gets a copy of parked messages, or off for none",
     )
+
+
+def _teams(named: list[str] | None) -> tuple[str, ...] | None:
+    if named is None:
+        return None
+    if OFF in named and len(named) > 1:
+        raise CommandError(
+            f"--team {OFF} means no team, so it stands alone. Type --team NAME for each team, or one off."
+        )
+    return () if named == [OFF] else tuple(sorted(set(named)))
 
 
 def _add_keys(parser: CommandParser) -> None:

@@ -19,6 +19,9 @@ class Command(Console):
     people to a group, use the admin, under Users. To change the permissions of a group, copy the group and change the
     copy.
 
+    The groups may see all DLQs as long as no DLQ belongs to a team (add_dlq --team). A team is any Django group; people
+    who see the DLQs of all teams need the permission view_all_dlqs.
+
     Examples:
         make_roles
         make_roles --confirm

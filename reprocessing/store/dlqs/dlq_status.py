@@ -11,6 +11,7 @@ from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
 
@@ -131,7 +132,8 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
                     count(*) FILTER (WHERE state = 'delete') AS to_delete
                FROM redrive_dlq_copy WHERE state IN ('held', 'delete') AND %(copies)b::bool GROUP BY dlq_id) c
          ON c.dlq_id = d.id
- WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
+   AND (%(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[]))
  ORDER BY d.name
 """
 
@@ -213,9 +215,18 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 """
 
 
-def dlq_statuses(dlq: int | None = None, *, copies: bool = True) -> list[DlqStatus]:
-    """Return the status of this DLQ (None: of all, by name). `copies`: count copies; if false, these counts are 0."""
-    values = {"dlq": dlq, "copies": copies, "longest": aws_redrives.MAX_DURATION, "ours": aws_redrives.ERROR_PREFIX}
+def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDlqs = EVERY_DLQ) -> list[DlqStatus]:
+    """Return the status of this DLQ (None: of all that a person sees, by name).
+
+    `copies`: count copies; if false, these counts are 0.
+    """
+    values = {
+        "dlq": dlq,
+        "dlqs": seen.array,
+        "copies": copies,
+        "longest": aws_redrives.MAX_DURATION,
+        "ours": aws_redrives.ERROR_PREFIX,
+    }
     return rows.fetch(DlqStatus, _WATCHES, values)
 
 

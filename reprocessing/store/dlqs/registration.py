@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
@@ -16,6 +17,8 @@ from reprocessing.domain.errors import DlqAlreadyRegistered
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue, Source
+from reprocessing.store.dlqs import visible_dlqs
+from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering import placement
 from reprocessing.store.parking_lot import decisions
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
@@ -34,6 +37,7 @@ class DlqProposal:
         ways: the ARN of a source queue's target, by the ARN of the source queue.
         targets: values by the target's ARN; see `targets.differences`.
         default_source: ARN of the source queue of letters that name no source queue.
+        teams: names of the groups whose members see the DLQ; None: no change.
     """
 
     name: str
@@ -41,6 +45,7 @@ class DlqProposal:
     ways: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, Fields] = field(default_factory=dict)
     default_source: str | None = None
+    teams: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,9 @@ def differences(proposal: DlqProposal) -> list[Difference]:
     known = targets.find_targets(proposal.targets)
     goes_to = dict(dlq.sources.values_list("arn", "target__arn")) if dlq else {}
     found = changed_fields(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
+    if proposal.teams is not None:
+        now = {TEAMS: sorted(dlq.teams.values_list("name", flat=True)) if dlq else []}
+        found += changed_fields(proposal.name, now, {TEAMS: sorted(proposal.teams)})
     of_targets: list[Difference] = []
     for arn, target in proposal.ways.items():
         if arn not in goes_to:
@@ -75,7 +83,7 @@ def differences(proposal: DlqProposal) -> list[Difference]:
 #: The kinds of changed rows; shown with the name, because a DLQ and its source queue often have the same name.
 DLQ, SOURCE_QUEUE, TARGET = "DLQ", "source queue", "target"
 #: Names of changed fields; the name of a source queue follows TO.
-SOURCE, DEFAULT, TO = "source", "default_source", "target of"
+SOURCE, DEFAULT, TO, TEAMS = "source", "default_source", "target of", "teams"
 #: If one of these DLQ fields changes, the lanes of captured letters are determined again.
 PLACE_KEYS = ("ordering_key", "sequence", "idempotency_key", "missing_key")
 #: If one of these target fields changes, the lanes of captured letters are determined again.
@@ -125,6 +133,7 @@ def _register(proposal: DlqProposal, by: str, reason: str, seen: Sequence[Differ
         )
         dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
         _write_sources(dlq, proposal)
+        _write_teams(dlq, proposal.teams)
         if places_changed and not new:
             placement.place_again(dlq.pk)
         if asked and not new and any(change.field in RULE_KEYS for change in changes):
@@ -164,6 +173,15 @@ def _write_sources(dlq: DeadLetterQueue, proposal: DlqProposal) -> None:
         DeadLetterQueue.objects.filter(pk=dlq.pk).update(
             default_source=Source.objects.get(dlq=dlq, arn=proposal.default_source)
         )
+
+
+def _write_teams(dlq: DeadLetterQueue, teams: Sequence[str] | None) -> None:
+    """Give the DLQ these teams. From the first team on, the four roles alone no longer show all DLQs."""
+    if teams is None:
+        return
+    if teams and not visible_dlqs.has_teams():
+        roles.end_view_of_all_dlqs()
+    dlq.teams.set(Group.objects.filter(name__in=teams))
 
 
 def crontab_schedule(text: str) -> CrontabSchedule:

@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from reprocessing.models import AuditEntry
 from reprocessing.store import rows
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 _CHUNK: Final = 1_000
 
@@ -55,7 +57,7 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
   LEFT JOIN redrive_dlq d ON d.id = v.dlq_id LEFT JOIN redrive_letter l ON l.id = v.letter_id
   LEFT JOIN redrive_run r ON r.id = v.run_id LEFT JOIN redrive_target t ON t.id = v.target_id
   LEFT JOIN redrive_rule u ON u.id = v.rule_id
- WHERE v.id > %(above)b
+ WHERE v.id > %(above)b AND (%(among)b::bigint[] IS NULL OR v.id = ANY(%(among)b::bigint[]))
    AND (%(since)b::timestamptz IS NULL OR v.at >= %(since)b::timestamptz)
    AND (%(until)b::timestamptz IS NULL OR v.at < %(until)b::timestamptz)
    AND (%(by)b::text IS NULL OR v.by = %(by)b::text)
@@ -64,12 +66,33 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
 """
 
 
-def log_entries(span: LogFilter) -> Iterator[LogEntry]:
-    """Yield the entries that a filter matches, the oldest first. Entries that are written meanwhile may be included."""
-    values: dict[str, Any] = {
-        "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
-        "limit": _CHUNK,
-    }  # fmt: skip
+def log_entries(span: LogFilter, *, seen: VisibleDlqs = EVERY_DLQ) -> Iterator[LogEntry]:
+    """Yield the entries that a filter matches and a person sees, the oldest first.
+
+    Entries that are written meanwhile may be included.
+    """
+    if not seen.are_all:
+        yield from _seen_entries(span, seen)
+        return
+    values = _values(span)
     while found := rows.fetch(LogEntry, _ENTRIES, values):
         yield from found
         values["above"] = found[-1].id
+
+
+def _seen_entries(span: LogFilter, seen: VisibleDlqs) -> Iterator[LogEntry]:
+    above = 0
+    while True:
+        there = seen.rows(AuditEntry.objects.filter(pk__gt=above)).order_by("pk").values_list("pk", flat=True)
+        among = list(there[:_CHUNK])
+        if not among:
+            return
+        yield from rows.fetch(LogEntry, _ENTRIES, _values(span) | {"among": among})
+        above = among[-1]
+
+
+def _values(span: LogFilter) -> dict[str, Any]:
+    return {
+        "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
+        "among": None, "limit": _CHUNK,
+    }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 from django.db import transaction
 
 from reprocessing.store import rows
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
            FROM redrive_hourly_count_delta) t
  WHERE hour > redrive_now() - make_interval(hours => %(hours)b::int)
    AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+   AND (%(dlqs)b::bigint[] IS NULL OR dlq_id = ANY(%(dlqs)b::bigint[]))
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
@@ -102,9 +104,9 @@ def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
     return rows.fetch(CountInGroup, _IN_GROUPS, {"groups": groups})
 
 
-def counts_by_hour(most: int, dlq: int | None = None) -> list[CountInHour]:
+def counts_by_hour(most: int, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[CountInHour]:
     """Count letters by event in the last `most` hours. Events: captured, failed, and each finished state."""
-    return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq})
+    return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq, "dlqs": seen.array})
 
 
 def fold_deltas() -> None:

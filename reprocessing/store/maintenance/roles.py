@@ -1,4 +1,7 @@
-"""Define the four roles, and create them as Django groups with exactly these permissions. Members are kept."""
+"""Define the four roles, and create them as Django groups with exactly these permissions. Members are kept.
+
+As long as no DLQ belongs to a team, each role may see all DLQs.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from reprocessing.store.dlqs import visible_dlqs
+
 _APP: Final = "reprocessing"
 _PAYLOADS: Final = "view_payload"
+_ALL_DLQS: Final = visible_dlqs.ALL_DLQS.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,13 @@ def update_groups() -> list[RoleDifference]:
     return found
 
 
+def end_view_of_all_dlqs() -> None:
+    """Take the permission to see all DLQs from the roles, because the first DLQ gets a team."""
+    every = Permission.objects.filter(codename=_ALL_DLQS, content_type__app_label=_APP)
+    held = Group.permissions.through.objects.filter(group__name__in=[role.group for role in ROLES])
+    held.filter(permission__in=every).delete()
+
+
 def _difference(role: Role, group: Group | None) -> RoleDifference:
     has = _names(group.permissions.all()) if group else set()
     wanted = _names(_permissions(role))
@@ -83,7 +96,8 @@ def _difference(role: Role, group: Group | None) -> RoleDifference:
 
 
 def _permissions(role: Role) -> QuerySet[Permission]:
-    seen = Q(codename__startswith="view_") & ~Q(codename=_PAYLOADS)
+    hidden = {_PAYLOADS, *([_ALL_DLQS] if visible_dlqs.has_teams() else [])}
+    seen = Q(codename__startswith="view_") & ~Q(codename__in=hidden)
     return Permission.objects.filter(seen | Q(codename__in=role.may), content_type__app_label=_APP)
 
 

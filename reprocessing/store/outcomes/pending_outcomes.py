@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, LiteralString
 
@@ -15,6 +15,7 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
 
 #: A consumer that runs receives a message within this time.
@@ -110,14 +111,22 @@ _NEWEST = _STATEMENT.format(
 )  # fmt: skip
 
 
-def of_targets(dlq: int | None = None, *, count_lag: float) -> list[PendingOutcome]:
+def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
     """Return the targets of this DLQ, or of all DLQs. `count_lag`: seconds by which SQS's counts may lag."""
-    return rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag})
+    return _seen(rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag}), seen)
 
 
-def of_run(run: int, dlq: int, *, count_lag: float) -> list[PendingOutcome]:
+def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
     """Return the targets of this run with letters that have no outcome yet, with the newest such letter of each."""
-    return rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag})
+    return _seen(rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag}), seen)
+
+
+def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:
+    """Return the waits of these DLQs, without the names of other DLQs that the evidence depends on."""
+    return [
+        wait if wait.watched_by_id is None or seen.includes(wait.watched_by_id) else replace(wait, watched_by="its DLQ")
+        for wait in found if seen.includes(wait.dlq_id)
+    ]  # fmt: skip
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:

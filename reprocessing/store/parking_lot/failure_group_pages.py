@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.store import rows
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
 
 #: Letters that wait behind the newest `_ASKED` letters of a group are counted up to this number.
@@ -23,6 +24,7 @@ SELECT g.id, g.dlq_id, d.name AS dlq, g.cause, g.title, g.status, g.note, g.firs
   FROM redrive_failure_group g JOIN redrive_dlq d ON d.id = g.dlq_id
  WHERE (%(group)b::bigint IS NULL OR g.id = %(group)b::bigint)
    AND (%(dlq)b::bigint IS NULL OR g.dlq_id = %(dlq)b::bigint)
+   AND (%(dlqs)b::bigint[] IS NULL OR g.dlq_id = ANY(%(dlqs)b::bigint[]))
    AND (%(status)b::text IS NULL OR g.status = %(status)b::text)
    AND (%(after)b::bigint IS NULL OR (g.status = 'open', g.last_at, g.id)
                                      < (%(open)b::bool, %(last_at)b::timestamptz, %(after)b::bigint))
@@ -96,23 +98,25 @@ class _Behind:
 
 
 def group_page(
-    *, limit: int, dlq: int | None = None, status: str | None = None, after: PageStart | None = None
-) -> list[GroupRow]:
+    *, limit: int, seen: VisibleDlqs = EVERY_DLQ, dlq: int | None = None, status: str | None = None,
+    after: PageStart | None = None,
+) -> list[GroupRow]:  # fmt: skip
     """Return failure groups, open groups first, then the newest first.
 
     `dlq`, `status`: only groups of this DLQ, with this status; None: of all DLQs, with any status.
     """
     values = {
-        "group": None, "dlq": dlq, "status": status, "limit": limit, "after": after.id if after else None,
+        "group": None, "dlqs": seen.array, "dlq": dlq, "status": status, "limit": limit,
+        "after": after.id if after else None,
         "open": after.open if after else None, "last_at": after.last_at if after else None,
     }  # fmt: skip
     return rows.fetch(GroupRow, _PAGE, values)
 
 
-def find_group(group: int) -> GroupRow | None:
-    """Return this group, or None."""
+def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
+    """Return this group, or None: there is none, or it belongs to a DLQ that a person does not see."""
     values = dict.fromkeys(("dlq", "status", "after", "open", "last_at"))
-    return rows.first(GroupRow, _PAGE, {**values, "group": group, "limit": 1})
+    return rows.first(GroupRow, _PAGE, {**values, "dlqs": seen.array, "group": group, "limit": 1})
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:

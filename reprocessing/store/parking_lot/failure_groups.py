@@ -12,6 +12,7 @@ from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store import rows
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
@@ -148,7 +149,8 @@ SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
   FROM (SELECT group_id, sum(n)::bigint AS n FROM {COUNTS} c
          WHERE group_id > 0 AND state IN ('captured', 'parked') GROUP BY group_id HAVING sum(n) > 0) t
   JOIN redrive_failure_group g ON g.id = t.group_id
- WHERE g.status = 'open' ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
+ WHERE g.status = 'open' AND (%(dlqs)b::bigint[] IS NULL OR g.dlq_id = ANY(%(dlqs)b::bigint[]))
+ ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
 """  # noqa: S608  # the inserted text is a constant
 
 
@@ -237,6 +239,6 @@ def set_status(  # noqa: PLR0913  # each by its name
     return rows.execute(_SETTLE, values) == 1
 
 
-def largest_groups(limit: int) -> list[LargestGroup]:
-    """Return the open groups with the most captured or parked letters."""
-    return rows.fetch(LargestGroup, _WORST, {"limit": limit})
+def largest_groups(limit: int, *, seen: VisibleDlqs = EVERY_DLQ) -> list[LargestGroup]:
+    """Return the open groups of these DLQs with the most captured or parked letters."""
+    return rows.fetch(LargestGroup, _WORST, {"limit": limit, "dlqs": seen.array})

@@ -140,6 +140,8 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
+    if sieve.dlqs is not None:  # also if there are none: then nothing matches
+        parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
     rest = " AND ".join(parts or ["true"])
     if sieve.text is None:
         return rest
@@ -153,6 +155,7 @@ def sql_parameters(sieve: MessageFilter) -> dict[str, Any]:
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
+        "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
         "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
     }  # fmt: skip
 
@@ -232,7 +235,10 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
     dlqs = {
         kind.dlq_id
         for kind in counters.counts_by_state()
-        if kind.state == "parked" and kind.reason in sieve.reasons and kind.n > 0
+        if kind.state == "parked"
+        and kind.reason in sieve.reasons
+        and kind.n > 0
+        and (sieve.dlqs is None or kind.dlq_id in sieve.dlqs)
     }
     if len(dlqs) > 1:
         return sieve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reprocessing.conf import Conf
-from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, queues
+from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, queues, teams
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
 from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted, observe
 from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
@@ -38,6 +38,7 @@ _CHECKS = (
     policies.keys,
     policies.pace,
     policies.time,
+    teams.groups,
 )
 
 

@@ -77,6 +77,7 @@ class Wanted:
         takes_back: whether messages go back to their source, though another target was set before.
         dlq: values by the names of the row's fields (see registration.DlqProposal); missing fields keep their value.
         target: values by field for the targets of all sources of the DLQ.
+        teams: names of the groups whose members see the DLQ; None: no change.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Wanted:
     takes_back: bool = False
     dlq: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
+    teams: tuple[str, ...] | None = None
 
 
 def observe(wanted: Wanted) -> Observed:

@@ -39,6 +39,7 @@ def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqPr
             **{arn: _other(wanted, sight, target) for arn, target in sight.other_targets.items()},
         },
         default_source=sight.named[0] if len(sight.named) == 1 else None,
+        teams=wanted.teams,
     )
 
 

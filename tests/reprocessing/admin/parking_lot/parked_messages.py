@@ -22,10 +22,10 @@ DECIDES = (*LOOKS, "release_parkedletter", "discard_parkedletter")
 
 
 def person(name: str, *permissions: str) -> Client:
-    """Somebody of the staff who may do just that, logged in; CSRF is enforced as in a browser."""
+    """Somebody of the staff who sees all DLQs and may do just that, logged in; CSRF is enforced as in a browser."""
     user = User.objects.create_user(name, is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    assert user.user_permissions.count() == len(permissions)
+    user.user_permissions.set(Permission.objects.filter(codename__in=("view_all_dlqs", *permissions)))
+    assert user.user_permissions.count() == 1 + len(permissions)
     client = Client(enforce_csrf_checks=True)
     client.force_login(user)
     return client

@@ -8,6 +8,7 @@ from django.utils.html import format_html
 from reprocessing.admin.runs.plan_run import RunForm
 from reprocessing.admin.site.fields import utc_datetime
 from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, dlq, parked, person, post
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ def test_a_discard_of_all_that_match_is_asked_for_in_words_that_cannot_deceive()
 
 
 def test_what_an_error_of_a_form_quotes_cannot_deceive() -> None:
-    form = RunForm({})
+    form = RunForm(EVERY_DLQ, {})
     form.add_error("name", f"There is no {TURNED}.")
     form.add_error(None, f"Nor {TURNED}.")
     assert f"There is no {SHOWN}." in str(form["name"].errors)

@@ -1,0 +1,116 @@
+"""What the person of a request sees: each page of the admin reads its rows through this module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.contrib.admin import ModelAdmin, RelatedFieldListFilter
+from django.core.exceptions import PermissionDenied
+from django.db.models import Manager, QuerySet
+from django.db.models.fields.related import RelatedField
+from django.http import Http404, HttpRequest
+
+from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
+from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
+
+_KEPT: Final = "_redrive_visible_dlqs"
+_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
+#: Stands for the name of a DLQ, rule or target of another team.
+HIDDEN: Final = "(of another team)"
+
+
+def of_user(user: Any) -> VisibleDlqs:  # noqa: ANN401  any of Django's users
+    """Return the DLQs that a person sees; they are read once for each request."""
+    if not hasattr(user, _KEPT):
+        setattr(user, _KEPT, visible_dlqs(user))
+    found: VisibleDlqs = getattr(user, _KEPT)
+    return found
+
+
+def of(request: HttpRequest) -> VisibleDlqs:
+    """Return the DLQs that the person of this request sees."""
+    return of_user(request.user)
+
+
+def rows(request: HttpRequest, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
+    """Return the rows that this person sees."""
+    return of(request).rows(every.all())
+
+
+def row_or_404(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: int | str) -> Row:
+    """Return the row with this id.
+
+    Raises:
+        Http404: there is no such row, this person does not see it, or the text is no id.
+    """
+    row = rows(request, every).filter(pk=key).first() if isinstance(key, int) or is_id(key) else None
+    if row is None:
+        raise Http404
+    return row
+
+
+def changeable_or_403(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: int) -> Row:
+    """Return a row that other DLQs may use, too, if this person may change it.
+
+    Raises:
+        Http404: this person does not see the row.
+        PermissionDenied: a DLQ that this person does not see uses the row.
+    """
+    row = row_or_404(request, every, key)
+    if not of(request).changeable(every.filter(pk=row.pk)).exists():
+        raise PermissionDenied
+    return row
+
+
+def is_shared(request: HttpRequest, row: Breaker | Rule | Target) -> bool:
+    """Return whether DLQs that this person does not see use a row, so that the person may not change it."""
+    return not of(request).changeable(type(row)._default_manager.filter(pk=row.pk)).exists()  # noqa: SLF001  see above
+
+
+def require_all(request: HttpRequest) -> None:
+    """Refuse the request of a person who does not see all DLQs.
+
+    Raises:
+        PermissionDenied: the permission `view_all_dlqs` is missing.
+    """
+    if not request.user.has_perm(ALL_DLQS):
+        raise PermissionDenied
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text can be the id of a row."""
+    return text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
+
+
+def without_hidden_names(request: HttpRequest, text: str) -> str:
+    """Return a text of a check, without the names of DLQs, rules and targets that this person does not see."""
+    if of(request).are_all or not text:
+        return text
+    names = sorted({name for name in _hidden_names(request) if name and name in text}, key=len, reverse=True)
+    if not names:
+        return text
+    found = re.sub(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])", HIDDEN, text)
+    return re.sub(rf"{re.escape(HIDDEN)}(?:,? {re.escape(HIDDEN)})+", HIDDEN, found)
+
+
+def _hidden_names(request: HttpRequest) -> Iterator[str]:
+    for model, columns in ((DeadLetterQueue, ("arn", "url", "name")), (Rule, ("name",)), (Target, ("arn", "url"))):
+        every = model._default_manager.all()  # noqa: SLF001  Django's public name for it
+        for row in every.exclude(pk__in=rows(request, every).values("pk")):
+            yield str(row)
+            yield from (getattr(row, column) for column in columns)
+
+
+class VisibleRelatedFilter(RelatedFieldListFilter):
+    """A filter of a list by another model: it offers only rows that this person sees."""
+
+    def field_choices(
+        self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]
+    ) -> list[tuple[Any, Any]]:
+        """Return the choices, in the order of the other model's list."""
+        model = field.related_model
+        ordering = self.field_admin_ordering(field, request, model_admin)
+        every = rows(request, model._default_manager.order_by(*ordering))  # noqa: SLF001  Django's public name for it
+        return [(row.pk, str(row)) for row in every]

@@ -1,0 +1,26 @@
+"""Checks of a DLQ's teams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.contrib.auth.models import Group
+
+from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
+from reprocessing.store.dlqs import visible_dlqs
+
+
+def groups(case: Case) -> Iterator[Finding]:
+    """Every team is a group."""
+    wanted = case.proposal.teams or ()
+    known = list(Group.objects.order_by("name").values_list("name", flat=True)) if wanted else []
+    for name in wanted:
+        if name not in known:
+            there_are = f"The groups are: {', '.join(known)}." if known else "There are no groups yet."
+            yield refuse(f"No group is named {name}. {there_are}", "Add the group in the admin, under Groups.")
+    if wanted and not visible_dlqs.has_teams():
+        yield warn(
+            f"{case.name} is the first DLQ with a team: from now on, the roles of make_roles no longer show all DLQs. "
+            "People see only the DLQs of their groups.",
+            "Give the permission reprocessing.view_all_dlqs to people who see the DLQs of all teams.",
+        )
