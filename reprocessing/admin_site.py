@@ -35,7 +35,7 @@ _LISTS: Final = (
     ("Failure groups", "failuregroup"), ("Parking lot", "parkedletter"), ("Messages", "letter"), ("Runs", "run"),
     ("Bulk actions", "bulkaction"), ("Dead-letter queues", "deadletterqueue"), ("Targets", "target"), ("Rules", "rule"),
     ("Circuit breakers", "breaker"), ("Key queues", "lane"), ("Notifications", "notificationroute"),
-    ("Audit log", "auditentry"),
+    ("Policies", "policy"), ("Configuration file", "managedobject"), ("Audit log", "auditentry"),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
+from reprocessing.models.configuration import ManagedObject, Policy
 from reprocessing.models.counters import HourlyCount, HourlyCountDelta, LetterCount, LetterCountDelta, Metric
 from reprocessing.models.dlq import DeadLetterQueue, DlqSample, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
@@ -59,6 +60,7 @@ __all__ = [
     "Letter",
     "LetterCount",
     "LetterCountDelta",
+    "ManagedObject",
     "Metric",
     "Notification",
     "NotificationPhase",
@@ -66,6 +68,7 @@ __all__ = [
     "ParkingEvent",
     "ParkingQueueMessage",
     "Payload",
+    "Policy",
     "RateClass",
     "Report",
     "Reporter",

@@ -17,7 +17,7 @@ from reprocessing.admin.site.readonly_admin import row_or_404
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.domain.errors import InvalidTarget, QueueUnreachable
 from reprocessing.models import AuditAct, DeadLetterQueue, Target
-from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.dlq import MAX_HELD_COPIES, DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import MAX_SECONDS, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
@@ -133,7 +133,10 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     at_once = choice("Poll again", _YES_NO, "After a poll that found messages, poll again at once.")
     delete_when = choice("Delete SQS copies", _DELETE_WHEN, empty="by queue type")
     held_copies_limit = whole_number(
-        "Max SQS copies", "How many captured messages stay in the DLQ, in flight, at most.", least=0, most=120_000
+        "Max SQS copies",
+        "How many captured messages stay in the DLQ, in flight, at most.",
+        least=0,
+        most=MAX_HELD_COPIES,
     )
     new_key_delay = number(
         "First delay (s)",

@@ -9,15 +9,18 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.dlqs import dlq_form
 from reprocessing.admin.safety import stop_pages
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import DeadLetterQueue
 
 _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at")
 _POLICY = (
-    "mode", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
+    "mode", "policy", "own_settings",
+    "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
     "receive_limit", "held_copies_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
@@ -29,13 +32,15 @@ _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.bas
 
 
 @admin.register(DeadLetterQueue)
-class DlqAdmin(ReadOnlyAdmin):
+class DlqAdmin(ManagedAdmin):
     """List and pages of registered DLQs."""
 
     change_list_template = "admin/change_list.html"
+    managed_kind = Kind.DLQ
+    changing = ("examine",)
     add_permission = dlq_form.ADD
     labels = _LABELS
-    list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble")
+    list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble", "in_file")
     list_filter = ("mode",)
     search_fields = ("name",)
     ordering = ("name",)

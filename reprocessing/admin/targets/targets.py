@@ -9,16 +9,20 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.text import Truncator
 
+from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page
 from reprocessing.admin.targets import target_form
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import Target
 
 
 @admin.register(Target)
-class Targets(ReadOnlyAdmin):
+class Targets(ManagedAdmin):
     """List and pages of targets."""
 
+    managed_kind, name_field = Kind.TARGET, "arn"
+    changing = ("edit",)
     add_permission = target_form.ADD
     list_display = (
         "__str__",
@@ -31,6 +35,7 @@ class Targets(ReadOnlyAdmin):
         "burst",
         "watched_by",
         "confirmed_fanout",
+        "in_file",
     )
     list_filter = ("kind",)
     list_select_related = ("watched_by",)

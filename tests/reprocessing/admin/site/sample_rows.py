@@ -15,7 +15,9 @@ from reprocessing.models import (
     GlobalStop,
     HealthCheck,
     Heartbeat,
+    ManagedObject,
     ParkingQueueMessage,
+    Policy,
     RateClass,
     Report,
     Reporter,
@@ -55,6 +57,8 @@ def rows_of_everything() -> None:
         Notification.objects.create(incident=incident, route=route, phase="opened")
     GlobalStop.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
+    Policy.objects.create(name="careful")
+    ManagedObject.objects.create(kind="policies", name="careful", written={}, applied_by="ann")
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
 
 

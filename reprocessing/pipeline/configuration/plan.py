@@ -1,0 +1,98 @@
+"""Plan what an apply of a configuration file changes, with every problem that stands against it. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from reprocessing.conf import Conf
+from reprocessing.domain.configuration.changes import Action, ObjectChange, compare
+from reprocessing.domain.configuration.document import Problem
+from reprocessing.domain.configuration.keys import Kind, State
+from reprocessing.pipeline.configuration import check_queues, check_settings
+from reprocessing.pipeline.configuration.check_queues import Examined
+from reprocessing.pipeline.configuration.desired import desired_state
+from reprocessing.store.configuration import managed, removals, state
+
+__all__ = ["Plan", "is_current", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an apply changes.
+
+    Attributes:
+        given: the settings in the file; `now`: the stored state; `desired`: the state after the apply.
+        changes: in the order of `Kind`, then as in the file; removals come last.
+        missing: objects that are not in the file, and stay.
+        examined: what examinations of queues and targets found.
+        marked: the objects of the file are marked as managed, with their present settings.
+    """
+
+    given: State
+    now: State
+    desired: State
+    changes: tuple[ObjectChange, ...]
+    missing: tuple[tuple[Kind, str], ...]
+    problems: tuple[Problem, ...]
+    examined: Examined = field(default_factory=Examined)
+    marked: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether an apply would write nothing."""
+        return not self.changes and self.marked
+
+
+def make_plan(
+    given: State, conf: Conf, *, prune: bool, refused: Collection[tuple[str, ...]] = ()
+) -> Plan:  # fmt: skip
+    """Compare the file with the stored state, and examine the queues and targets that change.
+
+    `given`: the settings in the file, by field name, of the sections that the file has. `refused`: sections and names
+    of objects with problems, about which AWS is not asked.
+    """
+    now = state.read_state()
+    wanted = desired_state(given, now, prune=prune)
+    changes = tuple(_changes(now, wanted.state))
+    problems = [*wanted.problems, *check_settings.problems(changes, given, now, wanted.state), *_objections(changes)]
+    bad = {*refused, *(problem.path[:2] for problem in problems)}
+    fine = [change for change in changes if (change.kind, change.name) not in bad]
+    examined = check_queues.examine_changes(fine, given, now, wanted.state, conf)
+    return Plan(
+        given=given,
+        now=now,
+        desired=wanted.state,
+        changes=changes,
+        missing=() if prune else wanted.missing,
+        problems=(*problems, *examined.problems),
+        examined=examined,
+        marked=bool(changes) or managed.are_marked(governed(given, wanted.state)),
+    )
+
+
+def is_current(plan: Plan) -> bool:
+    """Return whether the stored state is still the state that was planned from."""
+    return state.read_state() == plan.now
+
+
+def governed(given: State, settings: State) -> State:
+    """Return the settings of the objects that are in the file."""
+    return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
+
+
+def _changes(now: State, desired: State) -> Iterator[ObjectChange]:
+    for kind in Kind:
+        for name, settings in desired[kind].items():
+            if (change := compare(kind, name, now[kind].get(name), settings)) is not None:
+                yield change
+    for kind in reversed(Kind):
+        yield from (ObjectChange(kind, name, Action.REMOVE) for name in now[kind] if name not in desired[kind])
+
+
+def _objections(changes: tuple[ObjectChange, ...]) -> Iterator[Problem]:
+    for change in changes:
+        if change.action is Action.REMOVE:
+            yield from (
+                Problem((change.kind, change.name), why) for why in removals.objections(change.kind, change.name)
+            )
