@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
@@ -15,10 +16,12 @@ from reprocessing.management.configuration.file_reader import read_bytes, read_f
 from reprocessing.management.console import Console
 from reprocessing.management.output import plan_output
 from reprocessing.management.output.drain_output import counted
+from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.configuration import apply as applying
 from reprocessing.pipeline.configuration.plan import Plan, make_plan
 
 _TRIES: Final = 3  #: how often a configuration is planned anew because somebody else changed it
+_MARKED: Final = "No settings change. The file manages these objects now."
 
 
 class Command(Console):
@@ -69,7 +72,10 @@ class Command(Console):
             CommandError: the file has problems.
         """
         refused = {problem.path[:2] for problem in problems}
-        plan = make_plan(given, conf.current(), prune=options["prune"], refused=refused) if found.root else None
+        plan = None
+        if found.root:
+            told = _progress(ProgressLog(self.stderr))
+            plan = make_plan(given, conf.current(), prune=options["prune"], refused=refused, told=told)
         located = [*problems, *(found.located(problem) for problem in (plan.problems if plan else ()))]
         if located or plan is None:
             lines = "\n".join(plan_output.problem_lines(options["file"], located))
@@ -87,8 +93,12 @@ class Command(Console):
         if plan.is_empty:
             self.say("No changes.")
         elif not plan.changes:
-            self.say("Applied." if acted else "The objects are as in the file; --confirm marks them as managed by it.")
+            self.say(_MARKED if acted else "No settings change. With --confirm, the file manages these objects.")
         elif acted:
             self.say(f"Applied: {plan_output.counts(plan.changes)}.")
         else:
             self.say(f"This was a dry run: {plan_output.counts(plan.changes)} with --confirm.")
+
+
+def _progress(log: ProgressLog) -> Callable[[int, int], None]:
+    return lambda done, of: log.line_if_due(lambda: f"{done:,} of {of:,} DLQs examined")

@@ -98,7 +98,8 @@ def _scalar(key: str, value: Any) -> Any:  # noqa: ANN401  a JSON value
 
 def shown(key: str, value: Any) -> str:  # noqa: ANN401  a JSON value
     """Return a value as it is shown in a plan: as the file writes it, on one line."""
-    if value is None:
-        return "-"
-    text: str = yaml.safe_dump(_value(key, value), default_flow_style=True, allow_unicode=True, width=1_000_000)
+    written = _value(key, value)
+    if isinstance(written, str):
+        return written
+    text: str = yaml.safe_dump(written, default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.removesuffix("\n").removesuffix("\n...")

@@ -44,7 +44,7 @@ class FileKey:
     @property
     def is_list(self) -> bool:
         """Return whether the value is a list of texts."""
-        return bool(self.option.type or self.option.metavar) and type(self.option).__name__ == "_AppendAction"
+        return type(self.option).__name__ == "_AppendAction"
 
     @property
     def is_truth(self) -> bool:

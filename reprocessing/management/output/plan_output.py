@@ -7,6 +7,7 @@ from typing import Any
 
 from reprocessing.domain.configuration.changes import Action, FieldChange, ObjectChange
 from reprocessing.domain.configuration.document import Problem
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.management.output.drain_output import counted
 from reprocessing.pipeline.configuration.plan import Plan
 
@@ -38,10 +39,13 @@ def plan_lines(plan: Plan, shown: Shown) -> Iterable[str]:
 
 def _field(change: ObjectChange, field: FieldChange, shown: Shown) -> str:
     of = " (from the policy)" if field.inherited else ""
-    after = shown(field.key, field.after)
-    if change.action is Action.ADD:
-        return f"    {field.key}: {after}{of}"
-    return f"    {field.key}: {shown(field.key, field.before)} → {after}{of}"
+    before, after = (
+        "-" if change.kind is Kind.POLICY and value is None else shown(field.key, value)
+        for value in (field.before, field.after)
+    )
+    return (
+        f"    {field.key}: {after}{of}" if change.action is Action.ADD else f"    {field.key}: {before} → {after}{of}"
+    )
 
 
 def counts(changes: Sequence[ObjectChange]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.configuration.changes import Action, ObjectChange
 from reprocessing.domain.configuration.keys import CHECK_KEYS, POLICY_FIELDS, Kind, Settings
@@ -65,9 +66,10 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
             managed.follow(plan.now, after)
             managed.write_marks(governed(plan.given, after), by=by, source=source)
     except IntegrityError as error:
-        raise ConfigurationRefused(
-            "Nothing was changed: somebody else has just changed the configuration. Run apply_config again."
-        ) from error
+        what = "somebody else has just added one of the objects. Run apply_config again."
+        if not isinstance(error.__cause__, UniqueViolation):
+            what = f"PostgreSQL refuses a value: {str(error).splitlines()[0]}. Correct it in the file."
+        raise ConfigurationRefused(f"Nothing was changed: {what}") from error
     _after_commit(work)
     return True
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from reprocessing.conf import Conf
 from reprocessing.domain.configuration.changes import Action, ObjectChange
@@ -18,6 +18,8 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, TargetCase, Wanted
 from reprocessing.store.targets.targets import BREAKER_FIELDS, find_targets
 
+#: Is called with the progress.
+Told: TypeAlias = Callable[[int, int], object]
 #: If one of these settings of a DLQ changes, its queues are examined. Other settings do not depend on queues.
 QUEUE_FIELDS: Final = frozenset(
     {"mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "parking_url", "role_arn",
@@ -39,16 +41,32 @@ class Examined:
     problems: list[Problem] = field(default_factory=list)
 
 
-def examine_changes(
-    changes: Sequence[ObjectChange], given: State, now: State, desired: State, conf: Conf
-) -> Examined:  # fmt: skip
-    """Examine what changes. SQS is asked about new DLQs, and about DLQs whose changed settings depend on queues."""
-    work = _Examiner(given, now, desired, conf, {(change.kind, change.name): change for change in changes})
-    for change in changes:
-        if change.kind is Kind.TARGET and change.action is not Action.REMOVE and not work.comes_with_dlq(change.name):
-            work.target(change.name)
-    for name in work.dlqs():
+@dataclass(frozen=True, slots=True)
+class States:
+    """The settings in the file, the stored state, and the state after the apply."""
+
+    given: State
+    now: State
+    desired: State
+
+
+def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, told: Told) -> Examined:
+    """Examine what changes. SQS is asked about new DLQs, and about DLQs whose changed settings depend on queues.
+
+    `told` is called with the numbers of DLQs that are examined, and that are to be examined.
+    """
+    work = _Examiner(states, conf, {(change.kind, change.name): change for change in changes})
+    targets = [one.name for one in changes if one.kind is Kind.TARGET and one.action is not Action.REMOVE]
+    for arn in targets:
+        if not work.is_new_queue(arn):
+            work.target(arn)
+    names = list(work.dlqs())
+    for number, name in enumerate(names, 1):
         work.dlq(name)
+        told(number, len(names))
+    for arn in targets:
+        if work.is_new_queue(arn) and arn not in work.written_with_dlqs():
+            work.target(arn)
     for change in changes:
         if change.kind is Kind.RULE and change.action is not Action.REMOVE:
             work.rule(change.name)
@@ -56,24 +74,21 @@ def examine_changes(
 
 
 class _Examiner:
-    def __init__(
-        self, given: State, now: State, desired: State, conf: Conf, changes: dict[tuple[Kind, str], ObjectChange]
-    ) -> None:
-        self.given, self.now, self.desired, self.conf, self.changes = given, now, desired, conf, changes
+    def __init__(self, states: States, conf: Conf, changes: dict[tuple[Kind, str], ObjectChange]) -> None:
+        self.given, self.now, self.desired = states.given, states.now, states.desired
+        self.conf, self.changes = conf, changes
         self.found = Examined()
-        self._rows = find_targets(now[Kind.TARGET])
-        self._led_to = {
-            arn
-            for (kind, name), change in changes.items()
-            if kind is Kind.DLQ and change.action is not Action.REMOVE
-            for arn in _targets_of(desired[Kind.DLQ][name])
-        }
+        self._rows = find_targets(self.now[Kind.TARGET])
+        self._targets = {arn: self._said(arn) for arn in self.given.get(Kind.TARGET, {})}
 
-    def comes_with_dlq(self, arn: str) -> bool:
-        """Return whether the target is a new queue that the examination of a DLQ describes."""
+    def is_new_queue(self, arn: str) -> bool:
+        """Return whether the target is a queue without a row, which the examination of a DLQ may describe."""
         named = read(arn)
-        is_queue = named is not None and named.named is ResourceKind.QUEUE
-        return arn not in self._rows and is_queue and arn in self._led_to
+        return arn not in self._rows and named is not None and named.named is ResourceKind.QUEUE
+
+    def written_with_dlqs(self) -> set[str]:
+        """Return the targets that are written with examined DLQs."""
+        return {arn for found in self.found.dlqs.values() for arn in found.proposal.targets}
 
     def target(self, arn: str) -> None:
         """Examine one target."""
@@ -97,25 +112,21 @@ class _Examiner:
 
     def dlqs(self) -> Iterator[str]:
         """Yield the DLQs to examine: new ones, and those whose changed settings depend on queues."""
-        fields = {KEYS[Kind.TARGET][key] for key in KEYS[Kind.TARGET]} & _CELERY
         celery = {
             arn
             for (kind, arn), change in self.changes.items()
-            if kind is Kind.TARGET and any(KEYS[kind].get(one.key) in fields for one in change.fields)
+            if kind is Kind.TARGET and any(KEYS[kind].get(one.key) in _CELERY for one in change.fields)
         }
-        for name, settings in self.desired[Kind.DLQ].items():
-            change = self.changes.get((Kind.DLQ, name))
+        for name in self.desired[Kind.DLQ]:
             before = self.now[Kind.DLQ].get(name)
-            if change is None and before is not None and celery.isdisjoint(before["sources"].values()):
-                continue
-            if (before is None and change is not None) or (
-                before is not None
-                and (
-                    any(before.get(one) != settings.get(one) for one in QUEUE_FIELDS)
-                    or not celery.isdisjoint(before["sources"].values())
-                )
-            ):
+            if self._depends_on_queues(name) or (before and not celery.isdisjoint(before["sources"].values())):
                 yield name
+
+    def _depends_on_queues(self, name: str) -> bool:
+        before, settings = self.now[Kind.DLQ].get(name), self.desired[Kind.DLQ][name]
+        if (Kind.DLQ, name) not in self.changes:
+            return False
+        return before is None or any(before[one] != settings[one] for one in QUEUE_FIELDS)
 
     def dlq(self, name: str) -> None:
         """Examine one DLQ."""
@@ -144,7 +155,7 @@ class _Examiner:
             url=settings["url"],
             sources=tuple(arn for arn in settings.get("sources", {}) if arn not in known),
             dlq={"own_settings": settings["own_settings"], **{one: settings[one] for one in changed}},
-            targets={arn: self._said(arn) for arn in self.given.get(Kind.TARGET, {})},
+            targets=self._targets,
             ways={arn: self._row(arn, to) for arn, to in ways.items()},
             default_source=settings.get("default_source"),
             names_default=False,
@@ -168,7 +179,7 @@ class _Examiner:
         if watched:
             what = f"{arn} is watched, as {watched}: messages sent there would be captured as failed."
             self._refuse((Kind.RULE, name, "to"), f"{what} Name a queue that is not watched.")
-        if arn in self._rows or arn in self.desired[Kind.TARGET] or arn in self._led_to:
+        if arn in self._rows or arn in self.desired[Kind.TARGET] or arn in self.written_with_dlqs():
             return
         try:
             self.found.rule_targets[arn] = examine.queue_target(arn)
@@ -185,9 +196,3 @@ class _Examiner:
 
     def _refuse(self, path: tuple[str, ...], what: str) -> None:
         self.found.problems.append(Problem(path, what))
-
-
-def _targets_of(dlq: Settings) -> Iterator[str]:
-    """Yield the targets of a DLQ's sources."""
-    for source, to in dlq.get("sources", {}).items():
-        yield source if to == ITSELF else to

@@ -38,7 +38,7 @@ def problems(changes: Sequence[ObjectChange], given: State, now: State, desired:
             case Kind.RULE:
                 yield from _rule(change.name, settings, desired)
             case Kind.NOTIFICATION:
-                yield from _route(change.name, settings, desired)
+                yield from _route(change.name, settings)
             case Kind.POLICY | Kind.RATE_CLASS:
                 pass
 
@@ -108,9 +108,9 @@ def rule_row(name: str, settings: Settings) -> Rule:
     )  # fmt: skip
 
 
-def _route(name: str, settings: Settings, desired: State) -> Iterator[Problem]:
+def _route(name: str, settings: Settings) -> Iterator[Problem]:
     try:
-        routes.check_route(route_of(name, settings), desired[Kind.DLQ])
+        routes.check_route(route_of(name, settings), settings["dlqs"])  # `desired_state` has looked for the DLQs
     except RedriveError as error:
         yield Problem((Kind.NOTIFICATION, name), str(error))
 

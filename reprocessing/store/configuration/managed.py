@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -75,11 +74,6 @@ def are_marked(objects: State) -> bool:
 def find_mark(kind: Kind, name: str) -> ManagedObject | None:
     """Return the mark of an object; None: no file manages the object."""
     return ManagedObject.objects.filter(kind=kind, name=name).first()
-
-
-def names_of(kind: Kind) -> Collection[str]:
-    """Return the names of the managed objects of a kind."""
-    return frozenset(ManagedObject.objects.filter(kind=kind).values_list("name", flat=True))
 
 
 def unlock(mark: int, *, by: str, reason: str) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from reprocessing.domain.configuration.keys import POLICY_FIELDS, effective
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.dlqs.examine.gathered import Wanted
 from reprocessing.store.configuration import policies
 from reprocessing.store.configuration.defaults import dlq_defaults
+
+#: Only one of these fields is set.
+_SCHEDULES: Final = frozenset({"interval", "crontab"})
 
 
 def with_policy(wanted: Wanted) -> Wanted:
@@ -40,4 +43,5 @@ def _kept(name: str, inherited: dict[str, Any]) -> list[str]:
     if row is None:
         return []
     defaults = dlq_defaults(fifo=row.fifo)
-    return [field for field in POLICY_FIELDS if field not in inherited and getattr(row, field) != defaults[field]]
+    decided = {*inherited, *(_SCHEDULES if inherited.keys() & _SCHEDULES else ())}
+    return [field for field in POLICY_FIELDS if field not in decided and getattr(row, field) != defaults[field]]

@@ -18,6 +18,10 @@ Write: TypeAlias = Callable[[str], str]
 Apply: TypeAlias = Callable[..., str]
 
 
+#: What an apply says that only marks objects as managed.
+MARKED = "No settings change. The file manages these objects now.\n"
+
+
 class Shop:
     """A DLQ, and a queue whose messages fail into it."""
 

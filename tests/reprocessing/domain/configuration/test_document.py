@@ -37,7 +37,12 @@ def test_a_path_is_shown_with_quotes_around_urls() -> None:
     ("text", "line", "place", "what"),
     [
         ("a: 1\nb:\n  c: 1\n  c: 2\n", 4, "b.c", "This key was used in line 3 already."),
-        ("a: &x 1\nb: *x\n", 1, "a", "YAML anchors and aliases are not read. Give shared settings of DLQs to a policy."),
+        (
+            "a: &x 1\nb: *x\n",
+            1,
+            "a",
+            "YAML anchors and aliases are not read. Give shared settings of DLQs to a policy.",
+        ),
         ("a:\n  b: !!python/name:os.system x\n", 2, "a.b", "YAML tags (!…) are not read. Write a plain value."),
         ("a: 1\n---\nb: 1\n", 2, "", "A second document begins here. Write one document."),
         ("a:\n\tb: 1\n", 2, "", "There is a tab. YAML allows only spaces before a key: replace the tab by spaces."),
@@ -53,7 +58,7 @@ def test_a_path_is_shown_with_quotes_around_urls() -> None:
 def test_what_is_refused_has_its_line_and_says_what_to_do(text: str | bytes, line: int, place: str, what: str) -> None:
     (found,) = problems(text)
     assert (found[0], found[1]) == (line, place)
-    assert found[2] == what or found[2].startswith("This is not YAML: ") and what.startswith("This is not YAML: ")
+    assert found[2] == what or (found[2].startswith("This is not YAML: ") and what.startswith("This is not YAML: "))
 
 
 @pytest.mark.parametrize("value", ["https://u:pw@host/q", "slack://token@x", "whsec_abc", "AKIAABCDEFGHIJKLMNOP"])
