@@ -33,8 +33,9 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """Return the path as it is shown, such as `dlqs.orders.max_attempts`."""
-        return ".".join(part if _PLAIN.fullmatch(part) else f'"{part}"' for part in self.path)
+        """Return the path as it is shown, such as `dlqs.orders.max_attempts`; without URLs that may have a secret."""
+        parts = ["…" if self.path[0] == "notifications" and "://" in part else part for part in self.path]
+        return ".".join(part if _PLAIN.fullmatch(part) else f'"{part}"' for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ def read(data: bytes) -> Document | list[Problem]:
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str) -> str:
-    lines, mark = text.splitlines(), error.problem_mark
-    if mark is not None and mark.line < len(lines) and "\t" in lines[mark.line][: mark.column + 1]:
+    mark = error.problem_mark
+    if mark is not None and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1])[: mark.column + 1]:
         return "There is a tab. YAML allows only spaces before a key: replace the tab by spaces."
     said = " ".join(filter(None, (error.context, error.problem)))
     return f"This is not YAML: {said or 'it cannot be read'}."

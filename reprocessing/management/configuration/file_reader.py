@@ -87,7 +87,7 @@ class _Reader:
         elif kind is Kind.NOTIFICATION and "://" in name:
             problem = "This is a URL. Name the destination; its URL is the value of REDRIVE_NOTIFY_<NAME>."
         if problem:
-            self.refuse((kind.value, "" if "://" in name else name), problem)
+            self.refuse((kind.value, name), problem)
         return not problem
 
     def _object(self, kind: Kind, name: str, values: object) -> Settings:
@@ -107,7 +107,7 @@ class _Reader:
         for key in REQUIRED.get(kind, ()):
             if key not in values:
                 self.refuse(path, f"It needs the key {key}.")
-                found.setdefault(KEYS[kind][key], [] if key == "when" else "")
+            found.setdefault(KEYS[kind][key], [] if key == "when" else "")
         if kind in {Kind.RULE, Kind.RATE_CLASS}:
             found |= self._backoff(path, found)
         return found

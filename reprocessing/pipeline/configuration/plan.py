@@ -55,7 +55,8 @@ def make_plan(
     now = state.read_state()
     wanted = desired_state(given, now, prune=prune)
     changes = tuple(_changes(given, now, wanted.state))
-    problems = [*wanted.problems, *check_settings.problems(changes, given, now, wanted.state), *_objections(changes)]
+    read = [change for change in changes if (change.kind, change.name) not in refused]
+    problems = [*wanted.problems, *check_settings.problems(read, given, now, wanted.state), *_objections(changes)]
     bad = {*refused, *(problem.path[:2] for problem in problems)}
     fine = [change for change in changes if (change.kind, change.name) not in bad]
     examined = check_queues.examine_changes(fine, States(given, now, wanted.state), conf, told)

@@ -293,3 +293,55 @@ def test_sources_are_a_complete_list_and_lead_to_targets(apply: Apply, write: Wr
     assert DeadLetterQueue.objects.get().sources.get().target.arn == shop.source.arn
     said = refusal("apply_config", write(f"dlqs:\n  fresh:\n    url: {Shop(make_queue).dlq.url}\n    sources: {{}}\n"))
     assert "fail into this DLQ, too. Add it to sources, or leave out sources." in said
+
+
+def test_values_of_the_wrong_shape_are_refused_where_they_are(write: Write) -> None:
+    path = write(
+        """\
+        dlqs:
+          orders:
+            url: [a]
+            sources: all
+          empty:
+        rules: none
+        targets:
+          https://shop.example.com/orders:
+            health_checks: [{http: https://shop.example.com/up, max_depth: 3}]
+            celery: maybe
+        notifications:
+          slack://token: {}
+        policies:
+          careful:
+            every: 60
+            crontab: 0 0 * * *
+            waves:
+        """
+    )
+    target = 'targets."https://shop.example.com/orders"'
+    assert [line.removeprefix(path) for line in refusal("apply_config", path).splitlines()] == [
+        ":3: dlqs.orders.url: It must be one value, not a list or mapping.",
+        ":4: dlqs.orders.sources: It must be a mapping from the ARN of each source to its target, or to: itself.",
+        ":5: dlqs.empty: It needs the key url.",
+        ":6: rules: It must be a mapping from the name of each rule to its settings.",
+        f":9: {target}.health_checks.0: It must be a mapping with one of the keys http, alarm, max_depth, max_age.",
+        f":10: {target}.celery: 'maybe' is not true or false",
+        ':12: notifications."…": This is a URL. Name the destination; its URL is the value of REDRIVE_NOTIFY_<NAME>.',
+        ":16: policies.careful.crontab: every is set, too. Leave out every or crontab.",
+        ":17: policies.careful.waves: It has no value. Give it a value, or leave out the key.",
+        f"Nothing was changed: 9 problems in {path}.",
+    ]
+
+
+def test_messages_of_a_new_dlq_go_to_a_new_endpoint_and_checks_that_are_not_listed_any_more_are_removed(
+    apply: Apply, shop: Shop
+) -> None:
+    url = "https://shop.example.com/orders"
+    dlqs = f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    sources:\n      {shop.source.arn}: {url}\n"
+    checks = f"targets:\n  {url}:\n    timeout: 5\n    health_checks: [{{alarm: a}}, {{http: {url}, status: 204}}]\n"
+    apply(dlqs + checks)
+    target = DeadLetterQueue.objects.get().sources.get().target
+    assert (target.arn, target.kind, target.timeout) == (url, "http", 5)
+    assert sorted(target.checks.values_list("kind", "expected_status")) == [("alarm", None), ("http", 204)]
+    assert apply(dlqs + checks) == "No changes.\n"
+    apply(f"targets:\n  {url}:\n    health_checks: [{{http: {url}}}]\n")
+    assert list(target.checks.values_list("kind", "expected_status")) == [("http", None)]

@@ -15,7 +15,7 @@ from reprocessing.management.configuration.export_text import export_text
 from reprocessing.models import DeadLetterQueue, Rule
 from reprocessing.store.configuration import state
 from tests.contract.queues import redrive_policy
-from tests.reprocessing.commands.configuration.conftest import Apply, Shop
+from tests.reprocessing.commands.configuration.conftest import MARKED, Apply, Shop
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue
 
