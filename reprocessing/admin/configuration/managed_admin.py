@@ -36,7 +36,8 @@ class ManagedAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows, each with whether a configuration file manages it."""
         marks = ManagedObject.objects.filter(kind=self.managed_kind, name=OuterRef(self.name_field))
-        return super().get_queryset(request).annotate(is_managed=Exists(marks))
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
+        return rows
 
     @admin.display(description="configuration file", boolean=True)
     def in_file(self, row: Any) -> bool:  # noqa: ANN401  a row of `get_queryset`

@@ -103,7 +103,7 @@ def _rule(row: Rule) -> Settings:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return moment and moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return None if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _routes() -> Iterable[NotificationRoute]:
