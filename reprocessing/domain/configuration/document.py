@@ -67,7 +67,7 @@ def read(data: bytes) -> Document | list[Problem]:
         builder.read(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        builder.problems.append(Problem((), _syntax(error, text), mark.line + 1 if mark else 0))
+        builder.problems.append(Problem((), _syntax(error, text), 0 if mark is None else mark.line + 1))
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         builder.problems.append(Problem((), "The file has a character that YAML does not allow. Remove it.", line))
@@ -113,7 +113,7 @@ class _Builder:
     def read(self, text: str) -> None:
         """Read all events. Stop at something that is refused as a whole."""
         for event in yaml.parse(text, Loader=_LOADER):
-            line = event.start_mark.line + 1
+            line = 0 if event.start_mark is None else event.start_mark.line + 1
             if refused := next(self._refused(event), ""):
                 self.problems.append(Problem(self._stack[-1].next_path() if self._stack else (), refused, line))
                 return
