@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -216,5 +217,5 @@ def _unknown(name: str, known: Iterable[str], what: str = "key") -> str:
     return f"There is no {what} {name[:50]!r} here. {hint}"
 
 
-def _time(value: Any) -> str | None:  # noqa: ANN401  a time or None
-    return value and value.isoformat().replace("+00:00", "Z")
+def _time(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat().replace("+00:00", "Z")

@@ -121,7 +121,7 @@ def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
     if case is not None:  # else its DLQ's proposal writes it
         fields = {name: value for name, value in case.fields.items() if name not in _NOT_ON_TARGET}
         if fields:
-            targets.save_target(change.name, fields, **work.signed)
+            targets.save_target(change.name, fields, by=work.by, reason=work.reason)
 
 
 def _checks(work: _Apply, arn: str, settings: Settings) -> None:
@@ -166,7 +166,7 @@ def _dlq(work: _Apply, change: ObjectChange, settings: Settings) -> None:
 
 
 def _register(work: _Apply, name: str, proposal: DlqProposal) -> None:
-    work.registered[name] = registration.write(proposal, **work.signed)
+    work.registered[name] = registration.write(proposal, by=work.by, reason=work.reason)
 
 
 def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:

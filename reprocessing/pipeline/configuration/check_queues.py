@@ -138,7 +138,7 @@ class _Examiner:
             return
         listed = self.given.get(Kind.DLQ, {}).get(name, {}).get("sources")
         for arn in found.proposal.ways if listed is not None else ():
-            if arn not in listed:
+            if arn not in (listed or ()):
                 what = f"Messages of {arn} fail into this DLQ, too. Add it to sources, or leave out sources."
                 self._refuse((*path, "sources"), what)
         self._take(*path, found.findings)

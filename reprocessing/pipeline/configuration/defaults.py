@@ -42,11 +42,16 @@ def _of_target(kind: TargetKind) -> Settings:
     names = [name for name in KEYS[Kind.TARGET].values() if name not in {*BREAKER_FIELDS, *KEPT[Kind.TARGET]}]
     return {
         **{name: _default(Target, name) for name in names},
-        **{name: Breaker._meta.get_field(its).db_default for name, its in BREAKER_FIELDS.items()},  # noqa: SLF001  # Django's name
+        **{name: _breaker_default(its) for name, its in BREAKER_FIELDS.items()},
         "kind": (TargetKind.SQS if kind in QUEUE_KINDS else kind).value,
         "rate": RATE,
         "timeout": default_timeout(kind),
     }  # fmt: skip
+
+
+def _breaker_default(name: str) -> Any:  # noqa: ANN401  of the field's own type
+    field: Any = Breaker._meta.get_field(name)  # noqa: SLF001  # Django's name
+    return field.db_default
 
 
 def _default(model: type[Any], name: str) -> Any:  # noqa: ANN401  of the field's own type

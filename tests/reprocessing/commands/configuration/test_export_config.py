@@ -77,7 +77,14 @@ def errors(schema: dict[str, Any], value: Any, path: str = "") -> Any:  # noqa: 
             else:
                 yield from errors(rest or {}, its, f"{path}.{name}".strip("."))
         return
-    kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "null": type(None)}
+    kinds: dict[str, Any] = {
+        "string": str,
+        "integer": int,
+        "number": (int, float),
+        "boolean": bool,
+        "array": list,
+        "null": type(None),
+    }
     one_of = schema.get("anyOf", [schema])
     wanted = [one["type"] if isinstance(one.get("type"), list) else [one.get("type")] for one in one_of]
     fits = any(
