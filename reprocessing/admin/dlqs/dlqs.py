@@ -27,7 +27,7 @@ _POLICY = (
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
 #: Labels of the form, and longer labels for two fields whose usual label suits only a column title.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
-    "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
+    "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
 }  # fmt: skip
 
 

@@ -217,5 +217,6 @@ def _unknown(name: str, known: Iterable[str], what: str = "key") -> str:
     return f"There is no {what} {name[:50]!r} here. {hint}"
 
 
-def _time(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat().replace("+00:00", "Z")
+def _time(value: Any) -> str | None:  # noqa: ANN401  a time or None
+    moment: datetime | None = value
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
