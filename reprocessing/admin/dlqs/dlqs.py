@@ -25,9 +25,10 @@ _POLICY = (
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
-#: Labels of the form, and longer labels for two fields whose usual label suits only a column title.
+#: Labels of the form, of fields that the form does not have, and longer labels for two column titles.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
-    "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
+    "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages",
+    "depth_in_flight": "Messages in flight",
 }  # fmt: skip
 
 

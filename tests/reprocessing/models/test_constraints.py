@@ -29,8 +29,9 @@ def _incident(**fields: object) -> models.Incident:
     return models.Incident.objects.create(**{"kind": "run_finished", "subject": "run:1", "facts": {}, **fields})
 
 
-def _mark(**values: Any) -> models.ManagedObject:
-    return models.ManagedObject.objects.create(kind="dlqs", name="orders", written={}, applied_by="anna", **values)
+def _mark(**fields: object) -> models.ManagedObject:
+    its = {"kind": "dlqs", "name": "orders", "written": {}, "applied_by": "anna"}
+    return models.ManagedObject.objects.create(**{**its, **fields})
 
 
 def _route(**fields: object) -> models.NotificationRoute:
