@@ -53,7 +53,7 @@ bench: setup  ## what a drain, an intent, a slow target, a rule, a refusal, a re
 screenshots: setup  ## docs/screenshots anew, from the demo; needs a Chromium
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
-reference: setup  ## docs/reference.md anew, from the code
+reference: setup  ## docs/reference.md and docs/redrive.schema.json anew, from the code
 	$(BIN)/python -m tests.house.reference
 
 lock: setup  ## the pins, from pyproject.toml

@@ -27,6 +27,14 @@ class InvalidRule(RedriveError):
     """A rule or a condition is not valid: it does not say which letters match, or what to do with these letters."""
 
 
+class InvalidPolicy(RedriveError):
+    """A DLQ names a policy that does not exist."""
+
+
+class ConfigurationRefused(RedriveError):
+    """A configuration file cannot be applied. The message lists every problem."""
+
+
 class InvalidTarget(RedriveError):
     """The name of a target is unknown or ambiguous, or letters cannot be sent to the target."""
 

@@ -7,12 +7,15 @@ import math
 import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 from django.core.validators import validate_slug
 
+OFF: Final = "off"  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column
 _DIGITS = 20  #: max digits that are parsed
 _LONGEST_NAME = 100
@@ -79,42 +82,82 @@ def slug(text: str) -> str:
     return text
 
 
-def matching(accepts: Callable[[str], object], what: str, example: str) -> Callable[[str], str]:
-    """Return the type of an argument. `accepts` tells whether a text is valid; errors use `what` and `example`."""
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """The type of an argument that `accepts` accepts; errors use `what` and `example`."""
 
-    def read(text: str) -> str:
-        if not accepts(text):
-            raise ArgumentTypeError(f"{text!r} is not {what}. Example: {example}")
+    accepts: Callable[[str], object]
+    what: str
+    example: str
+
+    def __call__(self, text: str) -> str:  # noqa: D102
+        if not self.accepts(text):
+            raise ArgumentTypeError(f"{text!r} is not {self.what}. Example: {self.example}")
         return text
 
-    return read
+
+def matching(accepts: Callable[[str], object], what: str, example: str) -> Matching:
+    """Return the type of an argument. `accepts` tells whether a text is valid; errors use `what` and `example`."""
+    return Matching(accepts, what, example)
 
 
-def number(least: float, most: float, *, above: bool = False) -> Callable[[str], float]:
-    """Return the type of an argument that is a number from `least` (excluded if `above`) to `most`."""
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The type of an argument that is a number from `least` (excluded if `above`) to `most`."""
 
-    def read(text: str) -> float:
+    least: float
+    most: float
+    above: bool = False
+
+    def __call__(self, text: str) -> float:  # noqa: D102
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not (least < value if above else least <= value) or value > most:
-            begins = f"{'above' if above else 'of at least'} {least:g}"
-            raise ArgumentTypeError(f"{text!r} is not a number {begins} and at most {most:,.15g}")
+        if not (self.least < value if self.above else self.least <= value) or value > self.most:
+            begins = f"{'above' if self.above else 'of at least'} {self.least:g}"
+            raise ArgumentTypeError(f"{text!r} is not a number {begins} and at most {self.most:,.15g}")
         return value
 
-    return read
+
+def number(least: float, most: float, *, above: bool = False) -> Number:
+    """Return the type of an argument that is a number from `least` (excluded if `above`) to `most`."""
+    return Number(least, most, above)
 
 
-def whole_number(least: int, most: int = _LARGEST) -> Callable[[str], int]:
-    """Return the type of an argument that is a whole number from `least` to `most`."""
+@dataclass(frozen=True, slots=True)
+class WholeNumber:
+    """The type of an argument that is a whole number from `least` to `most`."""
 
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and least <= int(text) <= most):
-            raise ArgumentTypeError(f"{text!r} is not a whole number of at least {least} and at most {most:,}")
+    least: int
+    most: int
+
+    def __call__(self, text: str) -> int:  # noqa: D102
+        if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and self.least <= int(text) <= self.most):
+            raise ArgumentTypeError(
+                f"{text!r} is not a whole number of at least {self.least} and at most {self.most:,}"
+            )
         return int(text)
 
-    return read
+
+def whole_number(least: int, most: int = _LARGEST) -> WholeNumber:
+    """Return the type of an argument that is a whole number from `least` to `most`."""
+    return WholeNumber(least, most)
+
+
+@dataclass(frozen=True, slots=True)
+class OrOff:
+    """The type of an argument that is "off", or a value that `read` reads."""
+
+    read: Callable[[str], Any]
+
+    def __call__(self, text: str) -> Any:  # noqa: ANN401, D102  # an argument's type
+        return OFF if text == OFF else self.read(text)
+
+
+def or_off(read: Callable[[str], Any]) -> OrOff:
+    """Return the type of an argument that is "off", or a value that `read` reads."""
+    return OrOff(read)
 
 
 def iso_time(text: str) -> datetime:

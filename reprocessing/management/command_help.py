@@ -12,6 +12,7 @@ from reprocessing.management.command_line import DOCUMENTED, as_invoked
 
 GROUPS: Final = {
     "Queues": ("add_dlq", "discover_dlqs", "redrive_status", "peek_dlq", "remove_source"),
+    "Configuration": ("export_config", "apply_config"),
     "Runs": ("drain_dlq", "show_runs", "rerun", "pause_run", "resume_run", "abort_run"),
     "Parking lot": ("release_parked", "discard_parked", "restore_discarded"),
     "Safety": ("stop_redrive", "resume_redrive", "check_health", "reset_breaker"),

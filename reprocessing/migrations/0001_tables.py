@@ -145,6 +145,62 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Policy",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("settings", models.JSONField(default=dict)),
+            ],
+            options={"verbose_name_plural": "policies", "db_table": "redrive_policy"},
+        ),
+        migrations.CreateModel(
+            name="ManagedObject",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.TextField(
+                        choices=[
+                            ("policies", "policy"),
+                            ("rate_classes", "rate class"),
+                            ("targets", "target"),
+                            ("dlqs", "DLQ"),
+                            ("rules", "rule"),
+                            ("notifications", "notification route"),
+                        ]
+                    ),
+                ),
+                ("name", models.TextField()),
+                ("written", models.JSONField()),
+                ("applied_from", models.TextField(blank=True)),
+                ("applied_by", models.TextField()),
+                ("applied_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("unlocked_at", models.DateTimeField(blank=True, null=True)),
+                ("unlocked_by", models.TextField(blank=True, default="")),
+                ("unlock_reason", models.TextField(blank=True, default="")),
+            ],
+            options={
+                "db_table": "redrive_managed_object",
+                "permissions": [("unlock_managedobject", "Can unlock objects that a configuration file manages")],
+                "default_permissions": ("view",),
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "name"), name="one_mark_per_managed_object"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("unlock_reason", ""), ("unlocked_at", None), ("unlocked_by", "")),
+                            models.Q(
+                                ("unlocked_at__isnull", False),
+                                models.Q(("unlocked_by", ""), _negated=True),
+                                models.Q(("unlock_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="unlock_has_person_and_reason",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="DeadLetterQueue",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -164,6 +220,22 @@ class Migration(migrations.Migration):
                             ("automatic", "automatic: capture and redrive on a schedule"),
                         ],
                         default="manual",
+                    ),
+                ),
+                (
+                    "policy",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="dlqs",
+                        to="reprocessing.policy",
+                    ),
+                ),
+                (
+                    "own_settings",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), blank=True, default=list, size=None
                     ),
                 ),
                 ("ordering_key", models.TextField(default="none")),
@@ -361,6 +433,10 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="aws_redrive_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("own_settings", []), ("policy__isnull", False), _connector="OR"),
+                        name="only_dlq_with_policy_has_own_settings",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("aws_redrive_since", None), ("leased_until", None), _connector="OR"),
@@ -2167,6 +2243,7 @@ class Migration(migrations.Migration):
                             ("exported", "exported"),
                             ("assigned", "assigned"),
                             ("noted", "noted"),
+                            ("unlocked", "unlocked from the configuration file"),
                         ]
                     ),
                 ),
@@ -2191,7 +2268,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         blank=True,
                         null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
+                        on_delete=django.db.models.deletion.SET_NULL,
                         related_name="reviews",
                         to="reprocessing.deadletterqueue",
                     ),
@@ -2242,7 +2319,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         blank=True,
                         null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
+                        on_delete=django.db.models.deletion.SET_NULL,
                         related_name="reviews",
                         to="reprocessing.target",
                     ),

@@ -120,15 +120,18 @@ CREATE TRIGGER deleted_letters_are_counted AFTER DELETE ON redrive_letter REFERE
     FOR EACH STATEMENT EXECUTE FUNCTION redrive_letters_are_counted();
 """
 
-# An audit entry is written once. It is deleted only with its subject, in a transaction that allows it. When a rule is
-# deleted, its entries lose their reference to it.
+# An audit entry is written once. It is deleted only with its subject, in a transaction that allows it. When a DLQ, a
+# target or a rule is deleted, its entries lose their reference to it.
 REVIEWS = """
 CREATE FUNCTION redrive_audit_entries_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('redrive.forgets', true) = 'on' THEN
         RETURN OLD;
     END IF;
-    IF TG_OP = 'UPDATE' AND NEW.rule_id IS NULL AND to_jsonb(NEW) - 'rule_id' = to_jsonb(OLD) - 'rule_id' THEN
+    IF TG_OP = 'UPDATE' AND (NEW.rule_id IS NULL OR NEW.rule_id = OLD.rule_id)
+       AND (NEW.dlq_id IS NULL OR NEW.dlq_id = OLD.dlq_id) AND (NEW.target_id IS NULL OR NEW.target_id = OLD.target_id)
+       AND to_jsonb(NEW) - ARRAY['rule_id', 'dlq_id', 'target_id']
+         = to_jsonb(OLD) - ARRAY['rule_id', 'dlq_id', 'target_id'] THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'review % says what a person did, and is written once', OLD.id USING ERRCODE = 'check_violation';

@@ -2,6 +2,7 @@
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
+from reprocessing.models.configuration import ManagedObject, Policy
 from reprocessing.models.counters import HourlyCount, HourlyCountDelta, LetterCount, LetterCountDelta, Metric
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, DlqSample, Source
@@ -64,6 +65,7 @@ __all__ = [
     "Letter",
     "LetterCount",
     "LetterCountDelta",
+    "ManagedObject",
     "Metric",
     "Notification",
     "NotificationPhase",
@@ -71,6 +73,7 @@ __all__ = [
     "ParkingEvent",
     "ParkingQueueMessage",
     "Payload",
+    "Policy",
     "RateClass",
     "Report",
     "Reporter",

@@ -34,6 +34,7 @@ class AuditAct(models.TextChoices):
     EXPORTED = "exported", "exported"
     ASSIGNED = "assigned", "assigned"
     NOTED = "noted", "noted"
+    UNLOCKED = "unlocked", "unlocked from the configuration file"
 
 
 #: The person and the reason are not empty.
@@ -43,15 +44,15 @@ PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 class AuditEntry(models.Model):
     """One entry of the audit log: what a person did, and why. If all references are null, it is about the service.
 
-    A trigger forbids changes, except that the reference to a deleted rule becomes null. `operation`: the bulk action
-    that made the change, if any.
+    A trigger forbids changes, except that references to a deleted DLQ, target or rule become null. `operation`: the
+    bulk action that made the change, if any.
     """
 
     act = models.TextField(choices=AuditAct.choices)
     letter = models.ForeignKey(Letter, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
-    dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews")
+    dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
-    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.CASCADE, related_name="reviews")
+    target = models.ForeignKey(Target, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
     rule = models.ForeignKey(Rule, null=True, blank=True, on_delete=models.SET_NULL, related_name="reviews")
     group = models.ForeignKey(
         FailureGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="reviews", db_index=False

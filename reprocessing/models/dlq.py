@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import ClassVar, Protocol
 
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -13,7 +14,11 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.replay.backoff import Backoff
+from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
+
+#: Most messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
+MAX_HELD_COPIES = 120_000
 
 
 class Mode(models.TextChoices):
@@ -80,6 +85,7 @@ class DeadLetterQueue(models.Model):
     """One watched DLQ. Durations are seconds.
 
     Attributes:
+        own_settings: the fields whose values are the DLQ's own; its other settings have the values of `policy`.
         new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
             an earlier message of the key; null: as long as the target's visibility timeout.
         receive_limit: a letter is parked if the service received its copy from the DLQ more often; null: no limit.
@@ -113,6 +119,8 @@ class DeadLetterQueue(models.Model):
     fifo = models.BooleanField(default=False)
     retention = models.IntegerField(default=345_600)
     mode = models.TextField(choices=Mode.choices, default=Mode.MANUAL)
+    policy = models.ForeignKey(Policy, null=True, blank=True, on_delete=models.PROTECT, related_name="dlqs")
+    own_settings = ArrayField(models.TextField(), default=list, blank=True)
 
     ordering_key = models.TextField(default="none")
     sequence = models.TextField(default="system:SentTimestamp")
@@ -209,6 +217,9 @@ class DeadLetterQueue(models.Model):
             models.CheckConstraint(
                 condition=Q(new_key_delay=None) | Q(new_key_delay__gte=0, new_key_delay__lte=MAX_SECONDS),
                 name="new_key_delay_at_most_14_days",
+            ),
+            models.CheckConstraint(
+                condition=Q(own_settings=[]) | Q(policy__isnull=False), name="only_dlq_with_policy_has_own_settings"
             ),
             models.CheckConstraint(condition=Q(interval=None) | Q(crontab=None), name="dlq_has_interval_or_crontab"),
             models.CheckConstraint(

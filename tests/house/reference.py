@@ -1,7 +1,7 @@
-"""Write docs/reference.md from the code: every command with its options, every name of settings.REDRIVE.
+"""Write docs/reference.md from the code (every command, every name of settings.REDRIVE), and docs/redrive.schema.json.
 
-python -m tests.house.reference         writes it
-python -m tests.house.reference --check  says whether it is what the code says; 1 where it is not
+python -m tests.house.reference         writes them
+python -m tests.house.reference --check  says whether they are what the code says; 1 where they are not
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, Final
 import django
 from django.core.management import BaseCommand, get_commands, load_command_class
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+PAGE: Final = DOCS / "reference.md"
 APPS: Final = ("reprocessing", "reprocessing.idempotency", "redrive_service")
 _HEAD: Final = """# Reference
 
@@ -111,14 +112,16 @@ def _cell(text: str) -> str:
 def main() -> int:
     os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     django.setup()
-    wanted = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(wanted, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == wanted:
-        return 0
-    print("docs/reference.md is not what the code says. Run: make reference", file=sys.stderr)  # noqa: T201
-    return 1
+    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  it asks for Django's settings
+
+    wrong = 0
+    for path, wanted in ((PAGE, page()), (DOCS / "redrive.schema.json", schema_text())):
+        if "--check" not in sys.argv[1:]:
+            path.write_text(wanted, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != wanted:
+            print(f"docs/{path.name} is not what the code says. Run: make reference", file=sys.stderr)  # noqa: T201
+            wrong = 1
+    return wrong
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, 
 from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.models import AuditAct, DeadLetterQueue
+from reprocessing.models.dlq import MAX_HELD_COPIES
 from reprocessing.models.target import MAX_SECONDS, TargetKind
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
@@ -122,7 +123,10 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     at_once = choice("Poll again", YES_NO, "After a poll that found messages, poll again at once.")
     delete_when = choice("Delete SQS copies", DELETE_WHEN, empty="by queue type")
     held_copies_limit = whole_number(
-        "Max SQS copies", "How many captured messages stay in the DLQ, in flight, at most.", least=0, most=120_000
+        "Max SQS copies",
+        "How many captured messages stay in the DLQ, in flight, at most.",
+        least=0,
+        most=MAX_HELD_COPIES,
     )
     new_key_delay = number(
         "First delay (s)",

@@ -9,34 +9,40 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.dlqs import dlq_form
 from reprocessing.admin.safety import stop_pages
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import DeadLetterQueue
 
 _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at", "teams")
 _POLICY = (
-    "mode", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
+    "mode", "policy", "own_settings",
+    "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
     "receive_limit", "held_copies_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
-#: Labels of the form, and longer labels for two fields whose usual label suits only a column title.
+#: Labels of the form, of fields that the form does not have, and longer labels for two column titles.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
-    "depth_visible": "Visible messages", "depth_in_flight": "Messages in flight",
+    "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages",
+    "depth_in_flight": "Messages in flight",
 }  # fmt: skip
 
 
 @admin.register(DeadLetterQueue)
-class DlqAdmin(ReadOnlyAdmin):
+class DlqAdmin(ManagedAdmin):
     """List and pages of registered DLQs."""
 
     change_list_template = "admin/change_list.html"
+    managed_kind = Kind.DLQ
+    changing = ("examine",)
     add_permission = dlq_form.ADD
     adds_for_all = True
     labels = _LABELS
-    list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble")
+    list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble", "in_file")
     list_filter = ("mode",)
     search_fields = ("name",)
     ordering = ("name",)

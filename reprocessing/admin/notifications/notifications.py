@@ -9,11 +9,13 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.notifications import notification_form
 from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, RecordsAdmin
+from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.domain.errors import InvalidNotificationRoute
 from reprocessing.models import Incident, Notification, NotificationRoute
 from reprocessing.store.notifications import routes
@@ -22,11 +24,13 @@ REMOVE = "reprocessing.delete_notificationroute"
 
 
 @admin.register(NotificationRoute)
-class NotificationRoutes(ReadOnlyAdmin):
+class NotificationRoutes(ManagedAdmin):
     """List and pages of destinations, and the events that each destination receives."""
 
+    managed_kind, name_field = Kind.NOTIFICATION, "destination"
+    changing = ("edit", "remove")
     add_permission = notification_form.ADD
-    list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at")
+    list_display = ("destination", "events", "of_dlqs", "sent_at", "failures", "trouble", "next_at", "in_file")
     ordering = ("destination",)
     sortable_by = ()
 

@@ -13,11 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.rules import rule_form
 from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models import RateClass, Rule, Rulebook
 from reprocessing.pipeline.routing import route
@@ -49,10 +51,12 @@ class Switch(StrEnum):
 
 
 @admin.register(Rule)
-class Rules(ReadOnlyAdmin):
+class Rules(ManagedAdmin):
     """List and pages of rules."""
 
     change_list_template = "admin/change_list.html"
+    managed_kind = Kind.RULE
+    changing = ("edit", "enable", "disable", "remove")
     add_permission = rule_form.ADD
     list_display = (
         "name",
@@ -65,6 +69,7 @@ class Rules(ReadOnlyAdmin):
         "last_hit_at",
         "error_count",
         "trouble",
+        "in_file",
     )
     list_filter = ("enabled", "action", "dlq")
     list_select_related = ("dlq", "target")
@@ -96,10 +101,11 @@ class Rules(ReadOnlyAdmin):
 
 
 @admin.register(RateClass)
-class RateClasses(ReadOnlyAdmin):
+class RateClasses(ManagedAdmin):
     """List of rate classes: rate limits that rules assign to messages. The command add_rate_class adds them."""
 
-    list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")
+    managed_kind = Kind.RATE_CLASS
+    list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter", "in_file")
     ordering = ("name",)
 
 

@@ -11,17 +11,21 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.text import Truncator
 
+from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.buttons import Button, button
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page
 from reprocessing.admin.targets import target_form
+from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import DeadLetterQueue, Target
 
 
 @admin.register(Target)
-class Targets(ReadOnlyAdmin):
+class Targets(ManagedAdmin):
     """List and pages of targets."""
 
+    managed_kind, name_field = Kind.TARGET, "arn"
+    changing = ("edit",)
     add_permission = target_form.ADD
     adds_for_all = True
     list_display = (
@@ -35,6 +39,7 @@ class Targets(ReadOnlyAdmin):
         "burst",
         "watcher",
         "confirmed_fanout",
+        "in_file",
     )
     list_filter = ("kind",)
     ordering = ("arn",)

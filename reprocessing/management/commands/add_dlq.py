@@ -12,7 +12,8 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message.identity import Selector, SelectorSource
-from reprocessing.management.arguments import add_change_options, not_empty, number, slug, whole_number
+from reprocessing.domain.routing import jmespath_query
+from reprocessing.management.arguments import OFF, add_change_options, not_empty, number, or_off, slug, whole_number
 from reprocessing.management.console import Console
 from reprocessing.management.options import target_kind_options
 from reprocessing.management.options.safety_options import add_safety
@@ -25,10 +26,10 @@ from reprocessing.management.options.target_policy_options import (
     given_fields,
 )
 from reprocessing.management.output import findings_output
-from reprocessing.management.output.findings_output import OFF, outcome
-from reprocessing.management.shared.rule_command import add_backoff, or_off
+from reprocessing.management.output.findings_output import outcome
+from reprocessing.management.shared.rule_command import add_backoff
 from reprocessing.models import DeadLetterQueue
-from reprocessing.models.dlq import DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.dlq import MAX_HELD_COPIES, DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Wanted
@@ -40,7 +41,8 @@ from reprocessing.store.dlqs.registration import Registered
 _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
-    "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn",
+    "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "policy",
+    "held_copies_limit", "public_fields",
 )  # fmt: skip
 
 
@@ -125,6 +127,19 @@ def _add_queues(parser: CommandParser) -> None:
         "--delete-when", choices=DeleteWhen.values,
         help="delete a message from the DLQ when it is finished (terminal), or as soon as it is captured (default: "
         "terminal, FIFO: captured)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--policy", type=or_off(slug), metavar="NAME",
+        help="policy of a configuration file whose settings the DLQ has; its other options here override the policy. "
+        "Given again, it removes the DLQ's own settings; off ends the inheritance and keeps the values",
+    )  # fmt: skip
+    parser.add_argument(
+        "--held-copies-limit", type=whole_number(0, MAX_HELD_COPIES), metavar="N",
+        help="max captured messages that stay in the DLQ, in flight (default: 20000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--public-field", action="append", dest="public_fields", type=expression, metavar="JMESPATH",
+        help="body field that people see without the permission view_payload, such as order.id; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--parking-url",
@@ -228,6 +243,13 @@ def shared(text: str) -> str:
     ):
         raise ArgumentTypeError(f"{text} is different in every message. Use an attribute or a body field, or off")
     return found
+
+
+def expression(text: str) -> str:
+    """Read a JMESPath expression."""
+    if problem := jmespath_query.problem(text, as_in="order.id"):
+        raise ArgumentTypeError(problem)
+    return text
 
 
 def crontab(text: str) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_change_options, slug
+from reprocessing.management.arguments import OFF, add_change_options, slug
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_rate
 from reprocessing.management.output import rule_output
-from reprocessing.management.output.findings_output import OFF, fields_in_json, outcome
+from reprocessing.management.output.findings_output import fields_in_json, outcome
 from reprocessing.management.shared import rule_command
 from reprocessing.models import RateClass
 from reprocessing.store.routing import rule_changes

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.management.arguments import add_change_options, iso_time, number, slug, whole_number
+from reprocessing.management.arguments import add_change_options, iso_time, number, or_off, slug, whole_number
 from reprocessing.management.console import Console
 from reprocessing.management.output import rule_output
 from reprocessing.management.output.findings_output import fields_in_json, outcome
@@ -41,7 +41,7 @@ class Command(Console):
         )
         for option, what in (("from", "start"), ("until", "end")):
             parser.add_argument(
-                f"--{option}", dest=f"valid_{option}", type=rule_command.or_off(iso_time), metavar="TIME",
+                f"--{option}", dest=f"valid_{option}", type=or_off(iso_time), metavar="TIME",
                 help=f"{what} of the rule's validity (ISO 8601), or off for none (default: off)",
             )  # fmt: skip
         parser.add_argument("--enable", action="store_true", help="enable the rule; to disable it, use disable_rule")

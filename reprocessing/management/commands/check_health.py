@@ -10,12 +10,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
 from reprocessing.conf import Conf
-from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.health_check import HealthResult, HealthUnknown, Healthy, Unhealthy
-from reprocessing.domain.safety.url_policy import UrlDenied
 from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, not_empty, number, whole_number
 from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.shared.dlq_targets import targets_of
+from reprocessing.management.shared.health_question import read_question
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.safety import CheckKind
 from reprocessing.models.target import MAX_SECONDS, QUEUE_KINDS
@@ -101,7 +100,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
     Raises:
         CommandError: nothing was changed.
     """
-    question = asked(options, view)
+    question = read_question(options, view)
     if options["confirm"] and (question or options["remove"]) and not options["reason"]:
         raise CommandError("Nothing was changed: a change needs a reason. Add: --reason WHY")
     if options["remove"]:
@@ -115,27 +114,6 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
     if not options["confirm"]:
         return Change(trial=trial(targets[0], question, view))
     return Change(added=health_checks.add_check(targets[0].pk, question, by=options["by"], reason=options["reason"]))
-
-
-def asked(options: dict[str, Any], view: Conf) -> CheckQuestion | None:
-    """Return the new check, or None if the options add no check.
-
-    Raises:
-        CommandError: the check could never be healthy.
-    """
-    if options["status"] is not None and not options["http"]:
-        raise CommandError("--status needs --http URL.")
-    if options["http"]:
-        return _url(options["http"], options["status"], view)
-    if options["alarm"]:
-        if options["alarm"].startswith("arn:"):
-            raise CommandError("--alarm takes the name of the alarm, not its ARN. It is read in the target's region.")
-        return CheckQuestion(CheckKind.ALARM, options["alarm"])
-    if options["max_depth"] is not None:
-        return CheckQuestion(CheckKind.DEPTH, ceiling=options["max_depth"])
-    if options["max_age"] is not None:
-        return CheckQuestion(CheckKind.AGE, ceiling=options["max_age"])
-    return None
 
 
 def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
@@ -227,15 +205,6 @@ def _finding_in_json(found: HealthResult) -> dict[str, str]:
             return {"verdict": "unhealthy", "detail": why}
         case HealthUnknown(why):
             return {"verdict": "unknown", "detail": why}
-
-
-def _url(url: str, status: int | None, view: Conf) -> CheckQuestion:
-    read = url_policy.read_url(url, view.outbound_hosts)
-    if isinstance(read, UrlDenied):
-        raise CommandError(f"Nothing was changed: {url[:100]!a} is not allowed: {read.why}. {read.cure}".rstrip())
-    if status is not None and 300 <= status < 400:  # noqa: PLR2004  redirects
-        raise CommandError(f"{status} is a redirect, and redirects are not followed. Give the URL it redirects to.")
-    return CheckQuestion(CheckKind.HTTP, url, expected_status=status)
 
 
 def _removed(targets: Sequence[Target], options: dict[str, Any]) -> Change:

@@ -24,11 +24,10 @@ from reprocessing.domain.aws.queue_templates import cloudformation, terraform
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.gateways.sqs.provisioning import QueueLocation
-from reprocessing.management.arguments import add_confirm, add_json, matching, whole_number
+from reprocessing.management.arguments import OFF, add_confirm, add_json, matching, whole_number
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import add_role, read_region
 from reprocessing.management.output import provision_output as words
-from reprocessing.management.output.findings_output import OFF
 from reprocessing.pipeline.aws import provision
 from reprocessing.pipeline.aws.provision import QueueComparison
 

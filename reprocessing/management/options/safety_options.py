@@ -6,8 +6,7 @@ from argparse import BooleanOptionalAction
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import number, whole_number
-from reprocessing.management.shared.rule_command import or_off
+from reprocessing.management.arguments import number, or_off, whole_number
 from reprocessing.models.target import MAX_SECONDS
 
 

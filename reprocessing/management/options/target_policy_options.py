@@ -12,9 +12,7 @@ from reprocessing.domain.errors import InvalidAnswers, QueueUnreachable
 from reprocessing.domain.message import arn
 from reprocessing.domain.targets import http_responses as meanings
 from reprocessing.domain.targets.webhook_headers import is_media_type
-from reprocessing.management.arguments import matching, number, whole_number
-from reprocessing.management.output.findings_output import OFF
-from reprocessing.management.shared.rule_command import or_off
+from reprocessing.management.arguments import OFF, matching, number, or_off, whole_number
 from reprocessing.models import Target
 from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MAX_TIMEOUT, MIN_RATE, Advance, Proof
 from reprocessing.pipeline.dlqs import examine

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from reprocessing.management.arguments import OFF
 from reprocessing.pipeline.dlqs.examine import Finding
 from reprocessing.store.proposed_changes import Difference
-
-OFF = "off"
 
 
 def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bool) -> Iterable[str]:

@@ -10,10 +10,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain.routing.first_match import Action
-from reprocessing.management.arguments import number, whole_number
+from reprocessing.management.arguments import OFF, number, or_off, whole_number
 from reprocessing.management.console import find_dlq, find_named
 from reprocessing.management.output import rule_output
-from reprocessing.management.output.findings_output import OFF
 from reprocessing.management.shared.progress import Pace
 from reprocessing.models import RateClass, Rule, Target
 from reprocessing.models.dlq import Jitter
@@ -61,11 +60,6 @@ def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: AN
         choices=Jitter.values,
         help="jitter: full waits a random part of the backoff, none the whole backoff (default: full)",
     )
-
-
-def or_off(read: Any) -> Any:  # noqa: ANN401  # an argument's type
-    """Return the type of an argument that is "off", or a value that `read` reads."""
-    return lambda text: OFF if text == OFF else read(text)
 
 
 def find_rule(name: str) -> Rule:

@@ -17,6 +17,7 @@ from reprocessing.domain.errors import DlqAlreadyRegistered
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue, Source
+from reprocessing.store.configuration import policies
 from reprocessing.store.dlqs import visible_dlqs
 from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering import placement
@@ -58,7 +59,7 @@ class Registered:
 
 def differences(proposal: DlqProposal) -> list[Difference]:
     """Return the changes that a proposal would make; for a new DLQ, all its values."""
-    dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab").first()
+    dlq = DeadLetterQueue.objects.filter(name=proposal.name).select_related("interval", "crontab", "policy").first()
     known = targets.find_targets(proposal.targets)
     goes_to = dict(dlq.sources.values_list("arn", "target__arn")) if dlq else {}
     found = changed_fields(proposal.name, _values_of_dlq(dlq, proposal.dlq) if dlq else {}, proposal.dlq)
@@ -101,7 +102,8 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
         DlqAlreadyRegistered: another person added or changed the DLQ at the same moment.
     """
     try:
-        registered = _register(proposal, by, reason, seen)
+        with transaction.atomic():
+            registered = write(proposal, by=by, reason=reason, seen=seen)
     except IntegrityError as error:
         if not isinstance(error.__cause__, UniqueViolation):
             raise
@@ -109,41 +111,48 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
             f"{proposal.name} was not saved: somebody else has just added it, or its queue under another name. "
             "Run manage.py redrive_status, then this again."
         ) from error
-    if any(change.field == "when_parked" for change in registered.differences):
-        decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=proposal.name).pk)
+    after_commit(proposal.name, registered)
     return registered
 
 
-def _register(proposal: DlqProposal, by: str, reason: str, seen: Sequence[Difference] | None) -> Registered:
-    with transaction.atomic():
-        if asked := any(name in RULE_KEYS for name in proposal.dlq):
-            rules.lock()
-        dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
-        changes = differences(proposal)
-        if seen is not None and changes != list(seen):
-            raise DlqAlreadyRegistered(
-                f"{proposal.name} was not written: somebody else has changed it since you looked."
-            )
-        if not changes:
-            return Registered(new=False, differences=[])
-        new = dlq is None
-        places_changed = any(
-            change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
-            for change in changes
-        )
-        dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
-        _write_sources(dlq, proposal)
-        _write_teams(dlq, proposal.teams)
-        if places_changed and not new:
-            placement.place_again(dlq.pk)
-        if asked and not new and any(change.field in RULE_KEYS for change in changes):
-            rules.raise_version()
-        AuditEntry.objects.create(
-            act=AuditAct.ADDED if new else AuditAct.CHANGED, dlq=dlq, by=by, reason=reason,
-            before={} if new else {name: change.before for name, change in _named(changes).items()},
-            after={name: change.after for name, change in _named(changes).items()},
-        )  # fmt: skip
-        return Registered(new=new, differences=changes)
+def after_commit(name: str, registered: Registered) -> None:
+    """Let held lanes continue if a change of the DLQ lets them."""
+    if any(change.field == "when_parked" for change in registered.differences):
+        decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
+
+
+def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
+    """Write what `register` writes, in the caller's transaction. After the commit, call `after_commit`.
+
+    Raises:
+        DlqAlreadyRegistered: these are not the changes that a person has `seen`.
+    """
+    if asked := any(name in RULE_KEYS for name in proposal.dlq):
+        rules.lock()
+    dlq = DeadLetterQueue.objects.select_for_update().filter(name=proposal.name).first()
+    changes = differences(proposal)
+    if seen is not None and changes != list(seen):
+        raise DlqAlreadyRegistered(f"{proposal.name} was not written: somebody else has changed it since you looked.")
+    if not changes:
+        return Registered(new=False, differences=[])
+    new = dlq is None
+    places_changed = any(
+        change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
+        for change in changes
+    )
+    dlq = _write_dlq(dlq or DeadLetterQueue(name=proposal.name), proposal.dlq)
+    _write_sources(dlq, proposal)
+    _write_teams(dlq, proposal.teams)
+    if places_changed and not new:
+        placement.place_again(dlq.pk)
+    if asked and not new and any(change.field in RULE_KEYS for change in changes):
+        rules.raise_version()
+    AuditEntry.objects.create(
+        act=AuditAct.ADDED if new else AuditAct.CHANGED, dlq=dlq, by=by, reason=reason,
+        before={} if new else {name: change.before for name, change in _named(changes).items()},
+        after={name: change.after for name, change in _named(changes).items()},
+    )  # fmt: skip
+    return Registered(new=new, differences=changes)
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
@@ -157,7 +166,7 @@ def _named(changes: Sequence[Difference]) -> dict[str, Difference]:
 
 def _write_dlq(dlq: DeadLetterQueue, values: Fields) -> DeadLetterQueue:
     for name, value in values.items():
-        setattr(dlq, name, value if name not in _SCHEDULES else _SCHEDULES[name](value))
+        setattr(dlq, name, value if name not in _REFERENCES else _REFERENCES[name](value))
     if any(name in values for name in _SCHEDULES):
         dlq.next_poll_at = None  # a poll time of the old schedule does not apply to the new schedule
     dlq.save()
@@ -193,6 +202,11 @@ def crontab_schedule(text: str) -> CrontabSchedule:
     return CrontabSchedule(**dict(zip(_CRONTAB, text.split(), strict=True)), timezone=settings.TIME_ZONE)
 
 
+def crontab_text(crontab: CrontabSchedule | None) -> str | None:
+    """Return the five fields of a crontab in one text."""
+    return crontab and " ".join(str(getattr(crontab, part)) for part in _CRONTAB)
+
+
 def interval_seconds(interval: IntervalSchedule) -> float:
     """Return the length of an interval in seconds; an interval may be longer than a `timedelta` can be."""
     unit = timedelta(**{interval.period: 1})
@@ -214,13 +228,21 @@ def _crontab(text: str | None) -> CrontabSchedule | None:
     return row
 
 
-_SCHEDULES: Mapping[str, Callable[[Any], Any]] = {"interval": _interval, "crontab": _crontab}
+_SCHEDULES = ("interval", "crontab")
+#: Fields that refer to other rows, with functions that find the row of a value.
+_REFERENCES: Mapping[str, Callable[[Any], Any]] = {
+    "interval": _interval,
+    "crontab": _crontab,
+    "policy": policies.find_policy,
+}
 
 
 def _values_of_dlq(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     values = {name: getattr(dlq, name) for name in wanted}
     if "interval" in values:
         values["interval"] = dlq.interval and interval_seconds(dlq.interval)
+    if "policy" in values:
+        values["policy"] = dlq.policy and dlq.policy.name
     if "crontab" in values:
-        values["crontab"] = dlq.crontab and " ".join(str(getattr(dlq.crontab, part)) for part in _CRONTAB)
+        values["crontab"] = crontab_text(dlq.crontab)
     return values

@@ -78,8 +78,8 @@ def read_route(row: NotificationRoute) -> Route:
     )
 
 
-def check_route(wanted: Route) -> None:
-    """Refuse a route that cannot be written.
+def check_route(wanted: Route, planned: Collection[str] = ()) -> None:
+    """Refuse a route that cannot be written. `planned`: names of DLQs that are to be added before the route.
 
     Raises:
         InvalidNotificationRoute: the destination's name is not allowed, or a DLQ does not exist.
@@ -89,7 +89,7 @@ def check_route(wanted: Route) -> None:
             f'No destination can be named "{wanted.destination[:50]}". A name is lower case, digits and hyphens: '
             "the variable REDRIVE_NOTIFY_TEAM_A is the destination team-a."
         )
-    known = set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs).values_list("name", flat=True))
+    known = {*planned, *DeadLetterQueue.objects.filter(name__in=wanted.dlqs).values_list("name", flat=True)}
     if missing := [name for name in wanted.dlqs if name not in known]:
         raise InvalidNotificationRoute(f'No DLQ is named "{missing[0]}". List the DLQs: manage.py redrive_status.')
 

@@ -29,6 +29,11 @@ def _incident(**fields: object) -> models.Incident:
     return models.Incident.objects.create(**{"kind": "run_finished", "subject": "run:1", "facts": {}, **fields})
 
 
+def _mark(**fields: object) -> models.ManagedObject:
+    its = {"kind": "dlqs", "name": "orders", "written": {}, "applied_by": "anna"}
+    return models.ManagedObject.objects.create(**{**its, **fields})
+
+
 def _route(**fields: object) -> models.NotificationRoute:
     return models.NotificationRoute.objects.create(**{"destination": "ops", **fields})
 
@@ -155,6 +160,9 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
+    ("only_dlq_with_policy_has_own_settings", lambda s: _dlq(s, own_settings=["mode"])),
+    ("one_mark_per_managed_object", lambda _: [_mark(), _mark()]),
+    ("unlock_has_person_and_reason", lambda _: _mark(unlocked_by="anna")),
     ("closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
     (
         "outage_attempts_are_since_the_last_release",

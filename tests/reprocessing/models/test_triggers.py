@@ -115,7 +115,7 @@ def _review(stock: Stock) -> models.AuditEntry:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"by": "bob"}, {"reason": "x"}, {"act": "discarded"}, {"at": NOW}, {"letter": None}]
+    "fields", [{"by": "bob"}, {"reason": "x"}, {"act": "discarded"}, {"at": NOW}, {"letter": None}, {"dlq_id": -1}]
 )
 def test_an_audit_log_entry_never_changes(fields: dict[str, Any]) -> None:
     review = _review(Stock())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reprocessing.conf import Conf
-from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, queues, teams
+from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, policy_values, queues, teams
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
 from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted, observe
 from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
@@ -64,6 +64,7 @@ def dlq(wanted: Wanted, conf: Conf) -> Examination:
         QueueUnreachable: SQS did not answer about the DLQ, a source or the parking queue.
         InvalidSelector: a key that is always needed was switched off.
     """
+    wanted = policy_values.with_policy(wanted)
     sight = observe(wanted)
     proposal = propose(wanted, sight, held_copies_limit=conf.held_copies_limit)
     case = Case(sight, proposal, policy(wanted, sight), mode(wanted, sight))

@@ -53,6 +53,11 @@ def kind_of(named: ResourceKind) -> TargetKind | None:
     return _KINDS.get(named)
 
 
+def default_timeout(kind: TargetKind) -> float:
+    """Return the seconds within which a new target of this kind must answer."""
+    return _TIMEOUT.get(kind, _USUAL_TIMEOUT)
+
+
 def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
     """Return the defaults of a new target that is no queue, by the names of its row's fields.
 
@@ -67,7 +72,7 @@ def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool =
         "advance": Advance.ACCEPTED.value,
         "rate": RATE,
         "burst": None,
-        "timeout": _TIMEOUT.get(kind, _USUAL_TIMEOUT),
+        "timeout": default_timeout(kind),
         "size_limit": _LARGEST[kind],
     }
 

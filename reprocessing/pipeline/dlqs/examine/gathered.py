@@ -78,6 +78,10 @@ class Wanted:
         dlq: values by the names of the row's fields (see registration.DlqProposal); missing fields keep their value.
         target: values by field for the targets of all sources of the DLQ.
         teams: names of the groups whose members see the DLQ; None: no change.
+        targets: values by field for single targets, by ARN.
+        ways: the target of each of these sources, by the source's ARN, instead of the stored target.
+        default_source: ARN of the source of messages that do not name theirs.
+        names_default: whether a single source in `sources` is the default source.
     """
 
     name: str
@@ -88,6 +92,10 @@ class Wanted:
     dlq: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
     teams: tuple[str, ...] | None = None
+    targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    ways: Mapping[str, Target] = field(default_factory=dict)
+    default_source: str | None = None
+    names_default: bool = True
 
 
 def observe(wanted: Wanted) -> Observed:
@@ -114,6 +122,7 @@ def observe(wanted: Wanted) -> Observed:
         under_way, silences["moves"] = None, str(error)
     called = [source.facts.arn if isinstance(source, DescribedQueue) else source.text for source in named.values()]
     known = {source.arn: source.target for source in row.sources.select_related("target")} if row else {}
+    known |= wanted.ways
     ways = SourceTargets(wanted.to, wanted.takes_back, called, role, known)
     ways.trace(queues, [source for source in named.values() if not isinstance(source, DescribedQueue)])
     return Observed(

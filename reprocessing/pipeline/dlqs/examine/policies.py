@@ -130,10 +130,17 @@ def keys(case: Case) -> Iterator[Finding]:
             )
 
 
+def backoff_problem(base: float, cap: float) -> Finding | None:
+    """Return what is wrong with a backoff."""
+    if base > cap:
+        return refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
+    return None
+
+
 def pace(case: Case) -> Iterator[Finding]:
     """Backoff, rate and schedule are sound."""
-    if case.value("backoff_base", 0) > case.value("backoff_cap", float("inf")):
-        yield refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
+    if found := backoff_problem(case.value("backoff_base", 0), case.value("backoff_cap", float("inf"))):
+        yield found
     for arn in case.proposal.targets:
         if case.of_target(arn, "rate") is None:
             yield warn(f"Nothing limits the rate at which {resource_name(arn)} gets messages.", "Say --rate R.")

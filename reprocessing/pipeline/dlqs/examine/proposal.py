@@ -25,10 +25,9 @@ def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqPr
     if sight.row is None:
         dlq |= _new_dlq(wanted, sight) | {"held_copies_limit": held_copies_limit}
     dlq |= wanted.dlq
-    if "interval" in wanted.dlq:
-        dlq["crontab"] = None
-    if "crontab" in wanted.dlq:
-        dlq["interval"] = None
+    for schedule, other in (("interval", "crontab"), ("crontab", "interval")):
+        if dlq.get(schedule) is not None and other not in wanted.dlq:
+            dlq[other] = None
     keyed = policy(wanted, sight).ordering
     return DlqProposal(
         name=wanted.name,
@@ -38,9 +37,13 @@ def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqPr
             **{arn: _target(wanted, sight, seen, keyed) for arn, seen in sight.queues.items()},
             **{arn: _other(wanted, sight, target) for arn, target in sight.other_targets.items()},
         },
-        default_source=sight.named[0] if len(sight.named) == 1 else None,
+        default_source=wanted.default_source or _only(sight.named if wanted.names_default else []),
         teams=wanted.teams,
     )
+
+
+def _only(named: list[str]) -> str | None:
+    return named[0] if len(named) == 1 else None
 
 
 def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
@@ -119,7 +122,7 @@ def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Select
     if row is None:
         values |= {"rate": RATE, "burst": None, "proof": _proof(wanted, sight, watching).value}
         values["advance"] = _advance(keyed, fifo=facts.fifo).value
-    return {**values, **wanted.target}
+    return {**values, **wanted.target, **wanted.targets.get(facts.arn, {})}
 
 
 def _window(seen: DescribedQueue, row: Target | None) -> float:
@@ -133,7 +136,7 @@ def _window(seen: DescribedQueue, row: Target | None) -> float:
 def _other(wanted: Wanted, sight: Observed, target: Target) -> dict[str, Any]:
     """Return the values of a target that is no queue."""
     if target.arn in sight.targets:
-        return dict(wanted.target)
+        return {**wanted.target, **wanted.targets.get(target.arn, {})}
     names = default_fields(TargetKind(target.kind), target.arn)
     return {**{name: getattr(target, name) for name in names}, "role_arn": target.role_arn, **wanted.target}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ def queue_target(text: str) -> Target:
     """
     arn = arns.read(text)
     if arn is None and "://" not in text:
-        raise _unknown(text)
+        raise InvalidTarget(unknown_target(text, _names()))
     if arn is not None and arn.named is not ResourceKind.QUEUE:
         raise InvalidTarget(
             f"{text} is {arn.named.value} that is not known yet. Add it first: manage.py add_target {text} --confirm"
@@ -119,12 +119,16 @@ def queue_target(text: str) -> Target:
     return Target(arn=found, **fields)
 
 
-def _unknown(text: str) -> InvalidTarget:
-    names = ", ".join(sorted(str(row) for row in Target.objects.all())) or "none"
-    return InvalidTarget(
+def unknown_target(text: str, known: Iterable[str]) -> str:
+    """Return a sentence: no target has this name, and which targets there are."""
+    return (
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
-        f"topic or a bus; or the name of a known target: {names}."
+        f"topic or a bus; or the name of a known target: {', '.join(sorted(known)) or 'none'}."
     )
+
+
+def _names() -> list[str]:
+    return [str(row) for row in Target.objects.all()]
 
 
 def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str, Any]]:
@@ -134,7 +138,7 @@ def _new(text: str, said: Mapping[str, Any]) -> tuple[TargetKind, str, dict[str,
             return _queue(describe_queue(QueueAddress.of(text, role)))
         return TargetKind.HTTP, text, default_fields(TargetKind.HTTP, text)
     if arn is None:
-        raise _unknown(text)
+        raise InvalidTarget(unknown_target(text, _names()))
     if arn.named is ResourceKind.QUEUE:
         return _queue(describe_queue(locate(arn.text, role)))
     kind = kind_of(arn.named)

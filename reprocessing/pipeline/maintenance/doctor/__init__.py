@@ -23,6 +23,7 @@ from reprocessing.pipeline.maintenance.doctor import (
     consumers,
     database,
     dlqs,
+    managed_objects,
     notifications,
     own_queues,
     redis,
@@ -95,6 +96,7 @@ def _of_service(of: CheckContext) -> Iterator[_Step]:
     yield _Step(_ALIVE, partial(beat_and_workers.remarks, of.control, hint_life=of.conf.hint_life.total_seconds()))
     yield _Step("lanes", partial(stalled_lanes.remarks, of.names))
     yield _Step("notifications", partial(notifications.remarks, of.conf))
+    yield _Step("configuration file", managed_objects.remarks)
 
 
 def _of_dlqs(of: CheckContext) -> Iterator[_Step]:

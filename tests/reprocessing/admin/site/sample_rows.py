@@ -15,7 +15,9 @@ from reprocessing.models import (
     GlobalStop,
     HealthCheck,
     Heartbeat,
+    ManagedObject,
     ParkingQueueMessage,
+    Policy,
     RateClass,
     Report,
     Reporter,
@@ -61,6 +63,8 @@ def rows_of_everything() -> None:
         DiscoveredSource.objects.create(dlq_arn=queue.arn, source_arn=f"{queue.arn}-source", kind="queue", scope=scope)
     GlobalStop.objects.create(by="ann", reason="a test")
     RateClass.objects.create(name="slow")
+    Policy.objects.create(name="careful")
+    ManagedObject.objects.create(kind="policies", name="careful", written={}, applied_by="ann")
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
 
 

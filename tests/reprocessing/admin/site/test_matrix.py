@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from reprocessing.admin.site import permissions
-from reprocessing.models import Breaker, BulkAction, Rule, Run
+from reprocessing.models import Breaker, BulkAction, ManagedObject, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.store.maintenance import roles
@@ -45,7 +45,7 @@ PAGES = {
     **{f"reprocessing_discoveredqueue_{act}": CONFIGURING for act in ("adopt", "ignore", "unignore", "look")},
     "reprocessing_deadletterqueue_examine": CONFIGURING, "reprocessing_rule_edit": CONFIGURING,
     **{f"reprocessing_rule_{deed}": CONFIGURING for deed in ("remove", "enable", "disable")},
-    "reprocessing_target_edit": CONFIGURING,
+    "reprocessing_target_edit": CONFIGURING, "reprocessing_managedobject_unlock": CONFIGURING,
     **{f"reprocessing_{one}_{act}": OPERATING for one in ("deadletterqueue", "lane") for act in ("stop", "resume")},
     "reprocessing_breaker_deed": OPERATING, "reprocessing_run_add": OPERATING,
     "reprocessing_run_progress": LOOKING, "reprocessing_run_deed": OPERATING,
@@ -74,6 +74,7 @@ DEEDS = {
     **{f"/admin/reprocessing/notificationroute/{{route}}/{deed}": CONFIGURING for deed in ("edit", "remove")},
     **{f"/admin/reprocessing/rule/{{rule}}/{deed}": CONFIGURING for deed in ("edit", "remove", "enable", "disable")},
     "/admin/reprocessing/target/{target}/edit": CONFIGURING,
+    "/admin/reprocessing/managedobject/{mark}/unlock": CONFIGURING,
     "/admin/reprocessing/deadletterqueue/{dlq}/examine": CONFIGURING,
     **{
         f"/admin/reprocessing/{one}/{act}": OPERATING
@@ -105,7 +106,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
-    examples |= {"route": NotificationRoute.objects.earliest("pk").pk}
+    examples |= {"route": NotificationRoute.objects.earliest("pk").pk, "mark": ManagedObject.objects.earliest("pk").pk}
     for pattern, space in _patterns(get_resolver().url_patterns, ""):
         if pattern.name:
             its = examples | {"object_id": _row(pattern.name)}
@@ -167,6 +168,7 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
         "dlq": letter.dlq_id, "rule": Rule.objects.get().pk, "run": run.pk,
         "operation": operated().pk, "lane": letter.lane_id, "target": letter.target_id,
         "breaker": Breaker.objects.earliest("pk").pk, "route": NotificationRoute.objects.create(destination="ops").pk,
+        "mark": ManagedObject.objects.create(kind="rules", name="r", written={}, applied_by="ann").pk,
     }  # fmt: skip
     done = {}
     for address in DEEDS:
@@ -210,5 +212,5 @@ def test_every_deed_takes_a_permission_that_there_is() -> None:
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:
     page = people[OPERATOR].get("/admin/rights").content.decode()
     assert f"Your groups: {OPERATOR}." in page
-    assert page.count('<span class="may-not">no</span>') == 12
+    assert page.count('<span class="may-not">no</span>') == 13
     assert "You are in no group." in people[STAFF].get("/admin/rights").content.decode()

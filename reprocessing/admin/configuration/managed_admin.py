@@ -1,0 +1,93 @@
+"""Base class of lists and pages of objects that a configuration file can manage: a badge, and a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, ClassVar
+
+from django.contrib import admin, messages
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, reverse
+
+from reprocessing.admin.site.buttons import Button, button
+from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
+from reprocessing.domain.configuration.keys import Kind
+from reprocessing.models import ManagedObject
+from reprocessing.store.configuration import managed
+
+_UNLOCKS = ("unlock_managedobject", "unlock managed objects")
+
+
+class ManagedAdmin(ReadOnlyAdmin):
+    """Read-only lists and pages. The pages that change a managed object are closed until a person unlocks the object.
+
+    Attributes:
+        managed_kind: the kind of object; `name_field`: the field with the object's name in the file.
+        changing: the ends of the names of pages that change an object.
+    """
+
+    managed_kind: ClassVar[Kind]
+    name_field: ClassVar[str] = "name"
+    changing: ClassVar[tuple[str, ...]] = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the rows, each with whether a configuration file manages it."""
+        marks = ManagedObject.objects.filter(kind=self.managed_kind, name=OuterRef(self.name_field))
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
+        return rows
+
+    @admin.display(description="configuration file", boolean=True)
+    def in_file(self, row: Any) -> bool:  # noqa: ANN401  a row of `get_queryset`
+        """Return whether a configuration file manages the object."""
+        return bool(row.is_managed)
+
+    def mark(self, row: Model) -> ManagedObject | None:
+        """Return the mark of an object; None: no file manages it."""
+        return managed.find_mark(self.managed_kind, str(getattr(row, self.name_field)))
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the URLs; those that change an object are guarded."""
+        prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        guarded = [
+            path(route, wrap(self._guarded(view)), fixed, name=f"{prefix}_{name}")
+            for route, view, name, fixed in self.pages()
+            if name in self.changing
+        ]
+        return [*guarded, *super().get_urls()]
+
+    def _guarded(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        """Return the view; for a locked object, it leads to the object's page, which says who manages the object."""
+
+        def guarded(request: HttpRequest, **about: Any) -> HttpResponseBase:  # noqa: ANN401  the view's own
+            key = next((value for value in about.values() if isinstance(value, int)), None)
+            row = self.model._default_manager.filter(pk=key).first()  # noqa: SLF001  Django's name
+            mark = self.mark(row) if row is not None else None
+            if mark is None or mark.unlocked_at is not None:
+                return view(request, **about)
+            messages.error(request, "Nothing was changed: the configuration file manages this object. Unlock it first.")
+            return HttpResponseRedirect(reverse(f"admin:reprocessing_{self.opts.model_name}_change", args=[key]))
+
+        return update_wrapper(guarded, view)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the page of an object; if it is locked, "Unlock…" replaces the buttons that change it."""
+        row = self.get_object(request, object_id)
+        mark = self.mark(row) if row is not None else None
+        more: dict[str, Any] = {"mark": mark}
+        if mark is not None and row is not None and mark.unlocked_at is None:
+            more["buttons"] = [self._unlock(request, mark), *self._harmless(request, row)]
+        return super().change_view(request, object_id, form_url, {**more, **(extra_context or {})})
+
+    def _harmless(self, request: HttpRequest, row: Model) -> list[Button]:
+        model = self.opts.model_name
+        closed = {reverse(f"admin:reprocessing_{model}_{name}", args=[row.pk]) for name in self.changing}
+        return [one for one in self.buttons(request, row) if one.address not in closed]
+
+    def _unlock(self, request: HttpRequest, mark: ManagedObject) -> Button:
+        address = reverse("admin:reprocessing_managedobject_unlock", args=[mark.pk])
+        return button(request, "Unlock…", address, _UNLOCKS)

@@ -1,0 +1,1 @@
+"""Read configuration files, and compare them with what is stored."""

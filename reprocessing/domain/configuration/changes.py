@@ -1,0 +1,74 @@
+"""Compare the settings that a configuration file wants with the stored settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from reprocessing.domain.configuration.keys import POLICY_FIELDS, Kind, Settings, State, key_of
+
+#: Fields that are compared by themselves nowhere: they follow from others.
+_HIDDEN: Final = frozenset({"fifo", "own_settings"})
+
+
+class Action(StrEnum):
+    """What an apply does with an object; the value is the sign that starts the object's line."""
+
+    ADD = "+"
+    CHANGE = "~"
+    REMOVE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A setting, with its values before and after. `inherited`: the value after comes from the DLQ's policy."""
+
+    key: str
+    before: Any
+    after: Any
+    inherited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """What an apply does with one object."""
+
+    kind: Kind
+    name: str
+    action: Action
+    fields: tuple[FieldChange, ...] = ()
+
+
+def compare(kind: Kind, name: str, before: Settings | None, after: Settings | None) -> ObjectChange | None:
+    """Return the change from one state of an object to another; None: there is no change."""
+    if after is None:
+        return None if before is None else ObjectChange(kind, name, Action.REMOVE)
+    fields = tuple(_fields(kind, before or {}, after))
+    if before is None:
+        return ObjectChange(kind, name, Action.ADD, fields)
+    if fields or before.get("own_settings") != after.get("own_settings"):
+        return ObjectChange(kind, name, Action.CHANGE, fields)
+    return None
+
+
+def _fields(kind: Kind, before: Settings, after: Settings) -> list[FieldChange]:
+    return [
+        FieldChange(key_of(kind, name), before.get(name), after.get(name), _is_inherited(name, after))
+        for name in dict.fromkeys((*after, *before))
+        if name not in _HIDDEN and before.get(name) != after.get(name)
+    ]
+
+
+def _is_inherited(name: str, after: Settings) -> bool:
+    return bool(after.get("policy")) and name in POLICY_FIELDS and name not in after["own_settings"]
+
+
+def differing(written: State, now: State) -> list[ObjectChange]:
+    """Return how objects differ from what was written; an object that is gone is removed."""
+    return [
+        change
+        for kind, objects in written.items()
+        for name, settings in objects.items()
+        if (change := compare(kind, name, settings, now[kind].get(name))) is not None
+    ]

@@ -1,0 +1,112 @@
+"""Name the objects and settings of a configuration file, and the fields that store them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+#: The settings of one object, as JSON values by field name.
+Settings: TypeAlias = dict[str, Any]
+#: The settings of objects by kind and name.
+State: TypeAlias = dict["Kind", dict[str, Settings]]
+
+
+class Kind(StrEnum):
+    """A kind of object; the value is the section of the file. Objects refer only to objects of the kinds before."""
+
+    POLICY = "policies"
+    RATE_CLASS = "rate_classes"
+    TARGET = "targets"
+    DLQ = "dlqs"
+    RULE = "rules"
+    NOTIFICATION = "notifications"
+
+    @property
+    def singular(self) -> str:
+        """Return what one object of this kind is called."""
+        return _SINGULAR[self]
+
+
+_SINGULAR: Final = {
+    Kind.POLICY: "policy", Kind.RATE_CLASS: "rate class", Kind.TARGET: "target", Kind.DLQ: "DLQ", Kind.RULE: "rule",
+    Kind.NOTIFICATION: "notification route",
+}  # fmt: skip
+
+
+def _same(*names: str) -> dict[str, str]:
+    return dict(zip(names, names, strict=True))
+
+
+_BACKOFF: Final = {"backoff_base": "backoff_base", "backoff_cap": "backoff_cap", "jitter": "backoff_jitter"}
+#: Keys of the settings that a policy can have, with the DLQ's fields, in the order of an export.
+POLICY_KEYS: Final[Mapping[str, str]] = {
+    **_same("mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "message_type", "tenant", "stale"),
+    **_same("when_parked", "max_attempts"),
+    **_BACKOFF,
+    **_same("new_key_delay", "receive_limit", "delete_when", "held_copies_limit", "parking_url", "public_fields"),
+    **_same("waves", "wave_success", "give_up_after"),
+    "every": "interval",
+    **_same("crontab", "at_once"),
+    "role": "role_arn",
+}
+#: Keys of a DLQ that are no settings of a policy. `teams` belongs here when DLQs have teams.
+DLQ_ONLY: Final = ("url", "policy", "sources", "default_source")
+#: The keys of each kind, with the fields that store them, in the order of an export.
+KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
+    Kind.POLICY: POLICY_KEYS,
+    Kind.RATE_CLASS: {**_same("rate", "burst"), **_BACKOFF},
+    Kind.TARGET: {
+        "outcome": "proof",
+        **_same("advance", "window", "rate", "burst", "breaker_threshold", "breaker_ratio", "breaker_cooldown"),
+        **_same("breaker_closes_after", "ramp_from", "ramp_every", "timeout", "answers", "content_type", "secret"),
+        **_same("region"),
+        "role": "role_arn",
+        "refire": "confirmed_fanout",
+        "celery": "kind",
+        "strip_eta": "strips_eta",
+        "strip_expires": "strips_expires",
+        "reset_retries": "resets_retries",
+        "new_id": "renews_id",
+        **_same("health_checks"),
+    },
+    Kind.DLQ: {**_same(*DLQ_ONLY), **POLICY_KEYS},
+    Kind.RULE: {
+        **_same("position", "enabled", "dlq"),
+        "when": "conditions",
+        "then": "action",
+        **_same("delay"),
+        "to": "target",
+        **_same("rate_class"),
+        **_BACKOFF,
+        "from": "valid_from",
+        "until": "valid_until",
+    },
+    Kind.NOTIFICATION: {"events": "kinds", "dlqs": "dlqs"},
+}
+#: Fields that policies can set.
+POLICY_FIELDS: Final = tuple(POLICY_KEYS.values())
+#: Without a key, these fields keep their stored values: their defaults depend on the queue. Others get their default.
+KEPT: Final[Mapping[Kind, frozenset[str]]] = {
+    Kind.DLQ: frozenset({"delete_when", "held_copies_limit", "sources", "default_source"}),
+    Kind.TARGET: frozenset(
+        {"proof", "advance", "window", "region", "role_arn", "confirmed_fanout", "health_checks"}
+    ),
+}  # fmt: skip
+#: The key of each health check, with the check's kind; `status` belongs to `http`.
+CHECK_KEYS: Final[Mapping[str, str]] = {"http": "http", "alarm": "alarm", "max_depth": "depth", "max_age": "age"}
+
+
+def key_of(kind: Kind, field: str) -> str:
+    """Return the key that stands for a field."""
+    return next((key for key, name in KEYS[kind].items() if name == field), field)
+
+
+def effective(own: Settings, inherited: Settings, defaults: Settings) -> Settings:
+    """Return the values of a DLQ: its own, else those of its policy, else defaults. Only one schedule is set."""
+    found = {**defaults, **inherited, **own}
+    for values in (own, inherited):
+        for schedule, other in (("crontab", "interval"), ("interval", "crontab")):
+            if values.get(schedule) is not None and values.get(other) is None:
+                return {**found, other: None}
+    return found

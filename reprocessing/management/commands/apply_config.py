@@ -1,0 +1,104 @@
+"""`manage.py apply_config`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing import conf
+from reprocessing.domain.configuration.document import Document, Problem
+from reprocessing.domain.configuration.keys import State
+from reprocessing.management.arguments import add_by, add_confirm, add_json, not_empty
+from reprocessing.management.configuration.export_text import shown
+from reprocessing.management.configuration.file_reader import read_bytes, read_file
+from reprocessing.management.console import Console
+from reprocessing.management.output import plan_output
+from reprocessing.management.output.drain_output import counted
+from reprocessing.management.shared.progress import ProgressLog
+from reprocessing.pipeline.configuration import apply as applying
+from reprocessing.pipeline.configuration.plan import Plan, make_plan
+
+_TRIES: Final = 3  #: how often a configuration is planned anew because somebody else changed it
+_MARKED: Final = "No settings change. The file manages these objects now."
+
+
+class Command(Console):
+    """Apply a configuration file: add and change what the file describes.
+
+    Shows a plan first. Sections that the file does not have are not changed. Objects that are missing in a section
+    stay, unless --prune is given. All changes are one transaction; a file with problems changes nothing.
+
+    Examples:
+        apply_config redrive.yaml
+        apply_config redrive.yaml --source 4f1c2ab --confirm
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="the configuration file; export_config writes one")
+        parser.add_argument(
+            "--prune", action="store_true", help="also remove objects that are missing in a section of the file"
+        )
+        parser.add_argument(
+            "--source", type=not_empty, metavar="COMMIT",
+            help="where the file comes from, such as a commit, for the audit log",
+        )  # fmt: skip
+        add_by(parser)
+        add_confirm(parser)
+        add_json(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        found, given, problems = read_file(read_bytes(options["file"]), conf.current())
+        plan = self._planned(options, found, given, problems)
+        acted = False
+        for _ in range(_TRIES if options["confirm"] and not plan.is_empty else 0):
+            acted = applying.apply(plan, by=options["by"], source=options["source"] or "")
+            if acted:
+                break
+            plan = self._planned(options, found, given, problems)
+            if plan.is_empty:
+                break
+        if options["confirm"] and not acted and not plan.is_empty:
+            raise CommandError("Nothing was changed: somebody else is changing the configuration. Run this again.")
+        self._tell(plan, options, acted=acted)
+
+    def _planned(
+        self, options: dict[str, Any], found: Document, given: State, problems: list[Problem]
+    ) -> Plan:  # fmt: skip
+        """Return the plan, with its problems shown.
+
+        Raises:
+            CommandError: the file has problems.
+        """
+        refused = {problem.path[:2] for problem in problems}
+        plan = None
+        if found.root:
+            told = _progress(ProgressLog(self.stderr))
+            plan = make_plan(given, conf.current(), prune=options["prune"], refused=refused, told=told)
+        located = [*problems, *(found.located(problem) for problem in (plan.problems if plan else ()))]
+        if located or plan is None:
+            lines = "\n".join(plan_output.problem_lines(options["file"], located))
+            raise CommandError(
+                f"{lines}\nNothing was changed: {counted(len(located), 'problem')} in {options['file']}."
+            )
+        return plan
+
+    def _tell(self, plan: Plan, options: dict[str, Any], *, acted: bool) -> None:
+        if options["json"]:
+            self.report(plan_output.in_json(plan, acted=acted))
+            return
+        for line in plan_output.plan_lines(plan, shown):
+            self.say(line)
+        if plan.is_empty:
+            self.say("No changes.")
+        elif not plan.changes:
+            self.say(_MARKED if acted else "No settings change. With --confirm, the file manages these objects.")
+        elif acted:
+            self.say(f"Applied: {plan_output.counts(plan.changes)}.")
+        else:
+            self.say(f"This was a dry run: {plan_output.counts(plan.changes)} with --confirm.")
+
+
+def _progress(log: ProgressLog) -> Callable[[int, int], None]:
+    return lambda done, of: log.line_if_due(lambda: f"{done:,} of {of:,} DLQs examined")

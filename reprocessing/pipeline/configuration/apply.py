@@ -1,0 +1,205 @@
+"""Apply a plan: write all its changes and marks in one transaction, with an audit log entry for each object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from psycopg.errors import UniqueViolation
+
+from reprocessing.domain.configuration.changes import Action, ObjectChange
+from reprocessing.domain.configuration.keys import CHECK_KEYS, POLICY_FIELDS, Kind, Settings
+from reprocessing.domain.errors import ConfigurationRefused
+from reprocessing.models import AuditEntry, DeadLetterQueue, HealthCheck, Policy, RateClass, Rule, Source, Target
+from reprocessing.models.audit import AuditAct
+from reprocessing.models.safety import CheckKind
+from reprocessing.pipeline.configuration.check_settings import route_of, rule_row
+from reprocessing.pipeline.configuration.plan import Plan, governed, is_current
+from reprocessing.pipeline.routing import route
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.configuration import managed, removals, state, turns
+from reprocessing.store.dlqs import registration, source_queues
+from reprocessing.store.dlqs.registration import DlqProposal, Registered
+from reprocessing.store.notifications import routes
+from reprocessing.store.routing import rule_changes, rules
+from reprocessing.store.safety import health_checks
+from reprocessing.store.safety.health_checks import CheckQuestion
+from reprocessing.store.targets import targets
+
+_NOT_ON_TARGET: Final = frozenset({"health_checks"})
+
+
+@dataclass(slots=True)
+class _Apply:
+    plan: Plan
+    by: str
+    reason: str
+    registered: dict[str, Registered] = field(default_factory=dict)
+    erased: list[int] = field(default_factory=list)
+
+    @property
+    def signed(self) -> dict[str, str]:
+        return {"by": self.by, "reason": self.reason}
+
+
+def apply(plan: Plan, *, by: str, source: str) -> bool:
+    """Write the plan; return False, and write nothing, if the stored state is no longer the planned one.
+
+    `source`: what the file was applied from, such as a commit. Applies take turns: a second one waits for the first.
+
+    Raises:
+        ConfigurationRefused: the plan has problems, or somebody added one of its objects at the same moment.
+    """
+    if plan.problems:
+        raise ConfigurationRefused("The plan has problems, so nothing was changed.")
+    work = _Apply(plan, by, f"apply_config, source: {source}" if source else "apply_config")
+    try:
+        with transaction.atomic():
+            turns.take_turn()
+            _lock(plan)
+            if not is_current(plan):
+                return False
+            _write_all(work)
+            after = state.read_state()
+            managed.follow(plan.now, after)
+            managed.write_marks(governed(plan.given, after), by=by, source=source)
+    except IntegrityError as error:
+        what = "somebody else has just added one of the objects. Run apply_config again."
+        if not isinstance(error.__cause__, UniqueViolation):
+            what = f"PostgreSQL refuses a value: {str(error).splitlines()[0]}. Correct it in the file."
+        raise ConfigurationRefused(f"Nothing was changed: {what}") from error
+    _after_commit(work)
+    return True
+
+
+def _lock(plan: Plan) -> None:
+    """Lock the rules, and the DLQs and targets that change, in the order in which other changes lock them."""
+    names = {kind: [change.name for change in plan.changes if change.kind is kind] for kind in Kind}
+    rules.lock()
+    list(DeadLetterQueue.objects.select_for_update(of=("self",)).filter(name__in=names[Kind.DLQ]).order_by("pk"))
+    list(Target.objects.select_for_update(of=("self",)).filter(arn__in=names[Kind.TARGET]).order_by("pk"))
+
+
+def _write_all(work: _Apply) -> None:
+    for change in work.plan.changes:
+        if change.action is Action.REMOVE:
+            if change.kind is Kind.RULE:
+                work.erased.append(Rule.objects.get(name=change.name).pk)
+            removals.remove(change.kind, change.name, **work.signed)
+        else:
+            _WRITE[change.kind](work, change, work.plan.desired[change.kind][change.name])
+    for name in work.plan.examined.dlqs.keys() - work.registered.keys():
+        _register(work, name, work.plan.examined.dlqs[name].proposal)  # only its targets changed
+    for change in work.plan.changes:
+        if change.kind is Kind.TARGET and change.action is not Action.REMOVE:
+            _checks(work, change.name, work.plan.desired[Kind.TARGET][change.name])
+
+
+def _record(work: _Apply, change: ObjectChange, **about: Any) -> None:  # noqa: ANN401  columns of a row
+    named = {change.kind.singular: change.name}
+    before, after = ({one.key: getattr(one, side) for one in change.fields} for side in ("before", "after"))
+    new = change.action is Action.ADD
+    AuditEntry.objects.create(
+        act=AuditAct.ADDED if new else AuditAct.CHANGED, before=named | ({} if new else before), after=named | after,
+        **work.signed, **about,
+    )  # fmt: skip
+
+
+def _policy(work: _Apply, change: ObjectChange, settings: Settings) -> None:
+    Policy.objects.update_or_create(name=change.name, defaults={"settings": settings})
+    _record(work, change)
+
+
+def _rate_class(work: _Apply, change: ObjectChange, settings: Settings) -> None:
+    rule_changes.save_rate_class(change.name, settings, **work.signed)
+
+
+def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
+    case = work.plan.examined.targets.get(change.name)
+    if case is not None:  # else its DLQ's proposal writes it
+        fields = {name: value for name, value in case.fields.items() if name not in _NOT_ON_TARGET}
+        if fields:
+            targets.save_target(change.name, fields, by=work.by, reason=work.reason)
+
+
+def _checks(work: _Apply, arn: str, settings: Settings) -> None:
+    """Write the health checks of a target, and remove those that the file does not list."""
+    wanted = settings.get("health_checks")
+    before = work.plan.now[Kind.TARGET].get(arn, {}).get("health_checks", [])
+    if wanted is None or wanted == before:
+        return
+    target = Target.objects.get(arn=arn)
+    held = {(row.kind, row.subject): row.pk for row in HealthCheck.objects.filter(target=target)}
+    asked = [question(check) for check in wanted]
+    for check, asks in zip(wanted, asked, strict=True):
+        if check not in before:
+            health_checks.add_check(target.pk, asks, **work.signed)
+    for key in held.keys() - {(asks.kind.value, asks.subject) for asks in asked}:
+        if key[0] != CheckKind.POLICY:
+            health_checks.remove_check(held[key], [target.pk], **work.signed)
+
+
+def question(check: Settings) -> CheckQuestion:
+    """Return the health check that the file describes."""
+    key = next(key for key in CHECK_KEYS if key in check)
+    value, kind = check[key], CheckKind(CHECK_KEYS[key])
+    if kind in {CheckKind.DEPTH, CheckKind.AGE}:
+        return CheckQuestion(kind, ceiling=float(value))
+    return CheckQuestion(kind, value, expected_status=check.get("status"))
+
+
+def _dlq(work: _Apply, change: ObjectChange, settings: Settings) -> None:
+    before = work.plan.now[Kind.DLQ].get(change.name)
+    found = work.plan.examined.dlqs.get(change.name)
+    if found is not None:
+        _register(work, change.name, found.proposal)
+    elif before is not None:
+        fields = ("policy", "own_settings", *POLICY_FIELDS)
+        changed = {one: settings[one] for one in fields if one in settings and before[one] != settings[one]}
+        _register(work, change.name, DlqProposal(name=change.name, dlq=changed))
+    for arn in before["sources"] if before else ():
+        if arn not in settings["sources"]:
+            row = Source.objects.select_related("dlq").get(dlq__name=change.name, arn=arn)
+            source_queues.remove_source(row, **work.signed)
+
+
+def _register(work: _Apply, name: str, proposal: DlqProposal) -> None:
+    work.registered[name] = registration.write(proposal, by=work.by, reason=work.reason)
+
+
+def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:
+    row = rule_row(change.name, settings)
+    arn = settings["target"]
+    fields: dict[str, Any] = {name: getattr(row, name) for name in rule_changes.FIELDS}
+    fields["dlq"] = DeadLetterQueue.objects.get(name=settings["dlq"]) if settings["dlq"] else None
+    fields["rate_class"] = RateClass.objects.get(name=settings["rate_class"]) if settings["rate_class"] else None
+    fields["target"] = work.plan.examined.rule_targets.get(arn) or Target.objects.get(arn=arn) if arn else None
+    rule_changes.save_rule(change.name, fields, **work.signed)
+
+
+def _route(work: _Apply, change: ObjectChange, settings: Settings) -> None:
+    routes.set_route(route_of(change.name, settings), **work.signed)
+
+
+_WRITE: Final[Mapping[Kind, Callable[[_Apply, ObjectChange, Settings], None]]] = {
+    Kind.POLICY: _policy,
+    Kind.RATE_CLASS: _rate_class,
+    Kind.TARGET: _target,
+    Kind.DLQ: _dlq,
+    Kind.RULE: _rule,
+    Kind.NOTIFICATION: _route,
+}
+
+
+def _after_commit(work: _Apply) -> None:
+    for name, registered in work.registered.items():
+        registration.after_commit(name, registered)
+        if (found := work.plan.examined.dlqs.get(name)) is not None:
+            depth, row = found.observed.depth, DeadLetterQueue.objects.get(name=name)
+            capture_lease.note_depth(row.pk, visible=depth.visible, in_flight=depth.in_flight)
+    if any(change.kind is Kind.RULE for change in work.plan.changes):
+        route.wake_stopped(route.RuleBook.load())
+    for rule in work.erased:
+        rule_changes.erase(rule)

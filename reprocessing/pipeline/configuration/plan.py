@@ -1,0 +1,106 @@
+"""Plan what an apply of a configuration file changes, with every problem that stands against it. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+
+from reprocessing.conf import Conf
+from reprocessing.domain.configuration.changes import Action, ObjectChange, compare
+from reprocessing.domain.configuration.document import Problem
+from reprocessing.domain.configuration.keys import KEYS, Kind, State
+from reprocessing.pipeline.configuration import check_queues, check_settings
+from reprocessing.pipeline.configuration.check_queues import Examined, States, Told
+from reprocessing.pipeline.configuration.desired import desired_state
+from reprocessing.store.configuration import managed, removals, state
+
+__all__ = ["Plan", "is_current", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an apply changes.
+
+    Attributes:
+        given: the settings in the file; `now`: the stored state; `desired`: the state after the apply.
+        changes: in the order of `Kind`, then as in the file; removals come last.
+        missing: objects that are not in the file, and stay.
+        examined: what examinations of queues and targets found.
+        marked: the objects of the file are marked as managed, with their present settings.
+    """
+
+    given: State
+    now: State
+    desired: State
+    changes: tuple[ObjectChange, ...]
+    missing: tuple[tuple[Kind, str], ...]
+    problems: tuple[Problem, ...]
+    examined: Examined = field(default_factory=Examined)
+    marked: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether an apply would write nothing."""
+        return not self.changes and self.marked
+
+
+def make_plan(
+    given: State, conf: Conf, *, prune: bool, refused: Collection[tuple[str, ...]] = (), told: Told = max
+) -> Plan:  # fmt: skip
+    """Compare the file with the stored state, and examine the queues and targets that change.
+
+    `given`: the settings in the file, by field name, of the sections that the file has. `refused`: sections and names
+    of objects with problems, about which AWS is not asked. `told`: is called with the progress.
+    """
+    now = state.read_state()
+    wanted = desired_state(given, now, prune=prune)
+    changes = tuple(_changes(given, now, wanted.state))
+    read = [change for change in changes if (change.kind, change.name) not in refused]
+    problems = [*wanted.problems, *check_settings.problems(read, given, now, wanted.state), *_objections(changes)]
+    bad = {*refused, *(problem.path[:2] for problem in problems)}
+    fine = [change for change in changes if (change.kind, change.name) not in bad]
+    examined = check_queues.examine_changes(fine, States(given, now, wanted.state), conf, told)
+    return Plan(
+        given=given,
+        now=now,
+        desired=wanted.state,
+        changes=changes,
+        missing=() if prune else wanted.missing,
+        problems=(*problems, *examined.problems),
+        examined=examined,
+        marked=bool(changes) or managed.are_marked(governed(given, wanted.state)),
+    )
+
+
+def is_current(plan: Plan) -> bool:
+    """Return whether the stored state is still the state that was planned from."""
+    return state.read_state() == plan.now
+
+
+def governed(given: State, settings: State) -> State:
+    """Return the settings of the objects that are in the file."""
+    return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
+
+
+def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]:
+    for kind in Kind:
+        for name, settings in desired[kind].items():
+            if (change := compare(kind, name, now[kind].get(name), settings)) is not None:
+                yield _without_defaults(change, given, desired) if change.action is Action.ADD else change
+    for kind in reversed(Kind):
+        yield from (ObjectChange(kind, name, Action.REMOVE) for name in now[kind] if name not in desired[kind])
+
+
+def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
+    """Return the addition of an object with the settings that its file and its policy have."""
+    policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
+    names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
+    return replace(change, fields=tuple(one for one in change.fields if KEYS[change.kind].get(one.key) in names))
+
+
+def _objections(changes: tuple[ObjectChange, ...]) -> Iterator[Problem]:
+    for change in changes:
+        if change.action is Action.REMOVE:
+            yield from (
+                Problem((change.kind, change.name), why) for why in removals.objections(change.kind, change.name)
+            )

@@ -1,0 +1,1 @@
+"""Policies, the state that a configuration file describes, and what the last apply wrote."""

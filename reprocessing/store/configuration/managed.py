@@ -1,0 +1,107 @@
+"""Mark the objects that a configuration file manages, unlock them, and find drift from what the last apply wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Q
+
+from reprocessing.domain.configuration.changes import ObjectChange, compare
+from reprocessing.domain.configuration.keys import Kind, State
+from reprocessing.models import AuditEntry, DeadLetterQueue, ManagedObject, Rule, Target
+from reprocessing.models.audit import AuditAct
+from reprocessing.store.configuration import state
+from reprocessing.store.ordering.lanes import database_now
+
+_WRITTEN = ("written", "applied_from", "applied_by", "applied_at", "unlocked_at", "unlocked_by", "unlock_reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """An object whose settings are not those that the last apply wrote; None: a person has only unlocked it."""
+
+    mark: ManagedObject
+    change: ObjectChange | None
+
+
+def write_marks(objects: State, *, by: str, source: str) -> None:
+    """Mark these objects as managed and locked, with their settings; other objects of these kinds become unmanaged."""
+    now = database_now()
+    ManagedObject.objects.filter(kind__in=list(objects)).exclude(_among(objects)).delete()
+    ManagedObject.objects.bulk_create(
+        [
+            ManagedObject(kind=kind, name=name, written=settings, applied_from=source, applied_by=by, applied_at=now)
+            for kind, found in objects.items()
+            for name, settings in found.items()
+        ],
+        update_conflicts=True, unique_fields=("kind", "name"), update_fields=_WRITTEN,
+    )  # fmt: skip
+
+
+def follow(before: State, after: State) -> None:
+    """Update the marks of objects that an apply changed or removed, except of objects that had drift before."""
+    changed, gone = [], []
+    for mark in ManagedObject.objects.all():
+        kind = Kind(mark.kind)
+        now = after[kind].get(mark.name)
+        if mark.written == before[kind].get(mark.name) and now is None:
+            gone.append(mark.pk)
+        elif mark.written == before[kind].get(mark.name) and mark.written != now:
+            mark.written = now
+            changed.append(mark)
+    ManagedObject.objects.bulk_update(changed, ["written"])
+    ManagedObject.objects.filter(pk__in=gone).delete()
+
+
+def _among(objects: State) -> Q:
+    found = Q(pk__in=[])
+    for kind, names in objects.items():
+        found |= Q(kind=kind, name__in=list(names))
+    return found
+
+
+def are_marked(objects: State) -> bool:
+    """Return whether exactly these objects of these kinds are managed, locked, and marked with these settings."""
+    rows = ManagedObject.objects.filter(kind__in=list(objects))
+    held = {(row.kind, row.name): row for row in rows}
+    wanted = {(kind.value, name): settings for kind, found in objects.items() for name, settings in found.items()}
+    return held.keys() == wanted.keys() and all(
+        held[key].written == settings and held[key].unlocked_at is None for key, settings in wanted.items()
+    )
+
+
+def find_mark(kind: Kind, name: str) -> ManagedObject | None:
+    """Return the mark of an object; None: no file manages the object."""
+    return ManagedObject.objects.filter(kind=kind, name=name).first()
+
+
+def unlock(mark: int, *, by: str, reason: str) -> bool:
+    """Unlock an object until the next apply, so that people may change it in the admin; False if it is unlocked."""
+    with transaction.atomic():
+        row = ManagedObject.objects.select_for_update().get(pk=mark)
+        if row.unlocked_at is not None:
+            return False
+        row.unlocked_at, row.unlocked_by, row.unlock_reason = database_now(), by, reason
+        row.save(update_fields=["unlocked_at", "unlocked_by", "unlock_reason"])
+        named = {
+            "dlq": DeadLetterQueue.objects.filter(name=row.name).first() if row.kind == Kind.DLQ else None,
+            "rule": Rule.objects.filter(name=row.name).first() if row.kind == Kind.RULE else None,
+            "target": Target.objects.filter(arn=row.name).first() if row.kind == Kind.TARGET else None,
+        }
+        told = {"unlocked": str(row), "applied_from": row.applied_from}
+        AuditEntry.objects.create(act=AuditAct.UNLOCKED, by=by, reason=reason, after=told, **named)
+        return True
+
+
+def find_drift() -> list[Drift]:
+    """Return the managed objects that differ from what the last apply wrote, or that a person unlocked."""
+    marks = list(ManagedObject.objects.order_by("kind", "name"))
+    now = state.read_state() if marks else {}
+    found = []
+    for mark in marks:
+        kind = Kind(mark.kind)
+        change = compare(kind, mark.name, mark.written, now[kind].get(mark.name))
+        if change is not None or mark.unlocked_at is not None:
+            found.append(Drift(mark, change))
+    return found

@@ -1,0 +1,28 @@
+"""Find policies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reprocessing.domain.errors import InvalidPolicy
+from reprocessing.models import Policy
+
+
+def find_policy(name: str | None) -> Policy | None:
+    """Return the policy with this name; None: no policy.
+
+    Raises:
+        InvalidPolicy: no policy has this name; the message lists the names.
+    """
+    if name is None:
+        return None
+    found = Policy.objects.filter(name=name).first()
+    if found is None:
+        raise InvalidPolicy(unknown_policy(name, Policy.objects.order_by("name").values_list("name", flat=True)))
+    return found
+
+
+def unknown_policy(name: str, known: Iterable[str]) -> str:
+    """Return a sentence: no policy has this name, and which policies there are."""
+    names = ", ".join(known)
+    return f'No policy is named "{name}". There are: {names or "none; apply_config makes policies"}.'

@@ -1,0 +1,150 @@
+"""Remove DLQs, targets, rate classes and policies that nothing needs, and say what stands against a removal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from django.db.models import Count, Q
+
+from reprocessing.domain.configuration.keys import Kind
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import (
+    Attempt,
+    AuditEntry,
+    Breaker,
+    Claim,
+    DeadLetterQueue,
+    DlqCopy,
+    FailureGroup,
+    Lane,
+    Letter,
+    NotificationRoute,
+    Policy,
+    RateClass,
+    Rule,
+    Run,
+    Source,
+    Target,
+)
+from reprocessing.models.audit import AuditAct
+from reprocessing.models.target import Proof
+from reprocessing.store.notifications import routes
+from reprocessing.store.routing import rule_changes
+
+
+def objections(kind: Kind, name: str) -> Iterator[str]:
+    """Yield why an object cannot be removed, and what to do. The plan checks references of other objects."""
+    match kind:
+        case Kind.DLQ:
+            yield from _of_dlq(DeadLetterQueue.objects.get(name=name))
+        case Kind.TARGET:
+            if _has_history(Target.objects.get(arn=name)):
+                yield f"Messages were sent to {name}, and its attempts are kept. Keep the target in the file."
+        case Kind.RATE_CLASS:
+            if (
+                Letter.objects.filter(rate_class__name=name).exists()
+                or Attempt.objects.filter(breaker__rate_class__name=name).exists()
+            ):
+                yield f"Stored messages were sent with the rate class {name}. Keep it in the file."
+        case Kind.POLICY | Kind.RULE | Kind.NOTIFICATION:
+            return
+
+
+def _of_dlq(dlq: DeadLetterQueue) -> Iterator[str]:
+    unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=dlq)
+    counts = dict(unfinished.values_list("state").annotate(n=Count("id")).order_by("state"))
+    if counts:
+        told = ", ".join(f"{n:,} {state}" for state, n in counts.items())
+        yield (
+            f"The DLQ has unfinished messages: {told}. Finish its runs (manage.py redrive_status {dlq.name}), and "
+            "release or discard what is parked; or keep it in the file."
+        )
+    elif _used(dlq):
+        yield (
+            "The DLQ has a history of messages or runs, which is kept. Keep it in the file; with mode: observe nothing "
+            "is received from it."
+        )
+    for target in Target.objects.filter(watched_by=dlq, proof=Proof.ABSENCE).order_by("arn"):
+        if _is_used_elsewhere(target, dlq):
+            yield f"Captures of the DLQ prove the outcome of {target.arn}. Give that target outcome: accepted first."
+
+
+def _used(dlq: DeadLetterQueue) -> bool:
+    return any(rows.objects.filter(dlq=dlq).exists() for rows in (Letter, Lane, Run, DlqCopy, FailureGroup))
+
+
+def _is_used_elsewhere(target: Target, dlq: DeadLetterQueue) -> bool:
+    return (
+        Source.with_removed.filter(target=target).exclude(dlq=dlq).exists()
+        or Rule.objects.filter(target=target).exists()
+        or _has_history(target)
+    )
+
+
+def _has_history(target: Target) -> bool:
+    return any(rows.objects.filter(target=target).exists() for rows in (Attempt, Claim, Letter))
+
+
+def remove_dlq(name: str, *, by: str, reason: str) -> None:
+    """Delete a DLQ against which there are no objections, and targets that only its sources used."""
+    dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
+    led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
+    orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]
+    Target.objects.filter(watched_by=dlq).exclude(pk__in=orphans).update(watched_by=None)
+    Target.objects.filter(pk__in=orphans).update(watched_by=None, proof=Proof.ACCEPTED)
+    DeadLetterQueue.objects.filter(pk=dlq.pk).update(default_source=None)
+    Source.with_removed.filter(dlq=dlq).delete()
+    Target.objects.filter(pk__in=orphans).delete()
+    dlq.delete()
+    _record(
+        Kind.DLQ, name, {"url": dlq.url, "arn": dlq.arn, "targets": [t.arn for t in led if t.pk in orphans]}, by, reason
+    )
+
+
+def _remove_target(name: str, by: str, reason: str) -> None:
+    if Target.objects.filter(arn=name).delete()[0]:
+        _record(Kind.TARGET, name, {}, by, reason)
+
+
+def _remove_rate_class(name: str, by: str, reason: str) -> None:
+    Breaker.objects.filter(rate_class__name=name).delete()
+    RateClass.objects.filter(name=name).delete()
+    _record(Kind.RATE_CLASS, name, {}, by, reason)
+
+
+def _remove_policy(name: str, by: str, reason: str) -> None:
+    row = Policy.objects.get(name=name)
+    row.delete()
+    _record(Kind.POLICY, name, row.settings, by, reason)
+
+
+def _remove_rule(name: str, by: str, reason: str) -> None:
+    rule_changes.remove(Rule.objects.get(name=name).pk, by=by, reason=reason)
+
+
+def _remove_route(name: str, by: str, reason: str) -> None:
+    if NotificationRoute.objects.filter(destination=name).exists():
+        routes.remove_route(name, by=by, reason=reason)
+
+
+_REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
+    Kind.TARGET: _remove_target,
+    Kind.RATE_CLASS: _remove_rate_class,
+    Kind.POLICY: _remove_policy,
+    Kind.RULE: _remove_rule,
+    Kind.NOTIFICATION: _remove_route,
+    Kind.DLQ: lambda name, by, reason: remove_dlq(name, by=by, reason=reason),
+}
+
+
+def remove(kind: Kind, name: str, *, by: str, reason: str) -> None:
+    """Remove an object against which there are no objections. A rule is disabled; `erase` it after the commit."""
+    _REMOVE[kind](name, by, reason)
+
+
+def _record(kind: Kind, name: str, before: object, by: str, reason: str) -> None:
+    told = {kind.singular: name, "settings": before}
+    AuditEntry.objects.create(
+        act=AuditAct.CHANGED, by=by, reason=reason, before=told, after={kind.singular: name, "removed": True}
+    )
