@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from reprocessing.admin.configuration.managed_admin import ManagedAdmin
-from reprocessing.admin.site import confirmed_action
+from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, row_or_404
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import ManagedObject, Policy
 from reprocessing.store.configuration import managed
@@ -45,13 +46,14 @@ class ManagedObjects(ReadOnlyAdmin):
 
 
 def _unlock(request: HttpRequest, mark: int) -> HttpResponse:
+    visible_rows.require_all(request)
     return confirmed_action.page(
         request, permission=UNLOCK, question=partial(_question, mark), act=partial(_act, mark)
     )  # fmt: skip
 
 
 def _question(key: int) -> Question:
-    row = row_or_404(ManagedObject.objects, key)
+    row = get_object_or_404(ManagedObject, pk=key)
     return Question(
         title=f"Unlock {row}",
         button="Unlock",
@@ -68,7 +70,7 @@ def _question(key: int) -> Question:
 
 
 def _act(key: int, given: Mapping[str, Any], by: str) -> Answer:
-    row = row_or_404(ManagedObject.objects, key)
+    row = get_object_or_404(ManagedObject, pk=key)
     if str(row.applied_at) != given["seen"]:
         return NotDone("The file was applied again after you opened this page.")
     if not managed.unlock(key, by=by, reason=str(given["reason"])):

@@ -20,7 +20,8 @@ from reprocessing.admin.dlqs.dlq_form import ADD
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
 from reprocessing.admin.site.preview_form import digest
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, is_id
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
+from reprocessing.admin.site.visible_rows import is_id, require_all
 from reprocessing.domain.dlqs.discovery import FailureSource
 from reprocessing.domain.dlqs.expiry_risk import Risk
 from reprocessing.domain.errors import RedriveError
@@ -31,6 +32,7 @@ from reprocessing.pipeline.dlqs import adopt
 from reprocessing.pipeline.dlqs.adopt import Adoption
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
+from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.ordering.lanes import database_now
 
 #: Max DLQs that one request adds: each takes some calls to AWS.
@@ -62,6 +64,10 @@ class DlqRow:
 class DiscoverAdmin(ReadOnlyAdmin):
     """The list of discovered DLQs, and the pages that act on them."""
 
+    def has_view_permission(self, request: HttpRequest, obj: DiscoveredQueue | None = None) -> bool:
+        """Return whether this person sees the queues of all teams."""
+        return request.user.has_perm(ALL_DLQS) and super().has_view_permission(request, obj)
+
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show all DLQs that discovery found, the most urgent first."""
@@ -90,6 +96,7 @@ class DiscoverAdmin(ReadOnlyAdmin):
 
 
 def _page(request: HttpRequest, deed: str) -> HttpResponse:
+    require_all(request)
     queues = _ticked(request)
     asks, does = (_ask_adopt, _adopt) if deed == "adopt" else (partial(_ask_ignore, deed), partial(_ignore, deed))
     return confirmed_action.page(request, permission=ADD, question=partial(asks, queues), act=partial(does, queues))
@@ -161,6 +168,7 @@ def _ignore(deed: str, queues: Sequence[DiscoveredDlq], given: Mapping[str, Any]
 
 
 def _look_page(request: HttpRequest) -> HttpResponse:
+    require_all(request)
     words = sorted(row.scope.words for row in discovery_scopes.all_scopes())
 
     def question() -> Question:
