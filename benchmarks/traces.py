@@ -26,7 +26,7 @@ django.setup()  # the imports below need it
 from opentelemetry.sdk.trace import ReadableSpan  # noqa: E402
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult  # noqa: E402
 
-from redrive_service import tracing  # noqa: E402
+from redrive_service.telemetry import tracing  # noqa: E402
 from reprocessing.conf import Conf  # noqa: E402
 from reprocessing.domain.message.envelope import Attribute, pack_attributes  # noqa: E402
 from reprocessing.domain.replay.verdicts import Outcome, Taken  # noqa: E402

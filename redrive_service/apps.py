@@ -24,7 +24,7 @@ class RedriveServiceConfig(AppConfig):
         from redrive_service import celery  # noqa: F401, PLC0415  # it reads the settings, which are ready only now
 
         if settings.ENVIRONMENT.traces:
-            from redrive_service import tracing  # noqa: PLC0415  OpenTelemetry is optional
+            from redrive_service.telemetry import tracing  # noqa: PLC0415  OpenTelemetry is optional
 
             tracing.start()
         connection_created.connect(_let_go, dispatch_uid="redrive_service: idle_in_transaction_session_timeout")

@@ -31,7 +31,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "redrive_service.health.HealthMiddleware",
-    *(["redrive_service.access_log.AccessLogMiddleware"] if ENVIRONMENT.log_format == "json" else []),
+    *(["redrive_service.telemetry.access_log.AccessLogMiddleware"] if ENVIRONMENT.log_format == "json" else []),
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -144,9 +144,9 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"()": "redrive_service.log_format.formatter", "log_format": ENVIRONMENT.log_format},
+        "line": {"()": "redrive_service.telemetry.log_format.formatter", "log_format": ENVIRONMENT.log_format},
     },
-    "filters": {"outages": {"()": "redrive_service.log_format.DatabaseOutageFilter"}},
+    "filters": {"outages": {"()": "redrive_service.telemetry.log_format.DatabaseOutageFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {

@@ -17,7 +17,7 @@ from django.db.models import Model, QuerySet
 
 from reprocessing.domain.errors import RedriveError
 from reprocessing.management.command_line import DOCUMENTED, as_invoked
-from reprocessing.management.output.table import Cells, plain_table, rich_table
+from reprocessing.management.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 
 #: Placeholder that `report_in_pieces` replaces. It has a zero byte, so no text from PostgreSQL is equal to it.

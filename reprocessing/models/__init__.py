@@ -3,13 +3,12 @@
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
 from reprocessing.models.configuration import ManagedObject, Policy
-from reprocessing.models.counters import HourlyCount, HourlyCountDelta, LetterCount, LetterCountDelta, Metric
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
-from reprocessing.models.dlq import DeadLetterQueue, DlqSample, Source
+from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
 from reprocessing.models.lane import Lane
 from reprocessing.models.letter import Letter, Payload
-from reprocessing.models.notification import Incident, Notification, NotificationPhase, NotificationRoute
+from reprocessing.models.notification import DlqSample, Incident, Notification, NotificationPhase, NotificationRoute
 from reprocessing.models.parking_lot import (
     BulkAction,
     BulkActionKind,
@@ -17,12 +16,16 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
 )
-from reprocessing.models.report import Report, Reporter
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker, BreakerState, CheckKind, HealthCheck, HealthStatus, RateClass
 from reprocessing.models.system import (
     Heartbeat,
+    HourlyCount,
+    HourlyCountDelta,
+    LetterCount,
+    LetterCountDelta,
+    Metric,
     ParkingEvent,
     ParkingQueueMessage,
     RestoreDecision,
@@ -30,7 +33,7 @@ from reprocessing.models.system import (
     TaskHints,
     TickCount,
 )
-from reprocessing.models.target import Target, TargetCheck
+from reprocessing.models.target import Report, Reporter, Target, TargetCheck
 
 __all__ = [
     "Attempt",

@@ -1,4 +1,4 @@
-"""Watched DLQs with their settings, source queues, and samples of their message counts."""
+"""Watched DLQs with their settings, and their source queues."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import ClassVar, Protocol
 from django.contrib.auth.models import Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import Q
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.domain.message.arn import resource_name
@@ -284,22 +283,3 @@ class Source(models.Model):
 
     def __str__(self) -> str:
         return resource_name(self.arn)
-
-
-class DlqSample(models.Model):
-    """The message counts of a DLQ at one time, as in `domain.notifications.dlq_growth.DlqNote`."""
-
-    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
-    taken_at = models.DateTimeField(db_default=Now())
-    uncaptured = models.BigIntegerField()
-    captured = models.BigIntegerField()
-    unfinished = models.BigIntegerField()
-
-    class Meta:
-        db_table = "redrive_dlq_sample"
-        default_permissions = ()
-        constraints = [models.CheckConstraint(condition=Q(uncaptured__gte=0), name="dlq_sample_not_negative")]
-        indexes = [models.Index(F("dlq"), F("taken_at"), name="dlq_samples_by_time")]
-
-    def __str__(self) -> str:
-        return f"{self.dlq_id} at {self.taken_at}"

@@ -138,3 +138,22 @@ class Notification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.route}: {self.incident} {self.phase}"
+
+
+class DlqSample(models.Model):
+    """The message counts of a DLQ at one time, as in `domain.notifications.dlq_growth.DlqNote`."""
+
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
+    taken_at = models.DateTimeField(db_default=Now())
+    uncaptured = models.BigIntegerField()
+    captured = models.BigIntegerField()
+    unfinished = models.BigIntegerField()
+
+    class Meta:
+        db_table = "redrive_dlq_sample"
+        default_permissions = ()
+        constraints = [models.CheckConstraint(condition=Q(uncaptured__gte=0), name="dlq_sample_not_negative")]
+        indexes = [models.Index(F("dlq"), F("taken_at"), name="dlq_samples_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.dlq_id} at {self.taken_at}"

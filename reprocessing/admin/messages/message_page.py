@@ -31,8 +31,7 @@ from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
 from reprocessing.models import Letter, Payload
-from reprocessing.models.report import Report, Verdict
-from reprocessing.models.target import TargetKind
+from reprocessing.models.target import Report, TargetKind, Verdict
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours

@@ -11,8 +11,7 @@ from django.db import transaction
 
 from reprocessing.domain.errors import InvalidReporter
 from reprocessing.models.audit import AuditAct, AuditEntry
-from reprocessing.models.report import Reporter
-from reprocessing.models.target import Target
+from reprocessing.models.target import Reporter, Target
 from reprocessing.store.ordering.lanes import database_now
 
 #: A token's prefix, by which people and secret scanners recognise it, and its number of random bytes.

@@ -10,8 +10,8 @@ from django.core.management import get_commands, load_command_class
 
 from reprocessing.management.command_help import GROUPS, Utility, one_line
 from reprocessing.management.console import Console
-from reprocessing.management.output.table import plain_table, rich_table
 from reprocessing.management.shared.progress import Pace
+from reprocessing.management.table import plain_table, rich_table
 
 OURS = {name: app for name, app in get_commands().items() if app.startswith(("reprocessing", "redrive_service"))}
 COMMANDS = {name: load_command_class(app, name) for name, app in OURS.items()}

@@ -12,7 +12,7 @@ from reprocessing import conf
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import sort_key
 from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, Lane, Letter, Rule, Target
-from reprocessing.models.report import Report
+from reprocessing.models.target import Report
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lanes import database_now

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from redrive_service.log_format import LogFormatter, formatter
+from redrive_service.telemetry.log_format import LogFormatter, formatter
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.open_pages import furnished

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from reprocessing.domain.outcomes import consumer_report
 from reprocessing.domain.outcomes.consumer_report import ConsumerReport, InvalidReport, read
-from reprocessing.models.report import Verdict
+from reprocessing.models.target import Verdict
 
 ID = "0b9e2c7a-1111-4222-8333-444455556666"
 MINIMAL = {"message_id": "m", "verdict": "failed"}

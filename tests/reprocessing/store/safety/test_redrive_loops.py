@@ -7,7 +7,7 @@ import pytest
 
 from reprocessing.domain.safety.redrive_loop import DIFFERENT, ROUNDS
 from reprocessing.models import Letter, Run
-from reprocessing.models.counters import HourlyCount
+from reprocessing.models.system import HourlyCount
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.safety.redrive_loops import pause_looping_runs
 from tests.reprocessing.store.safety.history import History

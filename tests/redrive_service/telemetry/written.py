@@ -7,7 +7,7 @@ import json
 import logging
 from typing import Any
 
-from redrive_service.log_format import formatter
+from redrive_service.telemetry.log_format import formatter
 
 
 class Written(logging.StreamHandler[io.StringIO]):

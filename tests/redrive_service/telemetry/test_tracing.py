@@ -12,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from redrive_service import tracing
+from redrive_service.telemetry import tracing
 from reprocessing.gateways.tracing.tracer import flush
 
 

@@ -20,8 +20,8 @@ from django.conf import settings
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 
-from redrive_service.access_log import AccessLogMiddleware
-from tests.redrive_service.written import Written
+from redrive_service.telemetry.access_log import AccessLogMiddleware
+from tests.redrive_service.telemetry.written import Written
 
 FORGED = "ok\n2026-01-01 00:00:00,000 ERROR root forged\r\x1b[2K\x85\u2028{}\x00"
 logger = logging.getLogger("reprocessing.of_this_test")
@@ -136,7 +136,7 @@ def test_a_request_is_a_line_without_its_query(handlers: dict[str, Written]) -> 
 
 
 def test_requests_are_logged_only_in_json() -> None:
-    assert "redrive_service.access_log.AccessLogMiddleware" not in settings.MIDDLEWARE
+    assert "redrive_service.telemetry.access_log.AccessLogMiddleware" not in settings.MIDDLEWARE
 
 
 _WRITES = """
@@ -164,7 +164,8 @@ def test_web_worker_and_beat_log_in_the_format_that_is_set(log_format: str) -> N
     lines = done.stderr.splitlines()[-5:]
     if log_format == "json":
         assert [json.loads(line)["message"] for line in lines] == [
-            "redrive_service.access_log.AccessLogMiddleware", "of a page\nforged", "printed", "of beat\nforged",
+            "redrive_service.telemetry.access_log.AccessLogMiddleware", "of a page\nforged", "printed",
+            "of beat\nforged",
             "of a task\nforged",
         ]  # fmt: skip
     else:

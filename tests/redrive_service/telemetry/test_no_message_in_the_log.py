@@ -13,7 +13,7 @@ from reprocessing import tasks
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models import Letter
 from reprocessing.pipeline.runs import drain, feed_run
-from tests.redrive_service.written import Written
+from tests.redrive_service.telemetry.written import Written
 from tests.reprocessing.pipeline.bench import Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)

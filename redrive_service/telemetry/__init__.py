@@ -1,0 +1,1 @@
+"""Logs and traces of web server, beat and workers."""
