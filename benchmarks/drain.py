@@ -126,7 +126,7 @@ def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
         used = drain(stand)
     queues.set_mode(stand.watched, "observe")
     times = stand.database.times(plan, f"{SERVICE}-hot", first)
-    told = stand.calls.told(stand.dlq, stand.source)
+    told = stand.calls.told(stand.dlq, stand.source, times.first_sent)
     if stand.endpoint:
         drain_sides.check_endpoint(plan, stand.endpoint, SERVICE, first)
     else:
@@ -137,7 +137,7 @@ def serve(stand: Stand, loops: dict[str, float], first: int) -> Round:
 
 def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, counted: tuple[Told, float]) -> Round:
     (told, began), letters = counted, stand.plan.letters
-    silence, statements = told.silence(times.first_sent), stand.database.statements()
+    silence, statements = told.silence(), stand.database.statements()
     rates = {name: getattr(times, name) for name in ("first_tenth", "sent", "last_tenth", "others", "hot")}
     return Round(
         **rates, service=letters / (times.ended - began - silence), movers=loops, calls=told.calls / letters,
@@ -153,7 +153,7 @@ def _figures(stand: Stand, loops: dict[str, float], used: Used, times: Times, co
         },
         longest=[
             f"{calls:>7,} calls  {planned:>7,.0f} ms planning {executed:>7,.0f} ms execution {buffers:>9,} buffers"
-            f"  {' '.join(text.split())[:100]}"
+            f"  {' '.join(text.split())[:300]}"
             for calls, planned, executed, buffers, text in statements
         ],
     )  # fmt: skip

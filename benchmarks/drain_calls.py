@@ -17,11 +17,13 @@ CONSUMING: Final = ("ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibi
 
 @dataclass(slots=True)
 class Told:
-    """The calls of one round. `last_full`, `last_heard`: when a receive from the DLQ found messages, and the last one.
+    """The calls of one round, whose first letter was sent at `first_sent`.
 
+    `last_full`: the last receive before the first send that found messages in the DLQ; `last_heard`: the last of all.
     `sends`: how often each body was sent, by its MD5. `out_of_order`: sends after a later letter of their key.
     """
 
+    first_sent: float
     calls: int = 0
     last_full: float = 0.0
     last_heard: float = 0.0
@@ -37,7 +39,8 @@ class Told:
         self.calls += 1
         if of_dlq and call["action"] == "ReceiveMessage":
             self.last_heard = call["at"]
-            self.last_full = call["at"] if call["received"] else self.last_full
+            if call["received"] and call["at"] < self.first_sent:
+                self.last_full = call["at"]
         for sent in call["sent"]:
             if sent["accepted"] and not of_dlq:
                 self._note(sent)
@@ -49,9 +52,9 @@ class Told:
         self.out_of_order += number < self.latest.get(key, -1)
         self.latest[key] = number
 
-    def silence(self, first_sent: float) -> float:
-        """Return the seconds in which the DLQ was only asked whether it is empty, and nothing was sent."""
-        return max(0.0, min(first_sent, self.last_heard) - self.last_full)
+    def silence(self) -> float:
+        """Return the seconds before the first send in which the DLQ was only asked whether it is empty."""
+        return max(0.0, min(self.first_sent, self.last_heard) - self.last_full)
 
     def check(self, plan: Plan, first: int) -> None:
         """End the program unless every letter was sent once, or twice if it failed, and in order."""
@@ -86,9 +89,9 @@ class CallLog:
         """Start to count now."""
         self._mark = self._control("GET", f"calls?since={10**12}")["end"]
 
-    def told(self, dlq: str, source: str) -> Told:
+    def told(self, dlq: str, source: str, first_sent: float) -> Told:
         """Return the calls since `begin` of these two queues, by URL."""
-        told, names = Told(), {url.rsplit("/", 1)[1]: url == dlq for url in (dlq, source)}
+        told, names = Told(first_sent), {url.rsplit("/", 1)[1]: url == dlq for url in (dlq, source)}
         for call in self._calls():
             if call["queue"] in names:
                 told.hear(call, of_dlq=names[call["queue"]])

@@ -217,7 +217,7 @@ def _number(value: float | None) -> str:
 
 
 def _median(rounds: Rounds, name: str) -> float:
-    return statistics.median(result[name] for result in rounds)
+    return float(statistics.median(result[name] for result in rounds))
 
 
 def _spent(rounds: Rounds, part: str, stage: str | None = None) -> float:

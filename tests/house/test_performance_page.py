@@ -12,7 +12,7 @@ import pytest
 from benchmarks import performance
 from benchmarks.drain_plan import Plan, add_options, plan_of
 from benchmarks.performance_page import page
-from benchmarks.scenarios import SCENARIOS
+from benchmarks.scenarios import SCENARIOS, Scenario
 
 ROUND: Final[dict[str, Any]] = {
     "service": 900.0, "movers": {"1": 600.0, "16": 1800.0}, "first_tenth": 800.0, "sent": 1000.0, "last_tenth": None,
@@ -73,7 +73,12 @@ def test_figures_of_fewer_rounds_do_not_replace_those_of_more(tmp_path: Path, mo
 
 def test_a_trial_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before, asked = performance.kept(), list[Any]()
-    monkeypatch.setattr(performance, "measure", lambda _, arguments: asked.append(arguments) or FIGURES)
+
+    def measure(_: Scenario, arguments: list[str]) -> dict[str, Any]:
+        asked.append(arguments)
+        return FIGURES
+
+    monkeypatch.setattr(performance, "measure", measure)
     chosen = [scenario for scenario in SCENARIOS if scenario.name == "history-10m"]
     assert performance.run(chosen, 1, is_trial=True) == []
     assert asked == [["--letters", "1000", "--history", "10000", "--rounds", "1"]]
