@@ -70,8 +70,8 @@ class Plan:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the limits of a letter's cost hold: without a hot key, failures, or another kind or target."""
-        special = self.hot or self.failures or self.http is not None or self.kind != "keyed"
+        """Return whether the limits of a letter's cost hold: nothing makes its letters costlier."""
+        special = self.hot or self.history or self.failures or self.http is not None or self.kind != "keyed"
         return not special and self.outcome == "accepted"
 
     def sends(self, first: int) -> int:

@@ -185,7 +185,7 @@ make bench                                                       # one round of 
 ```
 
 Use a machine that does nothing else: a load above 0.5 before the run makes the figures worthless. Figures of scenarios
-that are not run stay on this page, with their date. Messages of `history-10m` need 40 GB of disk.
+that are not run stay on this page, with their date. In `TMPDIR`, `history-10m` needs 40 GB and `backlog-1m` 20 GB.
 
 {_table(["scenario", "what is special", "options of `drain.py`", "date", "commit", "rounds", "load before"], rows)}"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 import psutil
@@ -18,14 +19,30 @@ PARTS: Final = {
 
 def seconds_by_part() -> Counter[str]:
     """Return the seconds of processor time that each part has used, with its ended child processes."""
+    return _read(_seconds)
+
+
+def worker_memory() -> dict[str, int]:
+    """Return the bytes of the worker's processes: RSS, and where the system has it PSS, which counts shared once."""
+    return {name: size for name, size in _read(_memory).items() if size}
+
+
+def _read(figures: Callable[[], Counter[str]]) -> Counter[str]:
+    while True:
+        try:
+            return figures()
+        except psutil.NoSuchProcess:  # it ended meanwhile: its parent has its time now
+            continue
+
+
+def _seconds() -> Counter[str]:
     used: Counter[str] = Counter()
     for part, family in _families():
         used[part] += sum(sum(process.cpu_times()[:4]) for process in family)
     return used
 
 
-def worker_memory() -> dict[str, int]:
-    """Return the bytes of the worker's processes: RSS, and where the system has it PSS, which counts shared once."""
+def _memory() -> Counter[str]:
     sizes: Counter[str] = Counter()
     for part, family in _families():
         for process in family:
@@ -33,7 +50,7 @@ def worker_memory() -> dict[str, int]:
                 told = process.memory_full_info()
                 sizes["rss"] += told.rss
                 sizes["pss"] += getattr(told, "pss", 0)
-    return {name: size for name, size in sizes.items() if size}
+    return sizes
 
 
 def _families() -> list[tuple[str, list[psutil.Process]]]:
