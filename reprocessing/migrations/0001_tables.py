@@ -2428,7 +2428,6 @@ class Migration(migrations.Migration):
                     "lane",
                     models.ForeignKey(
                         db_constraint=False,
-                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="reprocessing.lane",
@@ -2491,9 +2490,6 @@ class Migration(migrations.Migration):
                         models.F("lane"),
                         condition=models.Q(("closed_at", None)),
                         name="open_attempts_by_target",
-                    ),
-                    models.Index(
-                        models.F("lane"), condition=models.Q(("closed_at", None)), name="open_attempts_by_lane"
                     ),
                     models.Index(models.F("run"), models.F("outcome"), name="attempts_by_run"),
                     models.Index(models.F("breaker"), models.F("id"), name="attempts_by_breaker"),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from celery.fixups.django import DjangoWorkerFixup
+from celery.fixups.django import DjangoWorkerFixup  # type: ignore[attr-defined]  # the stubs leave it out
 from django.db import connection
 
 from redrive_service.celery import app, keep_connection

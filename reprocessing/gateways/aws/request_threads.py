@@ -1,24 +1,60 @@
-"""Make several requests at a time, in threads that end before the function returns."""
+"""Make several requests at a time, in threads that this process keeps for the next requests."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from typing import Final, TypeVar
 
 Work = TypeVar("Work")
 Done = TypeVar("Done")
 
 THREADS: Final = 8
+_MOST_KEPT: Final = 256
+
+
+def _new_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MOST_KEPT, thread_name_prefix="sqs")  # begins a thread only if none is idle
+
+
+_pool = _new_pool()
+
+
+def run_beside(act: Callable[[], Done]) -> Future[Done]:
+    """Call `act` in another thread, now. The caller waits for the future."""
+    return _pool.submit(act)
 
 
 def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
-    """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`."""
+    """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`.
+
+    This thread takes part, and waits only for calls that have begun: calls of this function may be nested. After an
+    error, no further call begins, and the error is raised when all calls have ended.
+    """
     if len(works) <= 1 or threads <= 1:
         return [act(work) for work in works]
-    with ThreadPoolExecutor(min(threads, len(works)), thread_name_prefix="sqs") as pool:
-        return list(pool.map(act, works))
+    left, done = iter(range(len(works))), dict[int, Done]()
+
+    def take_part() -> None:
+        try:
+            for number in left:  # one step of this iterator is atomic
+                done[number] = act(works[number])
+        except BaseException:
+            for _ in left:
+                pass
+            raise
+
+    helpers = [run_beside(take_part) for _ in range(min(threads, len(works)) - 1)]
+    try:
+        take_part()
+    finally:
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+    return [done[number] for number in range(len(works))]
 
 
 def run_as_completed(
@@ -33,6 +69,18 @@ def run_as_completed(
     def begin(work: Work) -> list[Done]:
         return [act(work)] if time.monotonic() < end else []
 
+    if len(works) <= 1:
+        for work in works:
+            yield from begin(work)
+        return
     with ThreadPoolExecutor(threads, thread_name_prefix="sqs") as pool:
         for finished in as_completed([pool.submit(begin, work) for work in works]):
             yield from finished.result()
+
+
+def _forget() -> None:
+    global _pool  # noqa: PLW0603  one per process is what it is for
+    _pool = _new_pool()
+
+
+os.register_at_fork(after_in_child=_forget)  # threads do not survive a fork

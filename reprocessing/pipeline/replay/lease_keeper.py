@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from typing import Final, TypeVar
 
 from django.db import Error as DatabaseError
 from django.db import connection
 
 from reprocessing.domain.replay.verdicts import Outcome
+from reprocessing.gateways.aws.request_threads import run_beside
 from reprocessing.store.ordering import lanes
 from reprocessing.store.replay.intent import IntendedSend
 
@@ -59,11 +60,13 @@ class LeaseKeeper:
 
 def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, every: float) -> Done:
     """Run `work` in another thread, and return its result. Meanwhile, call `renew` every `every` seconds."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        trip = pool.submit(work)
+    trip = run_beside(work)
+    try:
         while not wait([trip], timeout=every).done:
             renew()
-        return trip.result()
+    finally:
+        trip.exception()  # waits, also if `renew` failed: the work ends before this function does
+    return trip.result()
 
 
 def suspend_aware_clock() -> Callable[[], float]:

@@ -25,7 +25,7 @@ from reprocessing import tasks
 from reprocessing.conf import current
 from reprocessing.domain.aws.iam_policy import iam_action
 from reprocessing.gateways import aws
-from reprocessing.gateways.aws import clients
+from reprocessing.gateways.aws import clients, lean_requests
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue, Letter
 from tests.contract.endpoints import Endpoint, moto_endpoint
@@ -114,6 +114,8 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Record:
         return fetch(self)
 
     fetch = AssumeRoleCredentialFetcher.fetch_credentials
+    # Without a template botocore makes each request.
+    monkeypatch.setattr(lean_requests._Action, "_template", property(lambda _: None, lambda *_: None), raising=False)
     monkeypatch.setattr(BaseClient, "_make_api_call", noted)
     monkeypatch.setattr(AssumeRoleCredentialFetcher, "fetch_credentials", assume)
     return made
