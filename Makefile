@@ -47,8 +47,8 @@ check: setup  ## style, types, floors, migrations, deployment
 demo: setup  ## the whole service on embedded servers; ARGS=--exit ends by itself
 	$(BIN)/python manage.py sandbox --demo $(ARGS)
 
-bench: setup  ## what a drain, an intent, a slow target, a rule, a refusal, a report, the local SQS and the admin's pages cost; NAME=drain, intent, webhook, rules, refusals, reasons, local_sqs or desk alone, with its ARGS
-	$(foreach one,$(or $(NAME),local_sqs rules refusals reasons drain intent webhook admin_pages idle),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true
+bench: setup  ## docs/performance.md anew, in its short form; NAME=drain, intent, webhook, rules, refusals, reasons, local_sqs, admin_pages or idle: that benchmark, with its ARGS
+	$(if $(NAME),$(foreach one,$(NAME),$(BIN)/python benchmarks/$(one).py $(ARGS) &&) true,$(BIN)/python -m benchmarks.performance $(or $(ARGS),--short))
 
 screenshots: setup  ## docs/screenshots anew, from the demo; needs a Chromium
 	$(BIN)/python -m tests.browser.screenshots $(ARGS)

@@ -1,0 +1,113 @@
+"""Count a drain's SQS calls in the local SQS's call log, and check that each letter was sent once, in order."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from benchmarks.drain_plan import Plan
+
+#: What a consumer calls; the rest of a source queue's calls are the service's.
+CONSUMING: Final = ("ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch")
+
+
+@dataclass(slots=True)
+class Told:
+    """The calls of one round, whose first letter was sent at `first_sent`.
+
+    `last_full`: the last receive before the first send that found messages in the DLQ; `last_heard`: the last of all.
+    `sends`: how often each body was sent, by its MD5. `out_of_order`: sends after a later letter of their key.
+    """
+
+    first_sent: float
+    calls: int = 0
+    last_full: float = 0.0
+    last_heard: float = 0.0
+    sends: dict[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    out_of_order: int = 0
+    latest: dict[str, int] = field(default_factory=dict)
+
+    def hear(self, call: Mapping[str, Any], *, of_dlq: bool) -> None:
+        """Add a call."""
+        if not of_dlq and call["action"] in CONSUMING:
+            return
+        self.calls += 1
+        if of_dlq and call["action"] == "ReceiveMessage":
+            self.last_heard = call["at"]
+            if call["received"] and call["at"] < self.first_sent:
+                self.last_full = call["at"]
+        for sent in call["sent"]:
+            if sent["accepted"] and not of_dlq:
+                self._note(sent)
+
+    def _note(self, sent: Mapping[str, Any]) -> None:
+        self.sends[sent["md5"]] = self.sends.get(sent["md5"], 0) + 1
+        self.dropped += sent["duplicate"]
+        key, number = sent["attributes"]["account"], int(sent["attributes"]["sequence"])
+        self.out_of_order += number < self.latest.get(key, -1)
+        self.latest[key] = number
+
+    def silence(self) -> float:
+        """Return the seconds before the first send in which the DLQ was only asked whether it is empty."""
+        return max(0.0, min(self.first_sent, self.last_heard) - self.last_full)
+
+    def check(self, plan: Plan, first: int) -> None:
+        """End the program unless every letter was sent once, or twice if it failed, and in order."""
+        sends, wanted = sum(self.sends.values()), plan.sends(first)
+        if (len(self.sends), sends, self.dropped) != (plan.letters, wanted, 0):
+            raise SystemExit(
+                f"{sends:,} sends of {len(self.sends):,} letters were accepted, {self.dropped:,} of them dropped by a "
+                f"FIFO queue, for {plan.letters:,} letters and {wanted:,} sends: some were lost or sent again."
+            )
+        if plan.is_ordered and self.out_of_order:
+            raise SystemExit(f"{self.out_of_order:,} letters were sent after a later letter of their key.")
+
+
+class CallLog:
+    """The local SQS's call log and its faults."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._mark = 0
+
+    @contextmanager
+    def slow(self, milliseconds: int) -> Iterator[None]:
+        """Let each SQS call take so much longer, up to a fifth more or less."""
+        delay = {"kind": "delay", "milliseconds": milliseconds, "jitter": milliseconds // 5}
+        self._control("PUT", "faults", [delay] if milliseconds else [])
+        try:
+            yield
+        finally:
+            self._control("DELETE", "faults")
+
+    def begin(self) -> None:
+        """Start to count now."""
+        self._mark = self._control("GET", f"calls?since={10**12}")["end"]
+
+    def told(self, dlq: str, source: str, first_sent: float) -> Told:
+        """Return the calls since `begin` of these two queues, by URL."""
+        told, names = Told(first_sent), {url.rsplit("/", 1)[1]: url == dlq for url in (dlq, source)}
+        for call in self._calls():
+            if call["queue"] in names:
+                told.hear(call, of_dlq=names[call["queue"]])
+        return told
+
+    def _calls(self) -> Iterator[dict[str, Any]]:
+        since, end = self._mark, self._mark + 1
+        while since < end:
+            page = self._control("GET", f"calls?since={since}")
+            if page["first"] > since:
+                raise SystemExit("The call log is too short for this drain: its first calls are lost.")
+            yield from page["calls"]
+            since, end = page["next"], page["end"]
+
+    def _control(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+        sent = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self._endpoint}/_sandbox/{path}", data=sent, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)

@@ -1,0 +1,127 @@
+"""What `drain.py` drains: the options of its command line as one value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+BATCH: Final = 10  #: messages of one SQS request at most
+REQUEST: Final = 1_000_000  #: bytes of one SQS request, a little less than SQS allows
+LEAST_BODY: Final = 100  #: bytes: a body tells its key and number
+KINDS: Final = ("keyed", "keyless", "fifo")
+OUTCOMES: Final = ("accepted", "absence")
+LOOP_LETTERS: Final = 20_000  #: a loop moves this many at most: its rate does not depend on the backlog
+SLOW_LOOP_LETTERS: Final = 400  #: one thread moves this many at most to an HTTP endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to drain.
+
+    Attributes:
+        letters: in the DLQ of each round.
+        keys: ordering keys.
+        rounds: of all competitors.
+        latency: milliseconds of each SQS call.
+        long_poll: seconds of an empty receive: three empty receives in a row end a capture.
+        processes: of the worker.
+        body: bytes of a body.
+        hot: share of the letters that have one key.
+        history: finished letters in the tables before the first round.
+        kind: of the queues: standard with ordering keys, standard without, or FIFO.
+        outcome: as of a target.
+        failures: share of the letters that the consumer fails once.
+        http: milliseconds until an HTTP endpoint answers; None: the target is the source queue.
+        profile: where a solo worker writes its profile.
+    """
+
+    letters: int
+    keys: int
+    rounds: int
+    latency: int
+    long_poll: int
+    processes: int
+    body: int
+    hot: float
+    history: int
+    kind: str
+    outcome: str
+    failures: float
+    http: int | None
+    profile: Path | None
+
+    @property
+    def batch(self) -> int:
+        """Return how many letters fit into one request."""
+        return max(1, min(BATCH, REQUEST // (self.body + 1_000)))
+
+    @property
+    def step(self) -> int:
+        """Return of how many letters the consumer fails one; 0: none."""
+        return round(1 / self.failures) if self.failures else 0
+
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether the letters of a key must be sent in order. One that failed is sent again, after others."""
+        return self.kind != "keyless" and not self.failures
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the limits of a letter's cost hold: nothing makes its letters costlier."""
+        special = self.hot or self.history or self.failures or self.http is not None or self.kind != "keyed"
+        return not special and self.outcome == "accepted"
+
+    def sends(self, first: int) -> int:
+        """Return how many sends deliver the letters from number `first` on."""
+        failing = range(-(-first // self.step) * self.step, first + self.letters, self.step) if self.step else ()
+        return self.letters + len(failing)
+
+    def loop_letters(self, threads: int) -> int:
+        """Return how many letters a loop with so many threads moves."""
+        most = LOOP_LETTERS if self.http is None else SLOW_LOOP_LETTERS * threads
+        return min(self.letters, most)
+
+    def key(self, number: int) -> str:
+        """Return the ordering key of a letter."""
+        return "hot" if number % 100 < self.hot * 100 else str(number % self.keys)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a plan."""
+    many: list[tuple[str, type, Any, str]] = [
+        ("letters", int, 10_000, "in each DLQ"),
+        ("rounds", int, 1, "of all competitors"),
+        ("latency", int, 0, "milliseconds of each SQS call"),
+        ("processes", int, 2, "of the worker"),
+        ("long-poll", int, 1, "seconds of an empty receive"),
+        ("body", int, 510, "bytes of a body"),
+        ("hot", float, 0.0, "share of the letters that have one key"),
+        ("history", int, 0, "finished letters that are in the tables before"),
+        ("failures", float, 0.0, "share of the letters that the consumer fails once; needs --outcome absence"),
+    ]
+    for name, kind, default, text in many:
+        parser.add_argument(f"--{name}", type=kind, default=default, help=f"{text} (default: %(default)s)")
+    parser.add_argument("--keys", type=int, help="ordering keys (default: a tenth of the letters)")
+    parser.add_argument("--kind", choices=KINDS, default="keyed", help="of the queues (default: %(default)s)")
+    parser.add_argument("--outcome", choices=OUTCOMES, default="accepted", help="(default: %(default)s)")
+    parser.add_argument("--http", type=int, metavar="MS", help="send to an HTTP endpoint that answers after so long")
+    parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")
+
+
+def plan_of(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Plan:
+    """Return the plan of the given options; end the program if they contradict each other."""
+    names = [name for name in Plan.__dataclass_fields__ if name != "keys"]
+    plan = Plan(keys=given.keys or max(1, given.letters // 10), **{name: getattr(given, name) for name in names})
+    numbers: Sequence[int] = (plan.letters, plan.rounds, plan.processes, plan.body)
+    if min(numbers) < 1 or plan.body < LEAST_BODY:
+        parser.error(f"--letters, --rounds and --processes must be at least 1, --body at least {LEAST_BODY}.")
+    if not 0 <= plan.hot <= 1 or not 0 <= plan.failures < 1:
+        parser.error("--hot and --failures are shares: 0.1 is a tenth.")
+    if plan.failures and plan.outcome != "absence":
+        parser.error("--failures needs --outcome absence: no other outcome waits for the consumer.")
+    if plan.http is not None and (plan.kind == "fifo" or plan.outcome != "accepted"):
+        parser.error("--http goes with neither --kind fifo nor --outcome absence: an endpoint's answer is the outcome.")
+    return plan

@@ -1,0 +1,52 @@
+"""The scenarios of docs/performance.md: what each measures, as options of `drain.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+ROUNDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One row of the page.
+
+    Attributes:
+        name: what `--only` takes.
+        about: what is measured, for the page.
+        options: of `drain.py`, without the rounds.
+        is_short: whether `make bench` runs it.
+    """
+
+    name: str
+    about: str
+    options: str
+    is_short: bool = False
+
+    def arguments(self, rounds: int) -> list[str]:
+        """Return the arguments of `drain.py`."""
+        return [*self.options.split(), "--rounds", str(rounds)]
+
+
+SCENARIOS: Final = (
+    Scenario("plain", "SQS answers at once", "--letters 10000", is_short=True),
+    Scenario("latency-10ms", "each SQS call takes 10 ms longer", "--letters 10000 --latency 10", is_short=True),
+    Scenario("hot-key", "one key has 30 % of the messages", "--letters 10000 --hot 0.3", is_short=True),
+    Scenario("http-50ms", "to an HTTP endpoint that answers after 50 ms", "--letters 10000 --http 50", is_short=True),
+    Scenario("backlog-100k", "100,000 messages in the DLQ", "--letters 100000"),
+    Scenario("backlog-1m", "1,000,000 messages in the DLQ", "--letters 1000000"),
+    Scenario("history-1m", "1,000,000 finished messages in the tables", "--letters 10000 --history 1000000"),
+    Scenario("history-10m", "10,000,000 finished messages in the tables", "--letters 10000 --history 10000000"),
+    Scenario("body-10k", "bodies of 10 KB", "--letters 10000 --body 10000"),
+    Scenario("body-200k", "bodies of 200 KB", "--letters 2000 --body 200000"),
+    Scenario("keyless", "no ordering key", "--letters 10000 --kind keyless"),
+    Scenario("fifo", "FIFO queues", "--letters 10000 --kind fifo"),
+    Scenario("absence", "outcome `absence`, with a consumer", "--letters 10000 --outcome absence"),
+    Scenario(
+        "failures", "as `absence`; the consumer fails every 10th message once",
+        "--letters 10000 --outcome absence --failures 0.1",
+    ),
+    Scenario("processes-4", "a worker with 4 processes", "--letters 10000 --processes 4"),
+    Scenario("processes-8", "a worker with 8 processes", "--letters 10000 --processes 8"),
+)  # fmt: skip
