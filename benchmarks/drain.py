@@ -30,15 +30,15 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import drain_queues as queues  # found through the line above
-from benchmarks import drain_sides, history
-from benchmarks.drain_calls import CallLog, Told
-from benchmarks.drain_plan import Plan, add_options, plan_of
-from benchmarks.drain_report import THREADS, Round, exceeds, show
-from benchmarks.drain_rows import Database, Times
-from benchmarks.machine import machine
-from benchmarks.movers import Loop
-from benchmarks.processes import seconds_by_part, worker_memory
+from benchmarks.drains import drain_queues as queues  # found through the line above
+from benchmarks.drains import drain_sides, history
+from benchmarks.drains.drain_calls import CallLog, Told
+from benchmarks.drains.drain_plan import Plan, add_options, plan_of
+from benchmarks.drains.drain_report import THREADS, Round, exceeds, show
+from benchmarks.drains.drain_rows import Database, Times
+from benchmarks.drains.machine import machine
+from benchmarks.drains.movers import Loop
+from benchmarks.drains.processes import seconds_by_part, worker_memory
 from benchmarks.stand import Beat, employ, furnish
 from redrive_service.sandbox.servers.process import RunningServer, free_port
 from redrive_service.sandbox.stack import Stack

@@ -23,8 +23,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.performance_page import page
-from benchmarks.scenarios import ROUNDS, SCENARIOS, Scenario
+from benchmarks.drains.performance_page import page
+from benchmarks.drains.scenarios import ROUNDS, SCENARIOS, Scenario
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "performance.md"

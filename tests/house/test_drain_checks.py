@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.drain_calls import Told
-from benchmarks.drain_plan import Plan, add_options, plan_of
+from benchmarks.drains.drain_calls import Told
+from benchmarks.drains.drain_plan import Plan, add_options, plan_of
 
 
 def plan(options: str) -> Plan:

@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 
 from benchmarks import performance
-from benchmarks.drain_plan import Plan, add_options, plan_of
-from benchmarks.performance_page import page
-from benchmarks.scenarios import SCENARIOS, Scenario
+from benchmarks.drains.drain_plan import Plan, add_options, plan_of
+from benchmarks.drains.performance_page import page
+from benchmarks.drains.scenarios import SCENARIOS, Scenario
 
 ROUND: Final[dict[str, Any]] = {
     "service": 900.0, "movers": {"1": 600.0, "16": 1800.0}, "first_tenth": 800.0, "sent": 1000.0, "last_tenth": None,

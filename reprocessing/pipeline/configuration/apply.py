@@ -66,7 +66,7 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
             managed.follow(plan.now, after)
             managed.write_marks(governed(plan.given, after), by=by, source=source)
     except IntegrityError as error:
-        what = "somebody else has just added one of the objects. Run apply_config again."
+        what = "somebody else has just added one of the objects. Apply the file again."
         if not isinstance(error.__cause__, UniqueViolation):
             what = f"PostgreSQL refuses a value: {str(error).splitlines()[0]}. Correct it in the file."
         raise ConfigurationRefused(f"Nothing was changed: {what}") from error

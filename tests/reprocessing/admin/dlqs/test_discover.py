@@ -34,7 +34,7 @@ def dlq(make_queue: MakeQueue, endpoint: Endpoint) -> Iterator[Queue]:  # noqa: 
 
 def person(*permissions: str) -> Client:
     user = User.objects.create_user("ann", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    user.user_permissions.set(Permission.objects.filter(codename__in=[*permissions, "view_all_dlqs"]))
     client = Client()
     client.force_login(user)
     return client

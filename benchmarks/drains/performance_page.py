@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from benchmarks.scenarios import SCENARIOS, Scenario
+from benchmarks.drains.scenarios import SCENARIOS, Scenario
 
 Figures = dict[str, Any]
 Rounds = Sequence[dict[str, Any]]

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.drain_plan import Plan
+from benchmarks.drains.drain_plan import Plan
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

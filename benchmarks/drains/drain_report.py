@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.drain_plan import Plan
+from benchmarks.drains.drain_plan import Plan
 
 MOST_CALLS: Final = 0.40
 MOST_STATEMENTS: Final = 0.20

@@ -12,14 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.drain_plan import Plan
+from benchmarks.drains.drain_plan import Plan
 from redrive_service.sandbox.servers.process import RunningServer, Server
 
 
 @contextmanager
 def running(name: str, folder: Path, *arguments: str) -> Iterator[None]:
-    """Run a program of this folder inside the block."""
-    command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), *arguments]
+    """Run a program of this folder, or of the folder above, inside the block."""
+    here = Path(__file__).with_name(f"{name}.py")
+    command = [sys.executable, str(here if here.exists() else here.parent.parent / here.name), *arguments]
     program = RunningServer(
         Server(name=name, command=command, log=folder / f"{name}.log", environment=dict(os.environ))
     )

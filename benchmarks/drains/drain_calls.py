@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from benchmarks.drain_plan import Plan
+from benchmarks.drains.drain_plan import Plan
 
 #: What a consumer calls; the rest of a source queue's calls are the service's.
 CONSUMING: Final = ("ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch")

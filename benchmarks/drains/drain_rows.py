@@ -8,7 +8,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import dict_row
 
-from benchmarks.drain_plan import Plan
+from benchmarks.drains.drain_plan import Plan
 
 #: Statements that are not counted: transaction control, foreign key checks, and this program's own questions.
 ASIDE: Final = (

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import boto3
 from botocore.config import Config
 
-from benchmarks.drain_plan import Plan
+from benchmarks.drains.drain_plan import Plan
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
