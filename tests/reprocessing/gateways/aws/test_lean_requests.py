@@ -171,7 +171,9 @@ def add_a_header(client: Any) -> None:  # noqa: ANN401 - boto3's
     client.meta.events.register("request-created.sqs", lambda request, **_: request.headers.add_header("x-own", "1"))
 
 
-@pytest.mark.parametrize("options", [{"prepare": add_a_header}, {"signature_version": UNSIGNED}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"prepare": add_a_header}, {"signature_version": UNSIGNED}], ids=["a header is added", "unsigned"]
+)
 def test_a_client_whose_requests_are_not_known_here_is_left_to_botocore(options: dict[str, Any]) -> None:
     sqs = Sqs([PLAIN] * 3)
     with serving(sqs.script) as server:

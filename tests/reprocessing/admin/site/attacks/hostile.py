@@ -96,6 +96,7 @@ _EXAMINED: Final = {
     "HealthCheck": {"region"},
     "Incident": {"kind"},
     "DiscoveryScope": {"region", "role_arn", "marker"},
+    "ManagedObject": {"kind", "name"},  # the name of another row, whose page has a badge then
     "DiscoveredQueue": {"arn", "url"},
     "DiscoveredSource": {"dlq_arn", "source_arn", "through"},
     **{name: {"state", "reason", "what"} for name in ("Tally", "TallyDelta", "Flow", "FlowDelta")},
