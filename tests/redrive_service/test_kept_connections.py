@@ -40,6 +40,7 @@ def _break() -> None:
 def test_the_next_task_uses_the_connection_unless_it_is_old_or_broken(
     happens: Callable[[], None], *, kept: bool
 ) -> None:
+    connection.close()  # that of the tests before may be too old
     before = _server_process()
     happens()
     DjangoWorkerFixup(app).close_database()
