@@ -58,7 +58,8 @@ class OldestLetter:
     first_sent_at: datetime
 
 
-# Copies are counted only if %(copies)s is true.
+# Copies are counted only if %(copies)s is true, each state by its own index: with both states in one condition, the
+# planner would read the copies of all finished letters.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.aws_redrive_since IS NULL THEN '' ELSE
@@ -76,10 +77,10 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
   FROM redrive_dlq d
   LEFT JOIN django_celery_beat_intervalschedule i ON i.id = d.interval_id
   LEFT JOIN django_celery_beat_crontabschedule t ON t.id = d.crontab_id
-  LEFT JOIN (SELECT dlq_id, count(*) FILTER (WHERE state = 'held') AS held,
-                    count(*) FILTER (WHERE state = 'delete') AS to_delete
-               FROM redrive_dlq_copy WHERE state IN ('held', 'delete') AND %(copies)b::bool GROUP BY dlq_id) c
-         ON c.dlq_id = d.id
+  LEFT JOIN LATERAL (
+       SELECT (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = d.id AND state = 'held') AS held,
+              (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = d.id AND state = 'delete') AS to_delete) c
+         ON %(copies)b::bool
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
    AND (%(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[]))
  ORDER BY d.name
