@@ -24,7 +24,7 @@ from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, 
 from reprocessing.admin.site.preview_form import PreviewForm, signature
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.models import AuditAct, DeadLetterQueue
-from reprocessing.models.dlq import MAX_HELD_COPIES
+from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES
 from reprocessing.models.target import MAX_SECONDS, TargetKind
 from reprocessing.pipeline.dlqs.examine import Wanted
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
@@ -35,10 +35,12 @@ COLUMNS: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",
+    "keep_bodies",
 )  # fmt: skip
-_MAY_BE_EMPTY: Final = frozenset(
-    {"give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn"}
-)
+_MAY_BE_EMPTY: Final = frozenset({
+    "give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn",
+    "keep_bodies",
+})  # fmt: skip
 
 
 class DlqForm(TargetFieldsForm, PreviewForm):
@@ -54,7 +56,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
         (
             "(SQS copies and parking)",
-            ("delete_when", "held_copies_limit", "new_key_delay", "receive_limit", "parking_url"),
+            ("delete_when", "held_copies_limit", "new_key_delay", "receive_limit", "parking_url", "keep_bodies"),
         ),
         ("(Fields for rules)", ("message_type", "tenant")),
         ("(Celery workers)", ("kind", *TASKS)),
@@ -121,6 +123,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         least=0,
         most=MAX_HELD_COPIES,
     )
+    keep_bodies = whole_number(
+        "Keep bodies (days)",
+        "How long bodies are kept after a message is delivered or discarded. Empty: as long as the history.",
+        least=0, most=MAX_DAYS,
+    )  # fmt: skip
     new_key_delay = number(
         "First delay (s)",
         "How long the first message of a key waits after its capture. Empty: the target's visibility timeout.",

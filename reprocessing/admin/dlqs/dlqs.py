@@ -21,7 +21,7 @@ _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at", "te
 _POLICY = (
     "mode", "policy", "own_settings",
     "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
-    "receive_limit", "held_copies_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
+    "receive_limit", "held_copies_limit", "keep_bodies", "interval", "crontab", "at_once", "ordering_key", "sequence",
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")

@@ -13,7 +13,7 @@ from reprocessing.domain.routing import jmespath_query
 from reprocessing.management.arguments import not_empty, number, or_off, slug, whole_number
 from reprocessing.management.options.target_policy_options import add_role
 from reprocessing.management.shared.rule_command import add_backoff
-from reprocessing.models.dlq import MAX_HELD_COPIES, DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES, DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
 from reprocessing.models.target import MAX_SECONDS
 from reprocessing.store.dlqs import registration
 
@@ -55,6 +55,11 @@ def add_queues(parser: CommandParser) -> None:
     parser.add_argument(
         "--public-field", action="append", dest="public_fields", type=expression, metavar="JMESPATH",
         help="body field that people see without the permission view_payload, such as order.id; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
+        help="delete the bodies of messages so many days after they are delivered or discarded; their history stays. "
+        "off: keep bodies as long as the history (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--parking-url",
