@@ -16,6 +16,7 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
 )
+from reprocessing.models.person import ProviderIdentity
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker, BreakerState, CheckKind, HealthCheck, HealthStatus, RateClass
@@ -77,6 +78,7 @@ __all__ = [
     "ParkingQueueMessage",
     "Payload",
     "Policy",
+    "ProviderIdentity",
     "RateClass",
     "Report",
     "Reporter",
