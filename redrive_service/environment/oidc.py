@@ -135,11 +135,11 @@ def _scopes(variables: Variables) -> str:
 def _groups(variables: Variables) -> tuple[tuple[str, str], ...]:
     value = variables.value(_GROUPS)
     cure = f"Map the provider's groups to groups of this service: {_GROUPS}=redrive-ops=Redrive operator"
-    if not value:
-        variables.problems.append(f"{_GROUPS} is not set, so nobody could sign in. {cure}")
     entries = filter(None, map(str.strip, re.split(r"[\r\n]+" if "\n" in value else ",", value)))
     pairs = tuple((claim.strip(), group.strip()) for claim, _, group in (entry.rpartition("=") for entry in entries))
-    if not all(claim and group for claim, group in pairs):
+    if not pairs:
+        variables.problems.append(f"{_GROUPS} is not set, so nobody could sign in. {cure}")
+    elif not all(claim and group for claim, group in pairs):
         variables.problems.append(f"{_GROUPS} holds an entry that is not VALUE=GROUP. {cure}")
     return pairs
 
