@@ -7,7 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,13 +20,15 @@ from reprocessing.models import ProviderIdentity
 from reprocessing.store.maintenance import roles
 from tests.browser.chromium import Chromium, Window
 from tests.browser.conftest import OPERATOR
+from tests.conditions import eventually
+from tests.redrive_service.oidc.provider import CLIENT, SECRET, running
 from tests.redrive_service.test_server import started
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 PROVIDER = Path(__file__).with_name("openid_provider.py")
 SETTINGS = {
-    "REDRIVE_OIDC_CLIENT_ID": "redrive", "REDRIVE_OIDC_CLIENT_SECRET": "a secret of 20 letters".replace(" ", "-"),
+    "REDRIVE_OIDC_CLIENT_ID": CLIENT, "REDRIVE_OIDC_CLIENT_SECRET": SECRET,
     "REDRIVE_OIDC_NAME": "Example Login", "REDRIVE_OIDC_GROUPS": f"redrive-ops={OPERATOR}",
     "REDRIVE_PASSWORD_LOGIN": "no",
 }  # fmt: skip
@@ -45,23 +47,38 @@ def provider() -> Iterator[str]:
         process.stdin.close()  # it ends by this
 
 
-@pytest.fixture
-def desk(provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for name, value in (SETTINGS | {"REDRIVE_OIDC_ISSUER": provider}).items():
-        monkeypatch.setenv(name, value)
+@contextmanager
+def desk(issuer: str, folder: Path) -> Iterator[str]:
+    """The service where this provider is set."""
     roles.update_groups()
-    with started(tmp_path) as web:
-        yield f"http://localhost:{web.port}"
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (SETTINGS | {"REDRIVE_OIDC_ISSUER": issuer}).items():
+            patch.setenv(name, value)
+        with started(folder) as web:
+            yield f"http://127.0.0.1:{web.pages}"
+
+
+def expected(issuer: str) -> tuple[str, ...]:
+    """The provider, a style sheet of its pages, and statuses that are told in a page."""
+    return (urlsplit(issuer).netloc, "picocss", "status of 403 (Forbidden) (http://127.0.0.1", "status of 401")
+
+
+@contextmanager
+def window_on(chromium: Chromium, issuer: str, folder: Path) -> Iterator[Window]:
+    """A window in which only the provider's pages ask anybody else, and no script and no policy complains."""
+    with desk(issuer, folder) as address:
+        window = chromium.window(address)
+        try:
+            yield window
+            assert [one for one in window.troubles() if not any(known in one for known in expected(issuer))] == []
+        finally:
+            window.close()
 
 
 @pytest.fixture
-def ann(chromium: Chromium, desk: str, provider: str) -> Iterator[Window]:
-    """Her window. The provider is the only other host that is asked, and no script and no policy complains."""
-    with ExitStack() as stack:
-        window = chromium.window(desk)
-        stack.callback(window.close)
+def ann(chromium: Chromium, provider: str, tmp_path: Path) -> Iterator[Window]:
+    with window_on(chromium, provider, tmp_path) as window:
         yield window
-        assert [one for one in window.troubles() if urlsplit(provider).netloc not in one] == []
 
 
 def sign_in(window: Window, person: str) -> None:
@@ -96,27 +113,34 @@ def test_somebody_signs_in_works_is_asked_again_and_signs_out(ann: Window, provi
     ]
 
     make_due()
-    ann.open("/admin/reprocessing/letter/?q=x")
-    ann.press("ann-1")  # this provider shows its page even to `prompt=none`
+    ann.open("/admin/reprocessing/letter/?q=x")  # this provider ends its session at once
+    ann.sees("Your session at Example Login has ended. Sign in again.")
+    sign_in(ann, "ann-1")
     ann.sees("Messages", where="h1")
     assert ann.address == "/admin/reprocessing/letter/"
 
     ann.press("Log out")
-    ann.press("Yes")
+    ann.press("End session")
     ann.sees("Sign in with Example Login")
     assert ann.address == "/admin/login/"
     ann.open("/admin/")
     assert ann.address == "/admin/login/"
 
 
-def test_a_dashboard_that_is_open_goes_by_way_of_the_provider_when_it_is_time(ann: Window) -> None:
-    ann.open("/admin/")
-    sign_in(ann, "ann-1")
-    ann.sees("No DLQ has been added yet.")
-    make_due()
-    ann.press("ann-1")  # the next look of the board loads the page anew
-    ann.sees("No DLQ has been added yet.")
-    assert [one for one in ann.troubles() if "401" not in one and "localhost" not in one] == []
+def test_a_dashboard_that_stays_open_is_confirmed_and_nobody_has_to_do_anything(
+    chromium: Chromium, tmp_path: Path
+) -> None:
+    with running() as provider, window_on(chromium, provider.url, tmp_path) as ann:
+        provider.person["groups"] = ["redrive-ops"]
+        ann.open("/admin/")
+        ann.press("Sign in with Example Login")
+        ann.sees("No DLQ has been added yet.")
+        make_due()
+        provider.asked.clear()
+        eventually(lambda: "/token" in provider.asked, within=20)  # the next look of the board loads the page anew
+        ann.sees("No DLQ has been added yet.")
+        ann.open("/admin/")
+        ann.sees("No DLQ has been added yet.")
 
 
 def test_who_has_no_group_is_told_so_and_may_use_another_account(ann: Window) -> None:
@@ -138,7 +162,7 @@ def test_a_group_that_is_removed_at_the_provider_is_removed_here_and_ends_the_se
     now_has(provider, "ann-1", [])
     make_due()
     ann.open("/admin/rights")
-    ann.press("ann-1")
+    sign_in(ann, "ann-1")
     ann.sees("none of your groups has access")
     assert not Group.objects.get(name=OPERATOR).user_set.exists()
     ann.open("/admin/")

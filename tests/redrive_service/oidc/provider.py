@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 
-CLIENT, SECRET, KID = "redrive", "a secret of the client, hunter2", "key-1"
+CLIENT, SECRET, KID = "redrive", "a-secret-of-the-client-hunter2", "key-1"
 Claims = dict[str, Any]
 
 
@@ -50,11 +50,16 @@ class Provider:
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def authorize(self, location: str) -> str:
-        """What the browser is sent back to, after the person has signed in there."""
+        """Where the browser is sent back to, on its host: the person is known there."""
         told = {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
         code = secrets.token_urlsafe(8)
         self.codes[code] = told
         return f"{urlsplit(told['redirect_uri']).path}?{urlencode({'code': code, 'state': told['state']})}"
+
+    def sent_back(self, location: str) -> str:
+        """The same, for a browser that is really sent."""
+        (back,) = parse_qs(urlsplit(location).query)["redirect_uri"]
+        return urljoin(back, self.authorize(location))
 
     def answer(self, path: str, form: dict[str, str]) -> tuple[int, Any]:
         self.asked.append(path)
@@ -117,7 +122,9 @@ def running() -> Iterator[Provider]:
             text = json.dumps(told)
             if path in provider.broken:
                 status, text = provider.broken[path]
-            self.send_response(status)
+            self.send_response(302 if path == "/authorize" else status)
+            if path == "/authorize":
+                self.send_header("Location", provider.sent_back(self.path))
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()
