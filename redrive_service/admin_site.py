@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
@@ -29,7 +29,7 @@ class DeskSite(RedriveAdminSite):
         ways = {"provider": settings.OIDC, "passwords": settings.PASSWORD_LOGIN}
         return super().login(request, ways | (extra_context or {}))
 
-    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """End the session here, then at the provider.
 
         A form may send the browser to this host only (the policy's form-action), so a page leads to the provider.
@@ -43,6 +43,6 @@ class DeskSite(RedriveAdminSite):
         if not there:
             return answer
         context = {**self.each_context(request), "title": "Signing out", "provider": settings.OIDC, "there": there}
-        page = render(request, "redrive_service/signing_out.html", context)
+        page = TemplateResponse(request, "redrive_service/signing_out.html", context)
         add_never_cache_headers(page)
         return page

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Any
 
 import requests
-from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.http import HttpRequest
@@ -15,7 +14,7 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from mozilla_django_oidc.utils import import_from_settings
 
 from redrive_service.oidc import id_token, people
-from redrive_service.oidc.metadata import TIMEOUT, keys, metadata
+from redrive_service.oidc.metadata import TIMEOUT, keys, metadata, provider
 from redrive_service.oidc.refusals import UNREACHABLE, UNVERIFIED, SignInRefused
 
 BACKEND = "redrive_service.oidc.backend.ProviderBackend"
@@ -24,7 +23,7 @@ CALLBACK = "oidc_callback"
 
 def setting(name: str, *default: object) -> object:
     """Return a setting of mozilla-django-oidc. The secret is none: no page and no command shows it."""
-    oidc = settings.OIDC
+    oidc = provider()
     ours = {
         "OIDC_RP_CLIENT_ID": oidc.client_id,
         "OIDC_RP_SCOPES": oidc.scopes,
@@ -54,8 +53,8 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
     get_settings = staticmethod(setting)
     OIDC_OP_TOKEN_ENDPOINT = property(lambda _: metadata().token_endpoint)
     OIDC_OP_USER_ENDPOINT = property(lambda _: metadata().userinfo_endpoint)
-    OIDC_RP_CLIENT_ID = property(lambda _: settings.OIDC.client_id)
-    OIDC_RP_CLIENT_SECRET = property(lambda _: settings.OIDC.client_secret)
+    OIDC_RP_CLIENT_ID = property(lambda _: provider().client_id)
+    OIDC_RP_CLIENT_SECRET = property(lambda _: provider().client_secret)
 
     def authenticate(self, request: HttpRequest, *, nonce: str, code_verifier: str) -> User:
         """Return the user whom the provider's code is for. Django calls this for no password, by its arguments.
@@ -66,7 +65,7 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         try:
             user = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
         except requests.HTTPError as error:
-            status = error.response.status_code
+            status = error.response.status_code if error.response is not None else 0
             refusal = UNREACHABLE if status >= HTTPStatus.INTERNAL_SERVER_ERROR else UNVERIFIED
             raise SignInRefused(refusal, f"the provider answered {status} to the code or the token") from None
         except requests.RequestException as error:
@@ -85,13 +84,13 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
     def verify_token(self, token: object, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  the parent's
         """Return the claims of the ID token, which is verified completely."""
         return id_token.verified(
-            token, keys(), issuer=metadata().issuer, client_id=settings.OIDC.client_id, nonce=kwargs.get("nonce")
+            token, keys(), issuer=metadata().issuer, client_id=provider().client_id, nonce=kwargs.get("nonce")
         )
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
         """Return the user of the person in the ID token. What the ID token lacks is taken from the userinfo."""
         told = self.get_userinfo(access_token, id_token, payload)
-        return people.admitted(metadata().issuer, {**told, **payload}, settings.OIDC)
+        return people.admitted(metadata().issuer, {**told, **payload}, provider())
 
     def get_userinfo(self, access_token: str, id_token: str, payload: dict[str, Any]) -> Mapping[str, Any]:
         """Return the claims of the userinfo endpoint, if there is one. They must be about the same person."""

@@ -18,7 +18,7 @@ def weak_sign_in(**_: Any) -> list[CheckMessage]:  # noqa: ANN401  arguments of 
     oidc = settings.OIDC
     if oidc is None:
         return []
-    found = []
+    found: list[CheckMessage] = []
     if settings.PASSWORD_LOGIN:
         found.append(
             Warning(

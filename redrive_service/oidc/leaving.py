@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY
 from django.http import HttpRequest
 from django.urls import reverse
 
 from redrive_service.oidc.backend import BACKEND
-from redrive_service.oidc.metadata import metadata
+from redrive_service.oidc.metadata import metadata, provider
 from redrive_service.oidc.refusals import SignInRefused
 
 
@@ -23,7 +22,7 @@ def address(request: HttpRequest) -> str:
     except SignInRefused:  # the session here is ended all the same
         return ""
     told = {
-        "client_id": settings.OIDC.client_id,
+        "client_id": provider().client_id,
         "post_logout_redirect_uri": request.build_absolute_uri(reverse("admin:login")),
         "id_token_hint": request.session.get("oidc_id_token"),
     }

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import requests
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from redrive_service.environment import Oidc
 from redrive_service.oidc.refusals import UNREACHABLE, UNVERIFIED, SignInRefused
@@ -37,9 +38,17 @@ _lock = threading.Lock()
 _known: dict[Oidc, tuple[float, Metadata]] = {}
 
 
+def provider() -> Oidc:
+    """Return the provider that the settings name. Only where there is one, this package is used."""
+    found = settings.OIDC
+    if found is None:
+        raise ImproperlyConfigured("No OpenID provider is set: REDRIVE_OIDC_ISSUER.")
+    return found
+
+
 def metadata() -> Metadata:
     """Return the provider's metadata, at most ten minutes old. SignInRefused: the provider does not answer."""
-    oidc: Oidc = settings.OIDC
+    oidc = provider()
     now = time.monotonic()
     with _lock:
         read_at, found = _known.get(oidc, (0.0, None))
@@ -72,12 +81,14 @@ def _checked(told: Mapping[str, Any], oidc: Oidc) -> Metadata:
     issuer = told.get("issuer")
     if not isinstance(issuer, str) or issuer.rstrip("/") != oidc.issuer.rstrip("/"):
         raise SignInRefused(UNVERIFIED, f"REDRIVE_OIDC_ISSUER is {oidc.issuer}, but the provider's is {issuer!r}")
-    scheme = f"{oidc.issuer.partition('://')[0]}://"  # http only in a sandbox
-    endpoints = {name: told.get(name) for name in _ENDPOINTS}
-    endpoints |= {name: told.get(name) or "" for name in _OPTIONAL_ENDPOINTS}
-    for name, url in endpoints.items():
-        usable = isinstance(url, str) and (url.startswith(("https://", scheme)) or (not url and name not in _ENDPOINTS))
-        if not usable:
-            raise SignInRefused(UNREACHABLE, f"the provider's {name} is no URL that begins with https://")
+    urls = {name: _endpoint(told, name, oidc) for name in (*_ENDPOINTS, *_OPTIONAL_ENDPOINTS)}
     methods = told.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
-    return Metadata(issuer=issuer, authenticates_by_header="client_secret_post" not in methods, **endpoints)
+    return Metadata(issuer=issuer, authenticates_by_header="client_secret_post" not in methods, **urls)
+
+
+def _endpoint(told: Mapping[str, Any], name: str, oidc: Oidc) -> str:
+    url = told.get(name) or ""
+    scheme = f"{oidc.issuer.partition('://')[0]}://"  # http only in a sandbox
+    if isinstance(url, str) and (url.startswith(("https://", scheme)) or (not url and name in _OPTIONAL_ENDPOINTS)):
+        return url
+    raise SignInRefused(UNREACHABLE, f"the provider's {name} is no URL that begins with https://")

@@ -8,13 +8,13 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from redrive_service.oidc.backend import BACKEND
+from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import UNCONFIRMED
 from redrive_service.oidc.views import ENDS_AT, RECHECK_AT, page
 
@@ -42,7 +42,7 @@ class RecheckMiddleware:
             logout(request)
             return None
         overdue = now - request.session.get(RECHECK_AT, 0)
-        return _asked(request, overdue) if settings.OIDC.recheck and overdue >= 0 else None
+        return _asked(request, overdue) if provider().recheck and overdue >= 0 else None
 
 
 def _asked(request: HttpRequest, overdue: float) -> HttpResponse | None:

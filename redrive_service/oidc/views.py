@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET
 from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthenticationRequestView
 
 from redrive_service.oidc.backend import setting
+from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import EXPIRED, NOT_SIGNED_IN, Refusal, SignInRefused
 
 logger = logging.getLogger("redrive.sign_in")
@@ -55,7 +56,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # as abo
         request.session.modified = True
         logout(request)
         if was_signed_in and error in _NEEDS_A_PAGE:
-            messages.warning(request, f"Your session at {settings.OIDC.name} has ended. Sign in again.")
+            messages.warning(request, f"Your session at {provider().name} has ended. Sign in again.")
             return HttpResponseRedirect(f"{reverse('admin:login')}?{urlencode({'next': going_to})}")
         told = error[:60] if error.isascii() and error.isprintable() else "an error"
         raise SignInRefused(NOT_SIGNED_IN, f"the provider answered {told}")
@@ -98,11 +99,11 @@ def _answered(view: Callable[..., HttpResponse], request: HttpRequest) -> HttpRe
 
 def page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """Return the page of a refusal."""
-    oidc = settings.OIDC
+    oidc = provider()
     context = {
         **admin.site.each_context(request),
         "title": refusal.title,
-        "says": refusal.says.format(name=oidc.name if oidc else ""),
+        "says": refusal.says.format(name=oidc.name),
         "provider": oidc,
     }
     return render(request, "redrive_service/sign_in_refused.html", context, status=refusal.status)

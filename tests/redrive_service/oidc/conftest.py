@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+import redrive_service.urls  # noqa: F401  read where no provider is set, as for all other tests
 from redrive_service.environment import Oidc
 from redrive_service.oidc.backend import BACKEND
 from tests.redrive_service.oidc.provider import CLIENT, SECRET, Provider, running

@@ -93,7 +93,7 @@ def coded(raw: bytes) -> str:
 
 
 def unsigned(claims: Claims) -> str:
-    return jwt.encode(claims, None, "none", {"kid": KID})
+    return jwt.encode(claims, "", "none", {"kid": KID})
 
 
 def unsigned_with_the_name_of_a_signature(claims: Claims) -> str:

@@ -15,9 +15,11 @@ from django.core.management import call_command
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
+from redrive_service.oidc import metadata
 from redrive_service.oidc.checks import weak_sign_in
+from redrive_service.oidc.refusals import SignInRefused
 from tests.redrive_service.oidc.conftest import SignIn, configure, oidc_of
-from tests.redrive_service.oidc.provider import SECRET, Provider
+from tests.redrive_service.oidc.provider import SECRET, Claims, Provider
 from tests.redrive_service.test_pages import _INLINE, POLICY, _policy
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +72,7 @@ def test_sign_ins_by_the_provider_count_as_no_wrong_password(
 
 
 def test_a_locked_user_name_does_not_lock_the_provider_s_people(
-    client: Client, provider: Provider, sign_in: SignIn
+    client: Client, provider: Provider, sign_in: SignIn, root: User
 ) -> None:
     wrong = [client.post("/admin/login/", {"username": "ann", "password": "x"}).status_code for _ in range(5)]
     assert (wrong[-1], sign_in(client).status_code) == (429, 302)
@@ -113,14 +115,12 @@ def test_without_the_provider_nobody_hangs_and_passwords_still_work(
 def test_metadata_that_is_not_the_provider_s_is_not_used(
     client: Client, provider: Provider, settings: Settings, told: dict[str, object]
 ) -> None:
-    from redrive_service.oidc import metadata  # noqa: PLC0415  a provider with TLS cannot be run here
-
     secure = {"issuer": "https://login.example.org"}
     settings.OIDC = oidc_of("https://login.example.org")
     endpoints = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint", "end_session_endpoint")
     usable = secure | {name: f"https://login.example.org/{name}" for name in endpoints}
     metadata._checked(usable, settings.OIDC)
-    with pytest.raises(metadata.SignInRefused):
+    with pytest.raises(SignInRefused):
         metadata._checked(usable | told, settings.OIDC)
 
 
@@ -141,7 +141,7 @@ def test_behind_a_proxy_the_provider_sends_people_back_by_tls_and_cookies_are_fo
 
 
 def test_a_host_that_is_not_ours_is_not_told_to_the_provider(client: Client, provider: Provider) -> None:
-    assert client.get("/oidc/sign-in", HTTP_HOST="mallory.example").status_code == 400  # type: ignore[arg-type]
+    assert client.get("/oidc/sign-in", HTTP_HOST="mallory.example").status_code == 400
 
 
 def test_the_question_to_the_provider_has_all_that_guards_it(client: Client, provider: Provider) -> None:
@@ -178,7 +178,12 @@ def test_no_token_and_no_secret_is_logged_or_shown(
     caplog.set_level("DEBUG")
     issued: list[str] = []
     sign = provider.sign
-    provider.sign = lambda claims: issued.append(sign(claims)) or issued[-1]  # type: ignore[func-returns-value]
+
+    def remembered(told: Claims) -> str:
+        issued.append(sign(told))
+        return issued[-1]
+
+    provider.sign = remembered
     answers = [sign_in(client).content.decode()]
     provider.lies = {"aud": "another client"}
     answers.append(sign_in(Client()).content.decode())
