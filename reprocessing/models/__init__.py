@@ -16,7 +16,6 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
 )
-from reprocessing.models.person import ProviderIdentity
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker, BreakerState, CheckKind, HealthCheck, HealthStatus, RateClass
@@ -29,6 +28,7 @@ from reprocessing.models.system import (
     Metric,
     ParkingEvent,
     ParkingQueueMessage,
+    ProviderIdentity,
     RestoreDecision,
     RestoreDoubt,
     TaskHints,
