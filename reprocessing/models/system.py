@@ -1,4 +1,4 @@
-"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, parking outbox, people who sign in."""
+"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, parking outbox, signed-in people."""
 
 from __future__ import annotations
 
