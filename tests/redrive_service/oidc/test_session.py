@@ -20,13 +20,16 @@ from tests.redrive_service.oidc.conftest import SignIn
 from tests.redrive_service.oidc.provider import CLIENT, Provider
 
 pytestmark = pytest.mark.django_db
-NOW = time.time()  # noqa: TID251  the middleware reads the same clock
 
 
 @pytest.fixture
 def ann(client: Client, sign_in: SignIn) -> Client:
     sign_in(client)
     return client
+
+
+def now() -> float:
+    return time.time()  # noqa: TID251  the middleware reads the same clock
 
 
 def set_time(client: Client, **keys: float) -> None:
@@ -36,7 +39,7 @@ def set_time(client: Client, **keys: float) -> None:
 
 
 def due(client: Client, *, overdue: float = 1) -> None:
-    set_time(client, **{RECHECK_AT: NOW - overdue})
+    set_time(client, **{RECHECK_AT: now() - overdue})
 
 
 def confirm(client: Client, provider: Provider) -> str:
@@ -116,11 +119,11 @@ def test_a_form_that_was_open_may_be_submitted_for_ten_minutes_and_then_nothing_
 
 def test_a_session_ends_after_its_length_however_often_it_was_confirmed(ann: Client, provider: Provider) -> None:
     ends_at = ann.session[ENDS_AT]
-    assert round((ends_at - NOW) / 3600) == 12
+    assert round((ends_at - now()) / 3600) == 12
     due(ann)
     confirm(ann, provider)
     assert ann.session[ENDS_AT] == ends_at
-    set_time(ann, **{ENDS_AT: NOW - 1})
+    set_time(ann, **{ENDS_AT: now() - 1})
     assert ann.get("/admin/").headers["Location"] == "/admin/login/?next=/admin/"
 
 
