@@ -460,6 +460,13 @@ class Migration(migrations.Migration):
                 ("fingerprint", models.BinaryField()),
                 ("cause", models.TextField()),
                 ("title", models.TextField()),
+                ("name", models.TextField(blank=True, db_default="")),
+                (
+                    "keys",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), blank=True, db_default=[], size=None
+                    ),
+                ),
                 (
                     "status",
                     models.TextField(
@@ -478,6 +485,8 @@ class Migration(migrations.Migration):
                 ("released_at", models.DateTimeField(blank=True, null=True)),
                 ("settled_at", models.DateTimeField(blank=True, null=True)),
                 ("status_by", models.TextField(blank=True, db_default="")),
+                ("assigned_to", models.TextField(blank=True, db_default="")),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "dlq",
                     models.ForeignKey(
@@ -485,6 +494,17 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="groups",
                         to="reprocessing.deadletterqueue",
+                    ),
+                ),
+                (
+                    "merged_into",
+                    models.ForeignKey(
+                        blank=True,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="members",
+                        to="reprocessing.failuregroup",
                     ),
                 ),
             ],
@@ -497,7 +517,18 @@ class Migration(migrations.Migration):
                         models.OrderBy(models.F("last_at"), descending=True),
                         models.OrderBy(models.F("id"), descending=True),
                         name="groups_by_last_letter",
-                    )
+                    ),
+                    models.Index(
+                        models.F("merged_into"),
+                        condition=models.Q(("merged_into__isnull", False)),
+                        name="groups_by_merged_into",
+                    ),
+                    models.Index(
+                        models.F("dlq"),
+                        models.OrderBy(models.F("last_at"), descending=True),
+                        condition=models.Q(("keys", []), _negated=True),
+                        name="groups_with_shape",
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(fields=("dlq", "fingerprint"), name="one_group_per_fingerprint_and_dlq"),
@@ -512,6 +543,30 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("first_at__lte", models.F("last_at"))), name="group_first_not_after_last"
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("merged_into", None),
+                            models.Q(("merged_into", models.F("id")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="group_is_not_merged_into_itself",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="GroupHour",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("group_id", models.BigIntegerField()),
+                ("hour", models.DateTimeField()),
+                ("n", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "redrive_group_hour",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("group_id", "hour"), name="one_count_per_group_and_hour")
                 ],
             },
         ),

@@ -15,6 +15,7 @@ from reprocessing.models.parking_lot import (
     BulkActionState,
     FailureGroup,
     FailureGroupStatus,
+    GroupHour,
 )
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
@@ -59,6 +60,7 @@ __all__ = [
     "FailureGroup",
     "FailureGroupStatus",
     "GlobalStop",
+    "GroupHour",
     "HealthCheck",
     "HealthStatus",
     "Heartbeat",

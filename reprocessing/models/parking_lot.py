@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -23,11 +24,17 @@ class FailureGroupStatus(models.TextChoices):
 class FailureGroup(models.Model):
     """A failure group: the letters of a DLQ that failed for one reason.
 
-    A resolved group is reopened when a letter of the group is captured or parked after `settled_at`.
+    A resolved group is reopened when a letter of the group is captured or parked after `settled_at`. A row that is
+    merged into another one stays, as an alias: new letters with its fingerprint are letters of the other group. Letters
+    keep the row of their own fingerprint, so that a group can be split again.
 
     Attributes:
         fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
-        title: the reason in words, without text of payloads.
+        title: the reason in words, without text of payloads other than a message's type.
+        name: the title that a person gave; empty: `title` is shown.
+        keys: top-level keys of the body whose shape is the cause; similar shapes are merged when they are first seen.
+        merged_into: the group that this row is a part of; such a group is itself merged into no other.
+        created_at: when the service found the first letter. `assigned_to`: name of the user who works on the group.
         first_at, last_at: when the oldest and the newest message of the group were sent.
         released_at: when a letter of the group was last released.
         settled_at, status_by: when the status was set, and by whom.
@@ -37,6 +44,11 @@ class FailureGroup(models.Model):
     fingerprint = models.BinaryField()
     cause = models.TextField()
     title = models.TextField()
+    name = models.TextField(db_default="", blank=True)
+    keys = ArrayField(models.TextField(), db_default=[], blank=True)
+    merged_into = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="members", db_index=False
+    )
     status = models.TextField(choices=FailureGroupStatus.choices, db_default=FailureGroupStatus.OPEN.value)
     note = models.TextField(db_default="", blank=True)
     first_at = models.DateTimeField()
@@ -44,6 +56,8 @@ class FailureGroup(models.Model):
     released_at = models.DateTimeField(null=True, blank=True)
     settled_at = models.DateTimeField(null=True, blank=True)
     status_by = models.TextField(db_default="", blank=True)
+    assigned_to = models.TextField(db_default="", blank=True)
+    created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         db_table = "redrive_failure_group"
@@ -56,11 +70,36 @@ class FailureGroup(models.Model):
                 name="group_status_has_time_and_person",
             ),
             models.CheckConstraint(condition=Q(first_at__lte=F("last_at")), name="group_first_not_after_last"),
+            models.CheckConstraint(
+                condition=Q(merged_into=None) | ~Q(merged_into=F("id")), name="group_is_not_merged_into_itself"
+            ),
         ]
-        indexes = [models.Index(F("last_at").desc(), F("id").desc(), name="groups_by_last_letter")]
+        indexes = [
+            models.Index(F("last_at").desc(), F("id").desc(), name="groups_by_last_letter"),
+            models.Index(F("merged_into"), condition=Q(merged_into__isnull=False), name="groups_by_merged_into"),
+            models.Index(
+                F("dlq"), F("last_at").desc(), condition=~Q(keys=[]), name="groups_with_shape"
+            ),
+        ]
 
     def __str__(self) -> str:
-        return self.title
+        return self.name or self.title
+
+
+class GroupHour(models.Model):
+    """How many letters of a failure group were sent in the hour that began at `hour`, for the sparkline."""
+
+    group_id = models.BigIntegerField()
+    hour = models.DateTimeField()
+    n = models.BigIntegerField()
+
+    class Meta:
+        db_table = "redrive_group_hour"
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["group_id", "hour"], name="one_count_per_group_and_hour")]
+
+    def __str__(self) -> str:
+        return f"{self.n} in group {self.group_id}"
 
 
 class BulkActionKind(models.TextChoices):

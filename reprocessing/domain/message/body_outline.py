@@ -23,15 +23,19 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The outline of a body: a title for people, and sorted parts, which are equal for bodies of one structure."""
+    """The outline of a body: a title for people, and sorted parts, which are equal for bodies of one structure.
+
+    `keys`: the top-level keys of a JSON object, or the names of a form's fields; sorted.
+    """
 
     title: str
     parts: tuple[str, ...]
+    keys: tuple[str, ...] = ()
 
 
 def of_json(document: JsonValue) -> Outline:
     """Return the outline of a JSON value: sorted paths with types; a list is outlined by its first element."""
-    paths = _paths(document)
+    names: list[str] = []
     match document:
         case dict():
             names = sorted({_key(name) for name in document})[:KEYS]
@@ -41,7 +45,7 @@ def of_json(document: JsonValue) -> Outline:
             title = f"a JSON list of {_type(document[0])}s" if document else "an empty JSON list"
         case _:
             title = f"JSON: a {_type(document)}"
-    return Outline(title, ("json", *paths))
+    return Outline(title, ("json", *_paths(document)), tuple(names))
 
 
 def texts_of_json(document: JsonValue | Unreadable) -> Iterator[str]:
@@ -68,7 +72,7 @@ def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
     if name := xml_root.root(body[:_XML_HEAD].decode(errors="replace")):
         return Outline(f"XML: {_key(name)}", ("xml", _key(name)))
     if names := _form(body[:_XML_HEAD]):
-        return Outline(f"a form with {', '.join(names[:_NAMED])}", ("form", *names))
+        return Outline(f"a form with {', '.join(names[:_NAMED])}", ("form", *names), tuple(names))
     try:
         body.decode()
     except UnicodeDecodeError:

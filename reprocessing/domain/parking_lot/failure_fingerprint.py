@@ -1,8 +1,8 @@
 """Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
 The sources, the best first: the consumer's report; the parking reason, if the message is at fault; the target's last
-answer; attributes that brokers and frameworks set; the task, or the type with the body's outline; for a body that
-says nothing, the parking reason.
+answer; attributes that brokers and frameworks set; the task or the message's type; the shape of the body; for a body
+that says nothing, the parking reason.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from reprocessing.domain.message import body_outline, json_view
 from reprocessing.domain.message.body_outline import Outline
 from reprocessing.domain.message.identity import LetterFacts, Selector, select_key
 from reprocessing.domain.message.safe_text import visible
-from reprocessing.domain.parking_lot import failure_attributes, text_pattern
-from reprocessing.domain.parking_lot.text_pattern import ID_IN_IT, NAME, STATUS
+from reprocessing.domain.parking_lot import failure_attributes, message_type, text_pattern
+from reprocessing.domain.parking_lot.text_pattern import NAME, STATUS
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.domain.sources import celery_task, failed_delivery
 from reprocessing.domain.sources.celery_task import TaskMessage
@@ -28,9 +28,8 @@ from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDe
 
 #: Most characters of a title.
 LONGEST: Final = 200
-_EDITION: Final = "1"  # a new value changes the digest of every cause
+_EDITION: Final = "2"  # a new value changes the digest of every cause
 
-_EVENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9 _./:()-]{0,119}")
 _SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
 
 
@@ -57,8 +56,8 @@ _WORDS: Final = {
     CauseKind.ANSWERED: "the target's last answer",
     CauseKind.LEFT: "attributes of the broker or framework",
     CauseKind.TASK: "its task; the failure reason is not known",
-    CauseKind.TYPE: "its type and its body's outline; the failure reason is not known",
-    CauseKind.BODY: "its body's outline; the failure reason is not known",
+    CauseKind.TYPE: "its type; the failure reason is not known",
+    CauseKind.BODY: "the shape of its body; the failure reason is not known",
 }
 
 _AWS: Final = {
@@ -90,7 +89,8 @@ class FailureSigns:
     Attributes:
         letter: the letter; a body larger than `message_fields.BODY_LIMIT` may be left out.
         size: bytes of the body.
-        type: the selector of the DLQ's message types; None: the DLQ has no such selector.
+        type: the selector of the DLQ's message types; None: the DLQ has no such selector, so that usual names are
+            looked for. `none`: no type is read, or shown.
         report: the consumer's last report of a failure.
         answer: the result of the newest attempt that was sent; None: no attempt was sent.
         reason: why the letter is parked; empty: the letter is not parked. `detail`: more about the reason.
@@ -107,11 +107,15 @@ class FailureSigns:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """A cause. `title`: contains names of types, attributes and keys, but no values; `digest`: 32 bytes."""
+    """A cause. `title`: contains types, and names of attributes and keys, but no other values; `digest`: 32 bytes.
+
+    `keys`: the top-level keys of a body whose shape is the cause. Causes with similar keys are one group.
+    """
 
     kind: CauseKind
     title: str
     digest: bytes
+    keys: tuple[str, ...] = ()
 
 
 def failure_cause(signs: FailureSigns) -> FailureCause:
@@ -122,11 +126,11 @@ def failure_cause(signs: FailureSigns) -> FailureCause:
     return _what_it_is(signs)
 
 
-def _cause(kind: CauseKind, title: str, *parts: str) -> FailureCause:
+def _cause(kind: CauseKind, title: str, *parts: str, keys: tuple[str, ...] = ()) -> FailureCause:
     told = json.dumps([_EDITION, kind.value, *parts]).encode()
     shown = " ".join(visible(title).split())
     cut = shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
-    return FailureCause(kind, cut, hashlib.sha256(told).digest())
+    return FailureCause(kind, cut, hashlib.sha256(told).digest(), keys)
 
 
 def _reported(signs: FailureSigns) -> FailureCause | None:
@@ -190,17 +194,24 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
         name = text_pattern.type_name(task)
         title = f"Task {name}" if name else "A task with an unusual name"
         return _cause(CauseKind.TASK, title, name or text_pattern.without_values(task))
-    looks = _LARGE if large else _looks(letter)
-    kind = select_key(signs.type, letter) if signs.type else None
-    if isinstance(kind, str):
-        name = text_pattern.type_name(kind)
-        title = f"{name or 'A type with an unusual name'}: {looks.title}"
-        return _cause(CauseKind.TYPE, title, name, *looks.parts)
-    if event := None if large else _event(letter):
+    if not large and (event := _event(letter, signs.type)):
         return event
+    if kind := _type(letter, signs.type):
+        return _cause(CauseKind.TYPE, kind, kind)
+    looks = _LARGE if large else _looks(letter)
     if signs.reason and looks.parts in _MUTE:
         return _cause(CauseKind.PARKED, ParkedReason(signs.reason).sentence, signs.reason, "")
-    return _cause(CauseKind.BODY, looks.title[:1].upper() + looks.title[1:], *looks.parts)
+    shown = looks.title[:1].upper() + looks.title[1:]
+    parts = ("keys", *looks.keys) if looks.keys else looks.parts
+    return _cause(CauseKind.BODY, shown, *parts, keys=looks.keys)
+
+
+def _type(letter: LetterFacts, selector: Selector | None) -> str:
+    """Return the type that the DLQ's selector reads; without a selector, the type that a usual name has, or ""."""
+    if selector is None:
+        return message_type.message_type(letter)
+    found = select_key(selector, letter)
+    return message_type.type_value(found) if isinstance(found, str) else ""
 
 
 def _task(letter: LetterFacts) -> str:
@@ -215,16 +226,17 @@ def _looks(letter: LetterFacts) -> Outline:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:
             inner = message.encode()
             looks = body_outline.of_bytes(inner, json_view.read(inner))
-            return Outline(f"SNS notification: {looks.title}", ("sns", *looks.parts))
+            return Outline(f"SNS notification: {looks.title}", ("sns", *looks.parts), looks.keys)
         case document:
             return body_outline.of_bytes(letter.body, document)
 
 
-def _event(letter: LetterFacts) -> FailureCause | None:
+def _event(letter: LetterFacts, selector: Selector | None) -> FailureCause | None:
+    """Return the cause of an EventBridge event, if no selector says where its type is."""
     match letter.document:
-        case {"detail-type": str(kind), "source": str(source), "detail": dict()}:
-            fit = all(_EVENT.fullmatch(text) and not ID_IN_IT.search(text) for text in (kind, source))
-            return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source) if fit else None
+        case {"detail-type": str(kind), "source": str(source), "detail": dict()} if selector is None:
+            kind, source = message_type.type_value(kind), message_type.type_value(source)
+            return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source) if kind and source else None
         case _:
             return None
 

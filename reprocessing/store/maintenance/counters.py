@@ -54,8 +54,10 @@ SELECT dlq_id, state, reason, presumed, sum(n)::bigint AS n FROM {COUNTS} t
 """  # noqa: S608  # the inserted text is a constant
 
 _IN_GROUPS = f"""
-SELECT group_id, state, sum(n)::bigint AS n FROM {COUNTS} t
- WHERE group_id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2
+SELECT g.id AS group_id, t.state, sum(t.n)::bigint AS n
+  FROM redrive_failure_group g JOIN redrive_failure_group m ON m.id = g.id OR m.merged_into_id = g.id
+  JOIN {COUNTS} t ON t.group_id = m.id
+ WHERE g.id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(t.n) <> 0 ORDER BY 1, 2
 """  # noqa: S608  # the inserted text is a constant
 
 _HOURS = """
@@ -91,6 +93,7 @@ ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
     "DELETE FROM redrive_letter_count WHERE n = 0",
 )
 
+_FORGET_GROUPS = "DELETE FROM redrive_group_hour WHERE hour < redrive_now() - interval '15 days'"
 _FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
 
 
@@ -100,7 +103,7 @@ def counts_by_state(dlq: int | None = None) -> list[CountByState]:
 
 
 def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
-    """Count the letters of these groups by state."""
+    """Count the letters of these groups, and of the groups that are merged into them, by state."""
     return rows.fetch(CountInGroup, _IN_GROUPS, {"groups": groups})
 
 
@@ -118,5 +121,9 @@ def fold_deltas() -> None:
 
 
 def delete_old_hours(*, history: float) -> int:
-    """Delete the counts of hours that ended at least `history` seconds ago; return how many rows were deleted."""
+    """Delete the counts of hours that ended at least `history` seconds ago; return how many rows were deleted.
+
+    The counts of failure groups are needed for the 14 days that their pages show.
+    """
+    rows.execute(_FORGET_GROUPS, {})
     return rows.execute(_FORGET, {"history": history})

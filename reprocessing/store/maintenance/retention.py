@@ -69,10 +69,14 @@ DELETE FROM redrive_report WHERE id IN (
      ORDER BY r.received_at LIMIT %(limit)b)
 """
 
-# Groups are locked before they are checked, because adding a letter locks the group too. Ignored groups are kept.
+# Groups are locked before they are checked, because adding a letter locks the group too. What people decided is kept:
+# ignored and renamed groups, and groups that a person merged.
 _EMPTY_GROUPS = """
 SELECT id FROM redrive_failure_group
  WHERE last_at < redrive_now() - make_interval(secs => %(history)b::float8) AND status <> 'ignored'
+   AND name = '' AND (merged_into_id IS NULL OR NOT EXISTS (
+        SELECT FROM redrive_audit_entry a WHERE a.group_id = redrive_failure_group.id))
+   AND NOT EXISTS (SELECT FROM redrive_failure_group m WHERE m.merged_into_id = redrive_failure_group.id)
    AND NOT EXISTS (SELECT FROM redrive_letter l WHERE l.group_id = redrive_failure_group.id)
  ORDER BY last_at LIMIT %(limit)b FOR UPDATE SKIP LOCKED
 """

@@ -15,6 +15,7 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
+from reprocessing.store.parking_lot import similar_groups
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: SQL: the latest failure report about a letter l. The report names the letter's message id, its redrive id, or the
@@ -66,21 +67,33 @@ SELECT l.id FROM unnest(%(letters)b::bigint[], %(versions)b::text[]) AS s(id, ve
 
 # Sorted, so that concurrent statements do not deadlock.
 _PUT = """
-INSERT INTO redrive_failure_group AS g (dlq_id, fingerprint, cause, title, first_at, last_at)
-SELECT dlq_id, fingerprint, min(cause), min(title), min(first_sent_at), max(first_sent_at)
-  FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[], %(causes)b::text[], %(titles)b::text[],
-              %(deaths)b::timestamptz[]) AS s(dlq_id, fingerprint, cause, title, first_sent_at)
+INSERT INTO redrive_failure_group AS g (dlq_id, fingerprint, cause, title, keys, first_at, last_at)
+SELECT dlq_id, fingerprint, min(cause), min(title), min(string_to_array(keys, E'\\n')), min(first_sent_at),
+       max(first_sent_at)
+  FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[], %(causes)b::text[], %(titles)b::text[], %(keys)b::text[],
+              %(deaths)b::timestamptz[]) AS s(dlq_id, fingerprint, cause, title, keys, first_sent_at)
  GROUP BY dlq_id, fingerprint ORDER BY dlq_id, fingerprint
 ON CONFLICT (dlq_id, fingerprint) DO UPDATE
    SET first_at = least(g.first_at, excluded.first_at), last_at = greatest(g.last_at, excluded.last_at)
-RETURNING g.id AS group_id, g.dlq_id, xmax = 0 AS new
+RETURNING g.id AS group_id, g.dlq_id, xmax = 0 AS new, g.fingerprint
 """
 
+# Letters of both groups are counted by the hour in which they were sent: a letter that gets another group is counted
+# there.
 _SORT = """
-UPDATE redrive_letter l SET group_id = g.id, grouped_at = redrive_now()
-  FROM unnest(%(letters)b::bigint[], %(dlqs)b::bigint[], %(digests)b::bytea[]) AS s(id, dlq_id, fingerprint)
-  JOIN redrive_failure_group g ON g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint
- WHERE l.id = s.id
+WITH chosen AS (
+    SELECT l.id, l.group_id AS was, g.id AS group_id, date_trunc('hour', l.first_sent_at) AS hour
+      FROM unnest(%(letters)b::bigint[], %(dlqs)b::bigint[], %(digests)b::bytea[]) AS s(id, dlq_id, fingerprint)
+      JOIN redrive_failure_group g ON g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint
+      JOIN redrive_letter l ON l.id = s.id
+), counted AS (
+    INSERT INTO redrive_group_hour AS h (group_id, hour, n)
+    SELECT group_id, hour, sum(n) FROM (
+           SELECT group_id, hour, 1 AS n FROM chosen UNION ALL SELECT was, hour, -1 FROM chosen WHERE was IS NOT NULL) c
+     GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2
+    ON CONFLICT (group_id, hour) DO UPDATE SET n = h.n + excluded.n
+)
+UPDATE redrive_letter l SET group_id = c.group_id, grouped_at = redrive_now() FROM chosen c WHERE l.id = c.id
 """
 
 # _PUT has locked the groups. A group is also reopened by a letter that failed again after the group was resolved.
@@ -88,7 +101,8 @@ _REOPEN = """
 WITH recurred AS (
     UPDATE redrive_failure_group g SET status = 'open', settled_at = redrive_now(), status_by = %(by)b::text
      WHERE g.status = 'resolved' AND g.id IN (
-            SELECT l.group_id FROM redrive_letter l
+            SELECT coalesce(m.merged_into_id, m.id)
+              FROM redrive_letter l JOIN redrive_failure_group m ON m.id = l.group_id
              WHERE l.id = ANY(%(letters)b::bigint[]) AND greatest(l.captured_at, l.finished_at) > g.settled_at)
     RETURNING g.id, g.dlq_id
 ), noted AS (
@@ -132,25 +146,30 @@ UPDATE redrive_letter l SET grouped_at = NULL FROM unsure WHERE l.id = unsure.id
 _SETTLE = """
 WITH settled AS (
     UPDATE redrive_failure_group g
-       SET status = %(status)b, note = %(note)b, status_by = CASE WHEN %(moves)b THEN %(by)b ELSE g.status_by END,
+       SET status = %(status)b, note = %(note)b, assigned_to = %(to)b,
+           status_by = CASE WHEN %(moves)b THEN %(by)b ELSE g.status_by END,
            settled_at = CASE WHEN %(moves)b THEN redrive_now() ELSE g.settled_at END
-     WHERE g.id = %(group)b AND g.status = %(seen_status)b AND g.note = %(seen_note)b
+     WHERE g.id = %(group)b AND g.status = %(seen_status)b AND g.note = %(seen_note)b AND g.assigned_to = %(seen_to)b
     RETURNING g.id, g.dlq_id
 )
 INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
 SELECT %(act)b, id, dlq_id, %(by)b, %(reason)b, redrive_now(),
-       jsonb_build_object('status', %(seen_status)b::text, 'note', %(seen_note)b::text),
+       jsonb_build_object('status', %(seen_status)b::text, 'note', %(seen_note)b::text)
+           || CASE WHEN %(assigns)b THEN jsonb_build_object('assigned to', %(seen_to)b::text) ELSE '{}' END,
        jsonb_build_object('status', %(status)b::text, 'note', %(note)b::text)
+           || CASE WHEN %(assigns)b THEN jsonb_build_object('assigned to', %(to)b::text) ELSE '{}' END
   FROM settled
 """
 
 _WORST = f"""
-SELECT g.id, g.dlq_id, g.title, g.first_at, g.last_at, t.n
-  FROM (SELECT group_id, sum(n)::bigint AS n FROM {COUNTS} c
-         WHERE group_id > 0 AND state IN ('captured', 'parked') GROUP BY group_id HAVING sum(n) > 0) t
-  JOIN redrive_failure_group g ON g.id = t.group_id
+SELECT g.id, g.dlq_id, coalesce(nullif(g.name, ''), g.title) AS title, t.first_at, t.last_at, t.n
+  FROM (SELECT coalesce(m.merged_into_id, m.id) AS id, sum(c.n)::bigint AS n, min(m.first_at) AS first_at,
+               max(m.last_at) AS last_at
+          FROM {COUNTS} c JOIN redrive_failure_group m ON m.id = c.group_id
+         WHERE c.state IN ('captured', 'parked') GROUP BY 1 HAVING sum(c.n) > 0) t
+  JOIN redrive_failure_group g ON g.id = t.id
  WHERE g.status = 'open' AND (%(dlqs)b::bigint[] IS NULL OR g.dlq_id = ANY(%(dlqs)b::bigint[]))
- ORDER BY t.n DESC, g.last_at DESC, g.id DESC LIMIT %(limit)b
+ ORDER BY t.n DESC, t.last_at DESC, g.id DESC LIMIT %(limit)b
 """  # noqa: S608  # the inserted text is a constant
 
 
@@ -188,6 +207,14 @@ class LargestGroup:
     n: int
 
 
+@dataclass(frozen=True, slots=True)
+class _PutGroup:
+    group_id: int
+    dlq_id: int
+    new: bool
+    fingerprint: bytes
+
+
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
     """Return the first letters, by id, that have no group, or that were parked or reported after they got a group."""
     return rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
@@ -204,16 +231,20 @@ def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, Failu
     held = [letter for letter in letters if letter.id in mine]
     if not held:
         return 0
+    joined = similar_groups.similar_to((letter.dlq_id, causes[letter.id]) for letter in held)
     found = {
         "by": THE_SERVICE, "letters": [letter.id for letter in held], "dlqs": [letter.dlq_id for letter in held],
         "digests": [causes[letter.id].digest for letter in held], "deaths": [letter.first_sent_at for letter in held],
         "titles": [causes[letter.id].title for letter in held],
+        "keys": ["\n".join(causes[letter.id].keys) for letter in held],
         "causes": [causes[letter.id].kind.value for letter in held],
     }  # fmt: skip
-    put = rows.fetch(MovedGroup, _PUT, found)
+    put = rows.fetch(_PutGroup, _PUT, found)
+    similar_groups.merge_similar(joined)
     rows.execute(_SORT, found)
     reopened = rows.fetch(MovedGroup, _REOPEN, found)
-    announce_groups([group for group in put if group.new] + reopened)
+    new = [group for group in put if group.new and (group.dlq_id, bytes(group.fingerprint)) not in joined]
+    announce_groups([MovedGroup(group.group_id, group.dlq_id, new=True) for group in new] + reopened)
     return len(held)
 
 
@@ -228,13 +259,18 @@ def record_release(letters: Collection[int]) -> None:
 
 
 def set_status(  # noqa: PLR0913  # each by its name
-    group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str
-) -> bool:
-    """Set a group's status and note, with an audit log entry; return False if they changed since the page was shown."""
+    group: int, *, status: FailureGroupStatus, note: str, seen_status: str, seen_note: str, by: str, reason: str,
+    to: str = "", seen_to: str = "",
+) -> bool:  # fmt: skip
+    """Set a group's status, note and assignee `to`, with an audit log entry.
+
+    Return False if one of these changed since the page was shown.
+    """
     moves = status != seen_status
     values = {
         "group": group, "status": status.value, "note": note, "seen_status": seen_status, "seen_note": seen_note,
-        "moves": moves, "act": (AuditAct.CHANGED if moves else AuditAct.NOTED).value, "by": by, "reason": reason,
+        "moves": moves, "by": by, "reason": reason, "to": to, "seen_to": seen_to, "assigns": to != seen_to,
+        "act": (AuditAct.CHANGED if moves or to != seen_to else AuditAct.NOTED).value,
     }  # fmt: skip
     return rows.execute(_SETTLE, values) == 1
 

@@ -35,7 +35,8 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
     # For one DLQ, the index of its parked letters is used; without it, the newest letters of all DLQs are searched.
-    "group": """l.group_id = %(group)b::bigint
+    "group": """l.group_id = ANY(ARRAY(SELECT m.id FROM redrive_failure_group m
+                                         WHERE m.id = %(group)b::bigint OR m.merged_into_id = %(group)b::bigint))
         AND l.dlq_id = (SELECT x.dlq_id FROM redrive_failure_group x WHERE x.id = %(group)b::bigint)""",
     "source": "l.source_id = %(source)b::bigint",
     "target": "l.target_id = %(target)b::bigint",
@@ -108,13 +109,14 @@ class CountByReason:
 PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
 
 _LIST: Final[LiteralString] = """
-SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, l.group_id,
-       g.title AS cause, l.first_sent_at, CASE WHEN EXISTS (
+SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, g.id AS group_id,
+       coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, CASE WHEN EXISTS (
             SELECT FROM redrive_dlq_copy c
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
        THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
   FROM (SELECT * FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b) l
-  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group g ON g.id = l.group_id
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
+  LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)
  ORDER BY l.finished_at DESC, l.id DESC
 """
 

@@ -1,0 +1,101 @@
+"""Find a message's type, such as order.paid, where producers usually write it.
+
+A type is shown to people who may not see payloads, so a value that may be an id, a date or a person's text is no type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from reprocessing.domain.message import json_view
+from reprocessing.domain.message.identity import LetterFacts
+from reprocessing.domain.message.json_view import JsonValue
+from reprocessing.domain.parking_lot.text_pattern import ID_IN_IT
+
+#: Most characters of a type.
+LONGEST: Final = 80
+#: Names of attributes and fields with a type, the most specific first; in lower case, without - _ . and :.
+NAMES: Final = (
+    "cetype", "cloudeventstype", "detailtype", "eventtype", "eventname", "messagetype", "event", "type", "typename",
+    "task",
+)  # fmt: skip
+#: Names such as X-GitHub-Event, X-Shopify-Topic and X-Event-Key. They come after `cetype`.
+_HEADER: Final = re.compile(r"x[a-z0-9]*(?:event|eventtype|eventkey|topic)")
+_PLAIN: Final = str.maketrans("", "", "-_.: ")
+_TYPE: Final = re.compile(rf"[A-Za-z][A-Za-z0-9_.:/+-]*(?: [A-Za-z0-9_.:/+-]+){{0,4}}(?<=.)(?!.{{{LONGEST}}})")
+_DATE: Final = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}|[0-9]{1,2}:[0-9]{2}")
+_WORD: Final = re.compile(r"[A-Za-z0-9]+")
+_TURN: Final = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
+_PART: Final = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+")
+_LONGEST_PART: Final = 20  # characters of one word; longer ones are tokens
+_MOST_DIGITS: Final = 4  # of one type
+
+
+def type_value(text: str) -> str:
+    """Return `text` if it can be a type, else ""."""
+    if not (0 < len(text) <= LONGEST and _TYPE.fullmatch(text)) or ID_IN_IT.search(text) or _DATE.search(text):
+        return ""
+    if sum(map(str.isdigit, text)) > _MOST_DIGITS or any(map(_is_random, _WORD.findall(text))):
+        return ""
+    return text
+
+
+def message_type(letter: LetterFacts) -> str:
+    """Return the type that an attribute, a webhook's header or a field of the body names, or "". Never raises."""
+    attributes = {name: each.value for name, each in letter.attributes.items() if isinstance(each.value, str)}
+    found: Iterable[Mapping[str, object]] = (attributes, *_parts(letter.document))
+    return next((kind for fields in found if (kind := _named(fields))), "")
+
+
+def _parts(document: object) -> Iterator[Mapping[str, object]]:
+    """Yield what may have a type: the headers and fields of a body, or of the message of an SNS notification."""
+    match document:
+        case {"Type": "Notification", "TopicArn": str(), "Message": str(message), **rest}:
+            if isinstance(given := rest.get("MessageAttributes"), dict):
+                yield {name: each.get("Value") for name, each in given.items() if isinstance(each, dict)}
+            inner = json_view.read(message.encode())
+            yield from _fields(inner) if isinstance(inner, dict) else ()
+        case dict() as fields:
+            yield from _fields(fields)
+        case _:
+            pass
+
+
+def _fields(document: dict[str, JsonValue]) -> Iterator[Mapping[str, object]]:
+    """Yield the headers of an HTTP request that a queue carries, then the body's own fields."""
+    if isinstance(headers := document.get("headers"), dict):
+        yield headers
+    yield document
+
+
+def _named(fields: Mapping[str, object]) -> str:
+    plain: dict[str, object] = {}
+    headers: list[object] = []
+    for name in sorted(fields):
+        key = name.lower().translate(_PLAIN)
+        if _HEADER.fullmatch(key):
+            headers.append(fields[name])
+        plain.setdefault(key, fields[name])
+    values = [plain.get(NAMES[0]), *headers, *(plain.get(name) for name in NAMES[1:])]
+    return next((kind for value in values if (kind := _of(value))), "")
+
+
+def _of(value: object) -> str:
+    """Return the type that a value is, or the type in an object such as {"event": {"type": "message"}}."""
+    match value:
+        case str():
+            return type_value(value)
+        case {"type": str(inner)} | {"name": str(inner)}:
+            return type_value(inner)
+        case _:
+            return ""
+
+
+def _is_random(word: str) -> bool:
+    """Return whether a word changes between letters, digits and cases as ids and tokens do."""
+    if any(len(part) > _LONGEST_PART for part in _PART.findall(word)):
+        return True
+    turns = len(_TURN.findall(word))
+    return any(map(str.isdigit, word)) and turns > 2 and turns * 4 >= len(word)  # noqa: PLR2004  v2 and S3Created are few

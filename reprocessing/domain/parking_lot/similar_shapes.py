@@ -1,0 +1,76 @@
+"""Put bodies whose top-level keys are nearly the same into one group. The decisions are explained in ADR 0051."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+#: Two shapes with at least this weighted Jaccard similarity are one group.
+SIMILAR: Final = 0.7
+
+Keys = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The top-level keys of bodies. `leads`: a group of its own, which similar shapes join; `n`: messages that have it.
+
+    `place`: of two equally similar shapes, new ones join the one with the lower place.
+    """
+
+    digest: bytes
+    keys: Keys
+    leads: bool = True
+    n: int = 0
+    place: int = 0
+
+
+def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
+    """Return for each new shape that joins another shape's group, the digest of that shape.
+
+    The result depends on the two sets of shapes, and not on the order in which messages were read: new shapes are
+    taken in the order of their messages, the most first, then of their keys.
+    """
+    fresh = sorted(new, key=lambda shape: (-shape.n, shape.keys))
+    weights = _weights([*known, *fresh])
+    leading = [_Weighed(shape, weights) for shape in sorted(known, key=lambda shape: shape.place) if shape.leads]
+    joined = dict[bytes, bytes]()
+    for shape in fresh:
+        mine = _Weighed(shape, weights)
+        near = max(leading, key=lambda leader: _similarity(mine, leader, weights), default=None)  # the first of equals
+        if near is not None and _similarity(mine, near, weights) >= SIMILAR:
+            joined[shape.digest] = near.shape.digest
+        else:
+            leading.append(mine)
+    return joined
+
+
+class _Weighed:
+    """A shape with the set and the weight of its keys."""
+
+    __slots__ = ("keys", "shape", "weight")
+
+    def __init__(self, shape: Shape, weights: Mapping[str, int]) -> None:
+        self.shape, self.keys = shape, frozenset(shape.keys)
+        self.weight = sum(weights[key] for key in self.keys)
+
+
+def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
+    """Return the weight of each key: the fewer of the DLQ's shapes have a key, the more it says about a message.
+
+    Weights are integers, so that sums do not depend on the order of the keys.
+    """
+    having = Counter(key for shape in shapes for key in set(shape.keys))
+    return {key: round(log(1 + len(shapes) / n) ** 2 * 1_000_000) for key, n in having.items()}
+
+
+def _similarity(one: _Weighed, other: _Weighed, weights: Mapping[str, int]) -> float:
+    """Return the weight of the common keys, divided by the weight of all keys of both (weighted Jaccard)."""
+    least, most = sorted((one.weight, other.weight))
+    if least < SIMILAR * most:  # cannot be similar enough
+        return 0.0
+    common = sum(weights[key] for key in one.keys & other.keys)
+    return common / (one.weight + other.weight - common)

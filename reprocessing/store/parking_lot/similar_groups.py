@@ -1,0 +1,96 @@
+"""Merge new groups whose bodies have similar keys into one group of their DLQ, when the groups are first seen."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reprocessing.domain.parking_lot.failure_fingerprint import FailureCause
+from reprocessing.domain.parking_lot.similar_shapes import Shape, leaders
+from reprocessing.store import rows
+
+#: A new shape is compared with this many shapes of its DLQ, those of the latest messages.
+MOST: Final = 1_000
+
+# Two workers that saw similar new shapes at the same moment would each make a group: one DLQ's shapes wait for another.
+_TURN = "SELECT pg_advisory_xact_lock(1381126739, dlq) FROM unnest(%(dlqs)b::int[]) AS s(dlq)"
+
+_KNOWN = """
+SELECT s.dlq_id, g.id, g.fingerprint, g.keys, g.merged_into_id IS NULL AS leads
+  FROM unnest(%(dlqs)b::bigint[]) AS s(dlq_id) CROSS JOIN LATERAL (
+       SELECT * FROM redrive_failure_group k WHERE k.dlq_id = s.dlq_id AND k.keys <> '{}'
+        ORDER BY k.last_at DESC LIMIT %(most)b) g
+"""
+
+_THERE = """
+SELECT g.dlq_id, g.fingerprint FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[]) AS s(dlq_id, fingerprint)
+  JOIN redrive_failure_group g ON g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint
+"""
+
+_JOIN = """
+UPDATE redrive_failure_group g SET merged_into_id = coalesce(k.merged_into_id, k.id)
+  FROM unnest(%(dlqs)b::bigint[], %(digests)b::bytea[], %(leaders)b::bytea[]) AS s(dlq_id, fingerprint, leader)
+  JOIN redrive_failure_group k ON k.dlq_id = s.dlq_id AND k.fingerprint = s.leader
+ WHERE g.dlq_id = s.dlq_id AND g.fingerprint = s.fingerprint AND g.merged_into_id IS NULL
+"""
+
+Placed = tuple[int, bytes]  # a DLQ's id, and the digest of a cause
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    dlq_id: int
+    id: int
+    fingerprint: bytes
+    keys: list[str]
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    dlq_id: int
+    fingerprint: bytes
+
+
+def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes]:
+    """Return for each new shape that joins another one's group, the digest of the other; lock the DLQs' shapes.
+
+    `causes`: the DLQ and the cause of each message.
+    """
+    seen = Counter((dlq, cause.digest, cause.keys) for dlq, cause in causes if cause.keys)
+    if not seen:
+        return {}
+    if not (new := _new(seen)):
+        return {}
+    dlqs = sorted({dlq for dlq, _, _ in new})
+    rows.execute(_TURN, {"dlqs": [dlq % 2**31 for dlq in dlqs]})
+    new = _new(seen)  # another worker may have made them meanwhile
+    known = defaultdict[int, list[Shape]](list)
+    for row in rows.fetch(_Known, _KNOWN, {"dlqs": dlqs, "most": MOST}):
+        known[row.dlq_id].append(Shape(bytes(row.fingerprint), tuple(row.keys), leads=row.leads, place=row.id))
+    fresh = defaultdict[int, list[Shape]](list)
+    for (dlq, digest, keys), n in new.items():
+        fresh[dlq].append(Shape(digest, keys, n=n))
+    return {
+        (dlq, digest): leader
+        for dlq, shapes in fresh.items()
+        for digest, leader in leaders(known[dlq], shapes).items()
+    }
+
+
+def merge_similar(joined: Mapping[Placed, bytes]) -> None:
+    """Merge these new groups into those of the shapes that `similar_to` returned."""
+    if joined:
+        values = {
+            "dlqs": [dlq for dlq, _ in joined], "digests": [digest for _, digest in joined],
+            "leaders": list(joined.values()),
+        }  # fmt: skip
+        rows.execute(_JOIN, values)
+
+
+def _new(seen: Mapping[tuple[int, bytes, tuple[str, ...]], int]) -> dict[tuple[int, bytes, tuple[str, ...]], int]:
+    values = {"dlqs": [dlq for dlq, _, _ in seen], "digests": [digest for _, digest, _ in seen]}
+    there = {(row.dlq_id, bytes(row.fingerprint)) for row in rows.fetch(_There, _THERE, values)}
+    return {shape: n for shape, n in seen.items() if shape[:2] not in there}
