@@ -77,9 +77,7 @@ class FailureGroup(models.Model):
         indexes = [
             models.Index(F("last_at").desc(), F("id").desc(), name="groups_by_last_letter"),
             models.Index(F("merged_into"), condition=Q(merged_into__isnull=False), name="groups_by_merged_into"),
-            models.Index(
-                F("dlq"), F("last_at").desc(), condition=~Q(keys=[]), name="groups_with_shape"
-            ),
+            models.Index(F("dlq"), F("last_at").desc(), condition=~Q(keys=[]), name="groups_with_shape"),
         ]
 
     def __str__(self) -> str:

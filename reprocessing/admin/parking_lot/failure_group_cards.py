@@ -1,10 +1,10 @@
-"""Failure groups for display: cards whose numbers link to messages, and the URL parameter of the next page."""
+"""A failure group for display: a card whose numbers link to messages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,33 +15,38 @@ from reprocessing.admin.site import labels
 from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.parking_lot import failure_group_pages
-from reprocessing.store.parking_lot.failure_group_pages import MAX_BEHIND, GroupCounts, GroupRow, PageStart
+from reprocessing.store.parking_lot.failure_group_pages import MAX_BEHIND, GroupRow
 
 _CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
 _EDGES: Final = {FailureGroupStatus.OPEN: "card-alarming", FailureGroupStatus.ACKNOWLEDGED: "card-wary"}
-_PLACE: Final = re.compile(r"([01])\.([0-9]{1,16})\.([0-9]{1,18})")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
-    """Return a card for each group, with the numbers of its messages."""
-    numbers = failure_group_pages.group_counts([group.id for group in groups])
-    return [_card(group, numbers[group.id], now) for group in groups]
+def card(group: GroupRow, *, members: Iterable[int], now: datetime) -> dict[str, Any]:
+    """Return a group with the numbers of its messages; each number links to the messages that it counts.
+
+    `members`: the ids of the groups that are merged into it.
+    """
+    numbers, ids = failure_group_pages.group_counts([group.id])[group.id], [group.id, *members]
+    status = FailureGroupStatus(group.status)
+    return {
+        "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
+        "read_from": cause_words(group.cause),
+        "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
+        "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
+        "replayed": _moment(group.released_at, now) if group.released_at else None,
+        "under_way": _sum(numbers.under_way, ids), "finished": _sum(numbers.finished, ids),
+        "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
+        "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
+        "parked_address": f"{reverse('admin:reprocessing_parkedletter_changelist')}?group={group.id}",
+        "captured_address": _letters(ids, state="captured"),
+        "letters_address": _letters(ids),
+    }  # fmt: skip
 
 
-def pack_position(last: GroupRow) -> str:
-    """Return the URL parameter of the next page, which names the last group of this page."""
-    microseconds = (last.last_at - _EPOCH) // timedelta(microseconds=1)
-    return f"{int(last.status == FailureGroupStatus.OPEN)}.{microseconds}.{last.id}"
-
-
-def unpack_position(text: str) -> PageStart | None:
-    """Return the group after which a page begins, from the page's URL parameter; None: the first page."""
-    found = _PLACE.fullmatch(text)
-    if found is None:
-        return None
-    return PageStart(found[1] == "1", _EPOCH + timedelta(microseconds=int(found[2])), int(found[3]))
+def cause_words(cause: str) -> str:
+    """Return the source of a group's cause in words."""
+    return CauseKind(cause).words if cause in set(CauseKind) else visible(cause)
 
 
 def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
@@ -50,32 +55,15 @@ def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any]:
-    """Return one group; each number links to the messages that it counts."""
-    status = FailureGroupStatus(group.status)
-    return {
-        "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
-        "read_from": CauseKind(group.cause).words if group.cause in set(CauseKind) else visible(group.cause),
-        "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
-        "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
-        "replayed": _moment(group.released_at, now) if group.released_at else None,
-        "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
-        "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
-        "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
-        "parked_address": _letters("parkedletter", group.id),
-        "captured_address": _letters("letter", group.id, state="captured"),
-        "letters_address": _letters("letter", group.id),
-    }  # fmt: skip
-
-
-def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
+def _sum(states: Iterable[tuple[str, int]], groups: list[int]) -> dict[str, Any]:
     """Return the number of messages, in all and in each state, with a link to the messages of the state."""
-    parts = [(labels.state(state), n, _letters("letter", group, state=state)) for state, n in states]
-    return {"n": sum(n for _, n in states), "parts": parts}
+    parts = [(labels.state(state), n, _letters(groups, state=state)) for state, n in states]
+    return {"n": sum(n for _, n, _ in parts), "parts": parts}
 
 
-def _letters(model: str, group: int, **asked: str) -> str:
-    return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{urlencode({'group': group, **asked})}"
+def _letters(groups: list[int], **asked: str) -> str:
+    by = {"group": groups[0]} if len(groups) == 1 else {"group__in": ",".join(map(str, groups))}
+    return f"{reverse('admin:reprocessing_letter_changelist')}?{urlencode({**by, **asked}, safe=',')}"
 
 
 def _moment(at: datetime, now: datetime) -> dict[str, Any]:

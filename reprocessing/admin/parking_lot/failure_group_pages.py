@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import failure_group_cards as shown
+from reprocessing.admin.parking_lot import failure_group_merging, failure_group_table
+from reprocessing.admin.parking_lot.decision import DecisionKind
+from reprocessing.admin.parking_lot.failure_group_table import Asked
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue, FailureGroup, Letter
 from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.ordering import lanes
-from reprocessing.store.parking_lot import failure_group_pages, failure_groups
+from reprocessing.store.parking_lot import failure_group_pages, failure_groups, merged_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
+from reprocessing.store.parking_lot.merged_groups import MergedGroup
 
-#: Max groups, messages and audit entries on one page.
-CARDS, LETTERS, REVIEWS = 20, 50, 20
+#: Max messages and audit entries on one page.
+LETTERS, REVIEWS = 50, 20
 _LONGEST_NOTE: Final = 4_000
 #: Actions that change a group.
 _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """A form that asks for a group's new status and note, and the reason. Hidden fields have the old values."""
+    """A form that asks for a group's new status, assignee and note, and why. Hidden fields have the old values."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
+    to = forms.CharField(required=False, max_length=150, label="Assigned to", help_text="A user name. Empty: nobody.")
     note = forms.CharField(
         required=False,
         max_length=_LONGEST_NOTE,
@@ -45,9 +52,17 @@ class StatusForm(forms.Form):
     )
     reason = reason_field(rows=2)
     seen_status = forms.ChoiceField(choices=FailureGroupStatus.choices, widget=forms.HiddenInput)
+    seen_to = forms.CharField(required=False, max_length=150, widget=forms.HiddenInput)
     seen_note = forms.CharField(
         required=False, strip=False, max_length=_LONGEST_NOTE, widget=forms.HiddenInput(attrs={"autocomplete": "off"})
     )
+
+    def clean_to(self) -> str:
+        """Refuse a new assignee who is no user."""
+        to: str = self.cleaned_data["to"]
+        if to and to != self.data.get("seen_to") and not User.objects.filter(username=to, is_active=True).exists():
+            raise forms.ValidationError(f'There is no active user "{visible(to)}". Write a user name, or nothing.')
+        return to
 
     def clean_note(self) -> str:
         """Return the note with line feeds (LF) as line ends, where browsers send CRLF."""
@@ -60,10 +75,8 @@ class StatusForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Refuse a form that changes nothing."""
         given: dict[str, Any] = self.cleaned_data
-        if {"status", "note", "seen_status", "seen_note"} <= given.keys() and (
-            (given["status"], given["note"]) == (given["seen_status"], given["seen_note"])
-        ):
-            raise forms.ValidationError("Nothing was changed: status and note are the same as before.")
+        if all(name in given and given[name] == given.get(f"seen_{name}") for name in ("status", "note", "to")):
+            raise forms.ValidationError("Nothing was changed: status, assignee and note are the same as before.")
         return given
 
 
@@ -73,30 +86,41 @@ class Groups(ReadOnlyAdmin):
 
     ordering = ("-last_at", "-id")
 
+    def pages(self) -> Iterable[Page]:
+        """Return the pages that merge, split and rename groups."""
+        yield "merge", self._merge, "merge", {}
+        yield "<int:group>/split", self._split, "split", {}
+        yield "<int:group>/rename", self._rename, "rename", {}
+
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Show a page of groups."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        dlq, status = shown.id_parameter(request.GET, "dlq"), request.GET.get("status", "")
-        asked = status if status in set(FailureGroupStatus) else None
-        after = shown.unpack_position(request.GET.get("after", ""))
+        asked = Asked.read(request.GET)
         found = failure_group_pages.group_page(
-            limit=CARDS + 1, seen=visible_rows.of(request), dlq=dlq, status=asked, after=after
-        )
-        filters = {"dlq": dlq, "status": asked}
-        context = self._context(request, "Failure groups") | {
-            "cards": shown.cards(found[:CARDS], now=lanes.database_now()),
+            limit=failure_group_table.ROWS, offset=(asked.page - 1) * failure_group_table.ROWS,
+            seen=visible_rows.of(request), dlq=asked.dlq, status=asked.status, text=asked.text or None,
+            order=asked.order,
+        )  # fmt: skip
+        user = request.user
+        context = self._context(request, "Failure groups") | _pages(asked, found) | {
+            "lines": failure_group_table.table_rows(
+                found, days=asked.days, now=lanes.database_now(), sees_letters=user.has_perm("reprocessing.view_letter")
+            ),
+            "columns": failure_group_table.columns(asked),
             "dlqs": list(
                 visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("pk", "name")
             ),
             "statuses": FailureGroupStatus.choices,
-            "dlq": dlq,
-            "status": asked,
-            "is_first": after is None,
-            "first": _query(filters),
-            "next": _query({**filters, "after": shown.pack_position(found[CARDS - 1])}) if len(found) > CARDS else "",
-        }
+            "asked": asked,
+            "hours": replace(asked, days=False).address,
+            "days": replace(asked, days=True).address,
+            "may_settle": self.may_settle(request),
+            "may_release": _may_decide(request, DecisionKind.RELEASE),
+            "may_discard": _may_decide(request, DecisionKind.DISCARD),
+            "may_add_rule": user.has_perms(("reprocessing.add_rule", "reprocessing.view_letter")),
+        }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/failure_groups.html", context)
 
     def change_view(
@@ -109,6 +133,15 @@ class Groups(ReadOnlyAdmin):
         """Return whether this person may change the status of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
+    def _merge(self, request: HttpRequest) -> HttpResponse:
+        return failure_group_merging.merge(request)
+
+    def _split(self, request: HttpRequest, group: int) -> HttpResponse:
+        return failure_group_merging.split(request, group)
+
+    def _rename(self, request: HttpRequest, group: int) -> HttpResponse:
+        return failure_group_merging.rename(request, group)
+
     def _group(self, request: HttpRequest, object_id: str) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -118,8 +151,13 @@ class Groups(ReadOnlyAdmin):
             raise PermissionDenied
         if group is None:
             raise Http404
+        if group.id != pk and request.method != "POST":  # an old link to a group that is merged into this one
+            return HttpResponseRedirect(reverse("admin:reprocessing_failuregroup_change", args=[group.id]))
         if request.method != "POST":
-            return self._page(request, group, StatusForm(initial=_as_it_is(group)))
+            begin = _as_it_is(group)
+            asked = request.GET.get("status", "")
+            begin |= {"status": asked} if asked in set(FailureGroupStatus) else {}
+            return self._page(request, group, StatusForm(initial=begin))
         form = StatusForm(request.POST)
         if not form.is_valid():
             return self._page(request, group, form)
@@ -134,7 +172,7 @@ class Groups(ReadOnlyAdmin):
         if now is None:
             raise Http404
         given = request.POST.copy()
-        given["seen_status"], given["seen_note"] = now.status, now.note
+        given["seen_status"], given["seen_note"], given["seen_to"] = now.status, now.note, now.assigned_to
         form = StatusForm(given)
         form.is_valid()
         last = AuditEntry.objects.filter(group=group.id, act__in=_CHANGES).order_by("-id").first()
@@ -147,12 +185,15 @@ class Groups(ReadOnlyAdmin):
         return self._page(request, now, form)
 
     def _page(self, request: HttpRequest, group: GroupRow, form: StatusForm) -> HttpResponse:
-        card = shown.cards([group], now=lanes.database_now())[0]
+        parts = merged_groups.merged_groups(group.id, limit=failure_group_merging.MOST)
+        card = shown.card(group, members=[part.id for part in parts], now=lanes.database_now())
         after, behind = shown.id_parameter(request.GET, "after"), "behind" in request.GET
-        letters = self._letters(request, group, after, behind=behind)
+        letters = self._letters(request, group, parts, after, behind=behind)
         reviews = AuditEntry.objects.filter(group=group.id).order_by("-id")[:REVIEWS]
         context = self._context(request, card["title"]) | {
             "card": card,
+            "parts": parts,
+            "unshown": group.merged - len(parts),
             "form": form,
             "may_settle": self.may_settle(request),
             "may_act": request.user.has_perm("reprocessing.release_parkedletter"),
@@ -169,15 +210,17 @@ class Groups(ReadOnlyAdmin):
         }
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
-    def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
+    def _letters(
+        self, request: HttpRequest, group: GroupRow, parts: list[MergedGroup], after: int | None, *, behind: bool
+    ) -> list[Letter]:
         """Return the group's newest messages, or the messages that wait behind them in their key queues.
 
         Return one message more than a page shows, if there is a next page.
         """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
-        meant = {"pk__in": failure_group_pages.letters_behind(group.id)} if behind else {"group": group.id}
-        letters = Letter.objects.filter(**meant)
+        ids = failure_group_pages.letters_behind(group.id) if behind else [group.id, *(part.id for part in parts)]
+        letters = Letter.objects.filter(**{"pk__in" if behind else "group__in": ids})
         letters = letters if after is None else letters.filter(pk__lt=after)
         return list(letters.order_by("-pk")[: LETTERS + 1])
 
@@ -186,12 +229,30 @@ class Groups(ReadOnlyAdmin):
 
 
 def _settle(group: GroupRow, given: dict[str, Any], *, by: str) -> bool:
-    fields = {name: given[name] for name in ("note", "seen_status", "seen_note", "reason")}
+    fields = {name: given[name] for name in ("note", "to", "seen_status", "seen_note", "seen_to", "reason")}
     return failure_groups.set_status(group.id, status=FailureGroupStatus(given["status"]), by=by, **fields)
 
 
 def _as_it_is(group: GroupRow) -> dict[str, str]:
-    return {"status": group.status, "note": group.note, "seen_status": group.status, "seen_note": group.note}
+    now = {"status": group.status, "note": group.note, "to": group.assigned_to}
+    return now | {f"seen_{name}": value for name, value in now.items()}
+
+
+def _may_decide(request: HttpRequest, deed: DecisionKind) -> bool:
+    return request.user.has_perms((deed.permission, "reprocessing.view_parkedletter"))
+
+
+def _pages(asked: Asked, found: list[GroupRow]) -> dict[str, Any]:
+    """Return the number of groups, and the links to the pages beside this one."""
+    total, size = found[0].total if found else 0, failure_group_table.ROWS
+    last = max(1, -(-total // size))
+    return {
+        "total": total,
+        "last": last,
+        "first": replace(asked, page=1).address if asked.page > 1 else "",
+        "previous": replace(asked, page=asked.page - 1).address if asked.page > 1 else "",
+        "next": replace(asked, page=asked.page + 1).address if asked.page < last else "",
+    }
 
 
 def _why(letter: Letter) -> str:
@@ -206,10 +267,6 @@ def _readable(review: AuditEntry) -> dict[str, Any]:
         if value != review.before.get(name, "")
     ]
     return {"review": review, "changes": changes}
-
-
-def _query(asked: dict[str, Any]) -> str:
-    return f"?{urlencode({name: value for name, value in asked.items() if value is not None})}"
 
 
 def _lines(text: str) -> str:

@@ -52,7 +52,7 @@ class OrderColumn:
 
 
 #: Django lookups that a URL may use.
-_COMPARED: Final = frozenset({"", "exact", "id", "id__exact", "pk", "pk__exact", "isnull"})
+_COMPARED: Final = frozenset({"", "exact", "in", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
 
 class FirstPages(Pages):

@@ -236,7 +236,9 @@ def _event(letter: LetterFacts, selector: Selector | None) -> FailureCause | Non
     match letter.document:
         case {"detail-type": str(kind), "source": str(source), "detail": dict()} if selector is None:
             kind, source = message_type.type_value(kind), message_type.type_value(source)
-            return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source) if kind and source else None
+            if not (kind and source):
+                return None
+            return _cause(CauseKind.TYPE, f"Event {kind} from {source}", "event", kind, source)
         case _:
             return None
 

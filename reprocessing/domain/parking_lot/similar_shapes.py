@@ -9,7 +9,9 @@ from math import log
 from typing import Final
 
 #: Two shapes with at least this weighted Jaccard similarity are one group.
-SIMILAR: Final = 0.7
+SIMILAR: Final = 0.6
+#: Added to each count, so that a key's rarity means little while only a few shapes are known.
+_PRIOR: Final = 4
 
 Keys = tuple[str, ...]
 
@@ -64,7 +66,7 @@ def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
     Weights are integers, so that sums do not depend on the order of the keys.
     """
     having = Counter(key for shape in shapes for key in set(shape.keys))
-    return {key: round(log(1 + len(shapes) / n) ** 2 * 1_000_000) for key, n in having.items()}
+    return {key: round(log(1 + (len(shapes) + _PRIOR) / (n + _PRIOR)) ** 2 * 1_000_000) for key, n in having.items()}
 
 
 def _similarity(one: _Weighed, other: _Weighed, weights: Mapping[str, int]) -> float:

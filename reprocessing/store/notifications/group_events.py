@@ -13,7 +13,8 @@ from reprocessing.store.maintenance import counters
 from reprocessing.store.notifications.outbox import announce
 
 _NAMES: Final[LiteralString] = """
-SELECT g.id, coalesce(nullif(g.name, ''), g.title) AS title, d.name AS dlq FROM redrive_failure_group g JOIN redrive_dlq d ON d.id = g.dlq_id
+SELECT g.id, coalesce(nullif(g.name, ''), g.title) AS title, d.name AS dlq
+  FROM redrive_failure_group g JOIN redrive_dlq d ON d.id = g.dlq_id
  WHERE g.id = ANY(%(groups)b::bigint[])
 """
 _UNFINISHED: Final = frozenset({"captured", "waiting", "sending", "awaiting", "parked"})

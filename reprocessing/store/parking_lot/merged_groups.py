@@ -26,11 +26,11 @@ WITH merged AS (
     RETURNING g.id, g.dlq_id
 )
 INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
-SELECT 'changed', m.id, m.dlq_id, %(by)b, %(reason)b, redrive_now(), '{"merged into group": ""}',
+SELECT 'changed', m.id, m.dlq_id, %(by)b, %(reason)b, redrive_now(), '{"merged into group": ""}'::jsonb,
        jsonb_build_object('merged into group', %(into)b::text)
   FROM merged m WHERE m.id = ANY(%(groups)b::bigint[])
 UNION ALL
-SELECT 'changed', %(into)b::bigint, min(dlq_id), %(by)b, %(reason)b, redrive_now(), '{"merged groups": ""}',
+SELECT 'changed', %(into)b::bigint, min(dlq_id), %(by)b, %(reason)b, redrive_now(), '{"merged groups": ""}'::jsonb,
        jsonb_build_object('merged groups', string_agg(id::text, ', ' ORDER BY id))
   FROM merged WHERE id = ANY(%(groups)b::bigint[])
 """
@@ -43,10 +43,10 @@ WITH parted AS (
 )
 INSERT INTO redrive_audit_entry (act, group_id, dlq_id, by, reason, at, before, after)
 SELECT 'changed', p.id, p.dlq_id, %(by)b, %(reason)b, redrive_now(),
-       jsonb_build_object('merged into group', %(group)b::text), '{"merged into group": ""}' FROM parted p
+       jsonb_build_object('merged into group', %(group)b::text), '{"merged into group": ""}'::jsonb FROM parted p
 UNION ALL
 SELECT 'changed', %(group)b::bigint, min(dlq_id), %(by)b, %(reason)b, redrive_now(),
-       jsonb_build_object('merged groups', string_agg(id::text, ', ' ORDER BY id)), '{"merged groups": ""}'
+       jsonb_build_object('merged groups', string_agg(id::text, ', ' ORDER BY id)), '{"merged groups": ""}'::jsonb
   FROM parted HAVING count(*) > 0
 """
 
@@ -63,7 +63,7 @@ SELECT 'changed', id, dlq_id, %(by)b, %(reason)b, redrive_now(),
 """
 
 _PARTS = """
-SELECT g.id, coalesce(nullif(g.name, ''), g.title) AS title, g.first_at, g.last_at
+SELECT g.id, coalesce(nullif(g.name, ''), g.title) AS title
   FROM redrive_failure_group g WHERE g.merged_into_id = %(group)b::bigint
  ORDER BY g.last_at DESC, g.id DESC LIMIT %(limit)b
 """

@@ -109,8 +109,8 @@ class CountByReason:
 PageStart = tuple[datetime, int]  # the last letter shown: when it was finished, and its id
 
 _LIST: Final[LiteralString] = """
-SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, g.id AS group_id,
-       coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, CASE WHEN EXISTS (
+SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key,
+       g.id AS group_id, coalesce(nullif(g.name, ''), g.title) AS cause, l.first_sent_at, CASE WHEN EXISTS (
             SELECT FROM redrive_dlq_copy c
              WHERE c.dlq_id = l.dlq_id AND c.message_id = l.message_id AND c.state NOT IN ('delete', 'gone'))
        THEN l.expires_at END AS expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id

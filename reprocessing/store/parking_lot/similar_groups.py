@@ -74,9 +74,7 @@ def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes
     for (dlq, digest, keys), n in new.items():
         fresh[dlq].append(Shape(digest, keys, n=n))
     return {
-        (dlq, digest): leader
-        for dlq, shapes in fresh.items()
-        for digest, leader in leaders(known[dlq], shapes).items()
+        (dlq, digest): leader for dlq, shapes in fresh.items() for digest, leader in leaders(known[dlq], shapes).items()
     }
 
 

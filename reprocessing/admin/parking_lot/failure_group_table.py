@@ -1,0 +1,122 @@
+"""The table of failure groups: its filter and order from the URL, and its rows with a sparkline and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.admin.parking_lot.failure_group_cards import cause_words, id_parameter
+from reprocessing.models.parking_lot import FailureGroupStatus
+from reprocessing.store.parking_lot import failure_group_pages
+from reprocessing.store.parking_lot.failure_group_pages import MAX_KEYS, ORDERS, GroupRow
+
+#: Max groups on one page, and max characters of a searched text.
+ROWS: Final = 50
+_LONGEST_TEXT: Final = 200
+_LAST_PAGE: Final = 2_000
+#: Columns that sort the list: the order of the first click, and the label.
+_COLUMNS: Final = (
+    ("title", "Failure"), ("-parked", "Parked"), ("-messages", "Messages"), ("", "Trend"), ("-first", "First failure"),
+    ("-last", "Last failure"), ("", "Keys"), ("", "Sample"), ("status", "Status"), ("assigned", "Assigned to"),
+)  # fmt: skip
+_CHIPS: Final = {FailureGroupStatus.OPEN: "chip-bad", FailureGroupStatus.ACKNOWLEDGED: "chip-warm"}
+_HEIGHT: Final = 20  # of a sparkline; a step is 4 wide, and its bar 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a URL asks for. Values that cannot be read are left out."""
+
+    dlq: int | None = None
+    status: str | None = None
+    text: str = ""
+    order: str = "new"
+    days: bool = False
+    page: int = 1
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Asked:
+        """Return what the URL's query asks for."""
+        status, order = query.get("status", ""), query.get("sort", "")
+        return cls(
+            dlq=id_parameter(query, "dlq"),
+            status=status if status in set(FailureGroupStatus) else None,
+            text="".join(filter(str.isprintable, query.get("q", "")))[:_LONGEST_TEXT].strip(),
+            order=order if order in ORDERS else "new",
+            days=query.get("trend") == "14d",
+            page=min(id_parameter(query, "page") or 1, _LAST_PAGE),
+        )
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether groups are left out."""
+        return bool(self.dlq or self.status or self.text)
+
+    @property
+    def unsorted(self) -> str:
+        """Return the URL's query for the first page in the default order."""
+        return replace(self, order="new", page=1).address
+
+    @property
+    def address(self) -> str:
+        """Return the URL's query; without the page, if it is the first one."""
+        said = {
+            "dlq": self.dlq, "status": self.status, "q": self.text, "sort": self.order if self.order != "new" else "",
+            "trend": "14d" if self.days else "", "page": self.page if self.page > 1 else "",
+        }  # fmt: skip
+        return f"?{urlencode({name: value for name, value in said.items() if value})}"
+
+
+def columns(asked: Asked) -> list[dict[str, str]]:
+    """Return the columns: label, the query that sorts by the column, and how the list is sorted by it now."""
+    found = []
+    for order, label in _COLUMNS:
+        now = "" if asked.order.lstrip("-") != order.lstrip("-") else asked.order
+        other = order if now != order else order.lstrip("-") if order.startswith("-") else f"-{order}"
+        sort = ("descending" if now.startswith("-") else "ascending") if now else ""
+        address = replace(asked, order=other, page=1).address if order else ""
+        found.append({"label": label, "address": address, "sort": sort})
+    return found
+
+
+def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_letters: bool) -> list[dict[str, Any]]:
+    """Return a row for each group, with its sparkline; two statements for all rows."""
+    ids = [group.id for group in groups]
+    newest = failure_group_pages.newest_letters(ids) if ids else {}
+    hours = failure_group_pages.letters_by_hour(ids, days=days) if ids else {}
+    found = []
+    for group in groups:
+        last = newest.get(group.id)
+        found.append({
+            "group": group, "title": visible(group.title), "read_from": cause_words(group.cause),
+            "chip": _CHIPS.get(FailureGroupStatus(group.status), ""),
+            "first": _ago(group.first_at, now), "last": _ago(group.last_at, now),
+            "spark": sparkline(hours[group.id], "days" if days else "hours"),
+            "keys": "-" if last is None else f"{last.keys:,}{'+' if last.letters >= MAX_KEYS else ''}",
+            "sample": reverse("admin:reprocessing_letter_change", args=[last.letter]) if last and sees_letters else "",
+            "rule": f"{reverse('admin:reprocessing_rule_add')}?letter={last.letter}" if last else "",
+            "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
+            "lot": f"{reverse('admin:reprocessing_parkedletter_changelist')}?group={group.id}",
+        })  # fmt: skip
+    return found
+
+
+def sparkline(counts: Sequence[int], unit: str) -> dict[str, Any]:
+    """Return the SVG path and size of a bar chart, and a sentence for people who do not see it."""
+    most = max(counts, default=0)
+    bars = []
+    for step, n in enumerate(counts):
+        high = max(2, round(_HEIGHT * n / most)) if n else 0
+        bars += [f"M{step * 4} {_HEIGHT}v-{high}h3v{high}z"] if high else []
+    said = f"{sum(counts):,} messages failed in the last {len(counts)} {unit}, {most:,} at most in one"
+    return {"path": "".join(bars), "width": len(counts) * 4, "height": _HEIGHT, "words": said}
+
+
+def _ago(at: datetime, now: datetime) -> dict[str, Any]:
+    return {"at": at, "ago": duration(now - at) if at < now else "now"}

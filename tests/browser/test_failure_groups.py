@@ -1,0 +1,84 @@
+"""The table of failure groups in a browser."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import pytest
+
+from reprocessing.models import FailureGroup, GroupHour, Letter, Source
+from reprocessing.store.ordering.lanes import database_now
+from tests.browser.chromium import LAPTOP, PHONE, Window
+from tests.browser.conftest import ADMINISTRATOR, OPERATOR, Opening
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
+GROUPS = "/admin/reprocessing/failuregroup/"
+NAMES = (
+    "shop.CardDeclined (0a1b2c3d)", "The target refused it: 503 Service Unavailable", "orders/create", "pull_request",
+    "Event order.paid from shop.orders", "customer.subscription.trial_will_end", "JSON with action, label, repository",
+    "Lambda: RetriesExhausted: ValueError", "Task shop.tasks.ship", "No answer: no reply within # s", "issues",
+)  # fmt: skip
+
+
+def groups(source: Source) -> None:
+    now = database_now()
+    for no, title in enumerate(NAMES):
+        group = failure_group(source, title, last_at=now - timedelta(minutes=7 * no + 3), assigned_to="ann" * (no % 3 == 1))
+        FailureGroup.objects.filter(pk=group.pk).update(created_at=now - timedelta(hours=9 * no))
+        for n in range(1 + no % 4):
+            Letter.objects.filter(pk=parked(source, key=f"account-{n}").pk).update(group=group)
+        for hour in range(0, 24, 1 + no % 5):
+            at = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=hour)
+            GroupHour.objects.create(group_id=group.pk, hour=at, n=1 + (hour * 7 + no * 5) % 13)
+
+
+def test_groups_are_merged_and_split_again_by_a_person(window: Opening) -> None:
+    groups(dlq("shop"))
+    ann = window("ann", OPERATOR)
+    ann.open(GROUPS)
+    for title in ("issues", "pull_request"):
+        ann.tick(f'input[aria-label="Select {title}"]')
+    ann.press("Merge selected…")
+    ann.sees("2 groups become one group")
+    ann.write("Reason", "one webhook")
+    ann.press("Merge")
+    ann.sees("Merged: 2 groups are one group.")
+    ann.press("Split…")
+    ann.write("Reason", "two webhooks")
+    ann.press("Split")
+    ann.sees("Split off: 1 group.")
+    assert FailureGroup.objects.filter(merged_into=None).count() == len(NAMES)
+
+
+def test_on_a_phone_the_table_scrolls_beneath_the_actions(window: Opening) -> None:
+    groups(dlq("shop"))
+    ann = window("ann", OPERATOR, size=PHONE, javascript=True)
+    ann.open(GROUPS)
+    assert ann.ask("document.documentElement.scrollWidth <= innerWidth")
+    assert ann.ask("document.querySelector('.groups-frame').scrollWidth > document.querySelector('.groups-frame').clientWidth")
+    place = "document.querySelector('tbody button').getBoundingClientRect()"
+    assert ann.ask(f"{place}.right <= innerWidth && {place}.left >= 0")
+    ann.press("Replay all…")
+    ann.sees("parked message")
+
+
+def picture(shown: Window, name: str) -> None:
+    shown.do(lambda page: page.screenshot(path=f"/tmp/groups-{name}.png", full_page=True, animations="disabled"))
+
+
+@pytest.mark.skipif(not os.environ.get("PICTURES"), reason="by hand")
+def test_pictures(window: Opening) -> None:
+    groups(dlq("shop"))
+    for name, size in (("laptop", LAPTOP), ("phone", PHONE)):
+        for scheme in ("light", "dark"):
+            ann = window(f"ann-{name}-{scheme}", ADMINISTRATOR, size=(1440, 900) if name == "laptop" else size)
+            ann.dress(scheme)
+            ann.open(GROUPS)
+            picture(ann, f"list-{name}-{scheme}")
+            ann.open(f"{GROUPS}{FailureGroup.objects.earliest('pk').pk}/change/")
+            picture(ann, f"page-{name}-{scheme}")
+            a, b = FailureGroup.objects.order_by("pk").values_list("pk", flat=True)[:2]
+            ann.open(f"{GROUPS}merge?pick={a}&pick={b}")
+            picture(ann, f"merge-{name}-{scheme}")
