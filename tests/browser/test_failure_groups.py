@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 
 import pytest
 
 from reprocessing.models import FailureGroup, GroupHour, Letter, Source
 from reprocessing.store.ordering.lanes import database_now
-from tests.browser.chromium import LAPTOP, PHONE, Window
-from tests.browser.conftest import ADMINISTRATOR, OPERATOR, Opening
+from tests.browser.chromium import PHONE
+from tests.browser.conftest import OPERATOR, Opening
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
@@ -25,7 +24,8 @@ NAMES = (
 def groups(source: Source) -> None:
     now = database_now()
     for no, title in enumerate(NAMES):
-        group = failure_group(source, title, last_at=now - timedelta(minutes=7 * no + 3), assigned_to="ann" * (no % 3 == 1))
+        last = now - timedelta(minutes=7 * no + 3)
+        group = failure_group(source, title, last_at=last, assigned_to="ann" * (no % 3 == 1))
         FailureGroup.objects.filter(pk=group.pk).update(created_at=now - timedelta(hours=9 * no))
         for n in range(1 + no % 4):
             Letter.objects.filter(pk=parked(source, key=f"account-{n}").pk).update(group=group)
@@ -57,28 +57,9 @@ def test_on_a_phone_the_table_scrolls_beneath_the_actions(window: Opening) -> No
     ann = window("ann", OPERATOR, size=PHONE, javascript=True)
     ann.open(GROUPS)
     assert ann.ask("document.documentElement.scrollWidth <= innerWidth")
-    assert ann.ask("document.querySelector('.groups-frame').scrollWidth > document.querySelector('.groups-frame').clientWidth")
+    frame = "document.querySelector('.groups-frame')"
+    assert ann.ask(f"{frame}.scrollWidth > {frame}.clientWidth")
     place = "document.querySelector('tbody button').getBoundingClientRect()"
     assert ann.ask(f"{place}.right <= innerWidth && {place}.left >= 0")
     ann.press("Replay all…")
     ann.sees("parked message")
-
-
-def picture(shown: Window, name: str) -> None:
-    shown.do(lambda page: page.screenshot(path=f"/tmp/groups-{name}.png", full_page=True, animations="disabled"))
-
-
-@pytest.mark.skipif(not os.environ.get("PICTURES"), reason="by hand")
-def test_pictures(window: Opening) -> None:
-    groups(dlq("shop"))
-    for name, size in (("laptop", LAPTOP), ("phone", PHONE)):
-        for scheme in ("light", "dark"):
-            ann = window(f"ann-{name}-{scheme}", ADMINISTRATOR, size=(1440, 900) if name == "laptop" else size)
-            ann.dress(scheme)
-            ann.open(GROUPS)
-            picture(ann, f"list-{name}-{scheme}")
-            ann.open(f"{GROUPS}{FailureGroup.objects.earliest('pk').pk}/change/")
-            picture(ann, f"page-{name}-{scheme}")
-            a, b = FailureGroup.objects.order_by("pk").values_list("pk", flat=True)[:2]
-            ann.open(f"{GROUPS}merge?pick={a}&pick={b}")
-            picture(ann, f"merge-{name}-{scheme}")

@@ -26,7 +26,7 @@ PERMISSIONS: Final = {
     "Edit parked messages": "reprocessing.edit_parkedletter",
     "Assign parked messages, and add notes": "reprocessing.assign_parkedletter",
     "Export messages and the audit log": "reprocessing.export_letter",
-    "Change the status of failure groups": "reprocessing.change_failuregroup",
+    "Change, merge, split and rename failure groups": "reprocessing.change_failuregroup",
     "Plan, start, pause, resume and abort runs": "reprocessing.operate_run",
     "Open and close circuit breakers": "reprocessing.reset_breaker",
     "Stop and resume key queues": "reprocessing.stop_lane",

@@ -4,15 +4,17 @@ import html
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from reprocessing.models import AuditEntry, FailureGroup, Letter, Source
+from reprocessing.models import AuditEntry, FailureGroup, GroupHour, Letter, Source
 from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering.lanes import database_now
-from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
+from reprocessing.store.parking_lot import failure_group_pages
+from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.parking_lot.parked_messages import failure_group as group
 
 pytestmark = pytest.mark.django_db
@@ -46,11 +48,13 @@ def address(of: FailureGroup) -> str:
 def seen(client: Client, of: FailureGroup) -> dict[str, str]:
     """What the group's page carries, to be sent back."""
     form = client.get(address(of)).context["form"]
-    return {name: str(form[name].value() or "") for name in ("status", "note", "seen_status", "seen_note")}
+    return {
+        name: str(form[name].value() or "") for name in ("status", "note", "to", "seen_status", "seen_note", "seen_to")
+    }
 
 
 def titles(page: str) -> list[str]:
-    return [html.unescape(one) for one in re.findall(r'<h2><a href="[^"]+">([^<]+)</a></h2>', page)]
+    return [html.unescape(one) for one in re.findall(r'<th scope="row"><a [^>]+>([^<]+)</a>', page)]
 
 
 def read(client: Client, query: str = "") -> str:
@@ -66,41 +70,122 @@ def number(page: str, what: str) -> tuple[str, str]:
     return found[2], html.unescape(found[1] or "")
 
 
-def test_open_groups_come_first_then_by_last_failure(ann: Client, shop: Source) -> None:
+def old(source: Source, title: str, **fields: Any) -> FailureGroup:  # noqa: ANN401
+    """A group that the service has known for two days."""
+    made = group(source, title, **fields)
+    FailureGroup.objects.filter(pk=made.pk).update(created_at=database_now() - timedelta(days=2))
+    return made
+
+
+def test_new_open_groups_come_first_then_open_ones_then_by_last_failure(ann: Client, shop: Source) -> None:
     now = database_now()
-    for title, status, minutes in (
-        ("settled", "resolved", 1), ("older", "open", 50), ("newer", "open", 20), ("seen", "acknowledged", 5),
+    for title, status, minutes, make in (
+        ("settled", "resolved", 1, group), ("older", "open", 50, old), ("newer", "open", 20, old),
+        ("seen", "acknowledged", 5, old), ("new", "open", 90, group),
     ):  # fmt: skip
-        group(shop, title, status=status, settled_at=now, status_by="ann", last_at=now - timedelta(minutes=minutes))
-    assert titles(read(ann)) == ["newer", "older", "settled", "seen"]
+        make(shop, title, status=status, settled_at=now, status_by="ann", last_at=now - timedelta(minutes=minutes))
+    assert titles(read(ann)) == ["new", "newer", "older", "settled", "seen"]
 
 
 def test_groups_are_filtered_and_invalid_filters_ignored() -> None:
     ann, shop, mail = person("ann", *SEES), dlq("shop"), dlq("mail")
-    group(shop, "a")
-    group(mail, "b")
+    group(shop, "a", assigned_to="ben")
+    group(mail, "b", name="Money", note="50 % off")
     group(mail, "c", status="ignored", settled_at=database_now(), status_by="ann")
-    assert titles(read(ann, f"?dlq={mail.dlq.pk}")) == ["b", "c"]
+    assert titles(read(ann, f"?dlq={mail.dlq.pk}")) == ["Money", "c"]
     assert titles(read(ann, f"?dlq={mail.dlq.pk}&status=ignored")) == ["c"]
     assert titles(read(ann, "?status=ignored&dlq=")) == ["c"]
-    for odd in ("?dlq=x&status=y&after=z", "?dlq=-1", "?after=1.99999999999999999.1", "?after=2.1.1"):
-        assert titles(read(ann, odd)) == ["b", "a", "c"]
+    for text, found in (("monEY", ["Money"]), ("0 %", ["Money"]), ("ben", ["a"]), ("_", [])):
+        assert titles(read(ann, f"?q={quote(text)}")) == found
+    for odd in ("?dlq=x&status=y&page=z&sort=;", "?dlq=-1", "?page=0&trend=1d", "?q=%00%E2%80%AE"):
+        assert titles(read(ann, odd)) == ["Money", "a", "c"]
     assert "No group matches this filter." in read(ann, f"?dlq={10**17}")
+    assert "No more groups." in read(ann, f"?page={10**17}")
 
 
-def test_each_group_is_on_exactly_one_page(ann: Client, shop: Source) -> None:
+def test_a_click_on_a_column_sorts_by_it_and_another_click_turns_the_order(ann: Client, shop: Source) -> None:
+    for title, n in (("a", 2), ("b", 0), ("c", 1)):
+        ours = group(shop, title)
+        for _ in range(n):
+            member(ours, shop)
+    page, found = read(ann, "?status=open"), []
+    for _ in range(2):
+        there = re.search(r'<a href="([^"]+)">Parked', page)
+        assert there
+        page = read(ann, html.unescape(there[1]))
+        found.append((titles(page), re.findall(r'aria-sort="(\w+)"', page)))
+    assert found == [(["a", "c", "b"], ["descending"]), (["b", "c", "a"], ["ascending"])]
+    for order in failure_group_pages.ORDERS:
+        assert sorted(titles(read(ann, f"?sort={order}"))) == ["a", "b", "c"]
+
+
+def test_each_group_is_on_exactly_one_page(ann: Client, shop: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprocessing.admin.parking_lot.failure_group_table.ROWS", 20)
     at = database_now()
     for n in range(45):
         settled = {"status": "resolved", "settled_at": at, "status_by": "ann"} if n % 3 else {}
         group(shop, f"g{n}", last_at=at, **settled)
     found, query = list[str](), ""
-    for _ in range(3):
+    for no in (1, 2, 3):
         page = read(ann, query)
+        assert f"Page {no} of 3" in page
         found += titles(page)
         query = html.unescape(re.search(r'href="([^"]*)" rel="next"', page)[1]) if 'rel="next"' in page else ""  # type: ignore[index]
     assert query == ""
     assert sorted(found) == sorted(f"g{n}" for n in range(45))
     assert [one for one in found if int(one[1:]) % 3 == 0] == found[:15]
+
+
+def test_a_row_has_its_counts_its_sample_and_a_sparkline(ann: Client, shop: Source) -> None:
+    ours = group(shop, assigned_to="ben")
+    first, last = member(ours, shop, ordering_key="k1"), member(ours, shop, ordering_key="k2")
+    member(ours, shop, ordering_key=None, state="captured", reason="", finished_at=None)
+    FailureGroup.objects.filter(pk=ours.pk).update(merged_into=None)
+    now = database_now().replace(minute=0, second=0, microsecond=0)
+    for hours, n in ((0, 4), (1, 2), (23, 1), (24, 9), (24 * 12, 8)):
+        GroupHour.objects.create(group_id=ours.pk, hour=now - timedelta(hours=hours), n=n)
+    [line] = ann.get(LIST).context["lines"]
+    assert (line["group"].parked, line["group"].messages, line["keys"]) == (2, 3, "2")
+    assert line["spark"]["words"] == "7 messages failed in the last 24 hours, 4 at most in one"
+    assert line["spark"]["path"] == "M0 20v-5h3v5zM88 20v-10h3v10zM92 20v-20h3v20z"
+    assert ann.get(f"{LIST}?trend=14d").context["lines"][0]["spark"]["words"].startswith("24 messages failed in the la")
+    assert f"/admin/reprocessing/letter/{last.pk + 1}/change/" in read(ann)
+    assert first.pk < last.pk
+    assert "ben" in read(ann)
+
+
+def test_the_actions_of_a_row_are_for_people_who_may_and_act_on_its_parked_messages() -> None:
+    shop = dlq()
+    ours = group(shop)
+    member(ours, shop)
+    rule = "/admin/reprocessing/rule/add/?letter="
+    may = person("ann", *DECIDES, "view_failuregroup", "change_failuregroup", "add_rule")
+    page = read(may)
+    assert re.findall(r'formaction="[^"]+/(\w+)" name="query" value="([^"]+)"', page) == [
+        ("release", f"group={ours.pk}"), ("discard", f"group={ours.pk}")
+    ]  # fmt: skip
+    assert rule in page
+    assert f"{address(ours)}?status=resolved#settle" in page
+    asked = post(may, "/admin/reprocessing/parkedletter/release", scope="all", query=f"group={ours.pk}")
+    assert "Replay a parked message" in asked
+    none = read(person("ben", *SEES))
+    assert [none.count(text) for text in ("formaction", rule, "status=resolved#", 'name="pick"')] == [0, 0, 0, 0]
+    assert none.count('aria-disabled="true"') == 5
+
+
+def test_resolve_opens_the_form_with_that_status() -> None:
+    ann, ours = person("ann", *SETTLES), group(dlq())
+    assert '<option value="resolved" selected>' in ann.get(f"{address(ours)}?status=resolved").content.decode()
+    assert '<option value="open" selected>' in ann.get(f"{address(ours)}?status=x").content.decode()
+
+
+def test_an_assignee_is_a_user_and_is_recorded() -> None:
+    ann, ours = person("ann", *SETTLES), group(dlq())
+    assert "There is no active user" in post(ann, address(ours), **seen(ann, ours) | {"to": "nobody"}, reason="so")
+    post(ann, address(ours), **seen(ann, ours) | {"to": "ann"}, reason="mine")
+    assert FailureGroup.objects.get().assigned_to == "ann"
+    entry = AuditEntry.objects.get()
+    assert (entry.act, entry.before["assigned to"], entry.after["assigned to"]) == ("changed", "", "ann")
 
 
 def test_numbers_link_to_their_messages(ann: Client, shop: Source) -> None:
@@ -146,7 +231,7 @@ def test_messages_queued_behind_are_counted_to_a_limit(
     Letter.objects.filter(pk=before.pk).update(
         lane=first.lane, state="waiting", reason="", finished_at=None, sequence="", single=False
     )
-    shown, leads = number(read(ann), "Queued behind")
+    shown, leads = number(ann.get(address(ours)).content.decode(), "Queued behind")
     assert shown == "3"
     page = ann.get(leads).content.decode()
     waits = Letter.objects.filter(lane=first.lane, sequence__startswith="9").order_by("-pk")
@@ -161,7 +246,7 @@ def test_messages_queued_behind_are_counted_to_a_limit(
         "reprocessing.admin.parking_lot.failure_group_cards",
     ):
         monkeypatch.setattr(f"{module}.MAX_BEHIND", 2)
-    assert number(read(ann), "Queued behind")[0] == "2+"
+    assert number(ann.get(address(ours)).content.decode(), "Queued behind")[0] == "2+"
 
 
 def test_its_newest_letters_are_listed_by_pages(ann: Client, shop: Source) -> None:

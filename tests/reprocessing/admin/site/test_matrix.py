@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from reprocessing.admin.site import permissions
-from reprocessing.models import Breaker, BulkAction, ManagedObject, Rule, Run
+from reprocessing.models import Breaker, BulkAction, FailureGroup, ManagedObject, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.store.maintenance import roles
@@ -43,6 +43,7 @@ PAGES = {
     **{f"reprocessing_{one}_add": CONFIGURING for one in ("deadletterqueue", "notificationroute", "rule", "target")},
     **{f"reprocessing_notificationroute_{deed}": CONFIGURING for deed in ("edit", "remove")},
     **{f"reprocessing_discoveredqueue_{act}": CONFIGURING for act in ("adopt", "ignore", "unignore", "look")},
+    **{f"reprocessing_failuregroup_{deed}": OPERATING for deed in ("merge", "split", "rename")},
     "reprocessing_deadletterqueue_examine": CONFIGURING, "reprocessing_rule_edit": CONFIGURING,
     **{f"reprocessing_rule_{deed}": CONFIGURING for deed in ("remove", "enable", "disable")},
     "reprocessing_target_edit": CONFIGURING, "reprocessing_managedobject_unlock": CONFIGURING,
@@ -66,6 +67,8 @@ DEEDS = {
     **{f"/admin/reprocessing/{desk}/{{letter}}/{deed}": READING
        for desk in ("letter", "parkedletter") for deed in _SHOWING},
     "/admin/reprocessing/failuregroup/{group}/change/": OPERATING,
+    "/admin/reprocessing/failuregroup/merge": OPERATING,
+    **{f"/admin/reprocessing/failuregroup/{{group}}/{deed}": OPERATING for deed in ("split", "rename")},
     "/admin/reprocessing/run/add/": OPERATING,
     **{
         f"/admin/reprocessing/{one}/add/": CONFIGURING
@@ -104,7 +107,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     examples = {"letter": letter.pk, "id": User.objects.earliest("pk").pk, "content_type_id": 1, "deed": "start"}
     examples |= {"run": Run.objects.earliest("pk").pk, "operation": BulkAction.objects.earliest("pk").pk}
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
-    examples |= {"rule": Rule.objects.earliest("pk").pk}
+    examples |= {"rule": Rule.objects.earliest("pk").pk, "group": FailureGroup.objects.earliest("pk").pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
     examples |= {"route": NotificationRoute.objects.earliest("pk").pk, "mark": ManagedObject.objects.earliest("pk").pk}
     for pattern, space in _patterns(get_resolver().url_patterns, ""):

@@ -47,8 +47,10 @@ def test_an_id_a_date_or_a_sentence_is_no_type(text: str) -> None:
 @pytest.mark.parametrize(
     ("body", "attributes", "kind"),
     [
-        ({"type": "b"}, {"event_type": "a"}, "a"), ({"event": "b"}, {"X-GitHub-Event": "issues", "type": "x"}, "issues"),
-        ({}, {"ce-type": "com.shop.paid", "X-Event-Key": "x"}, "com.shop.paid"), ({}, {"x-shopify-topic": "a/b"}, "a/b"),
+        ({"type": "b"}, {"event_type": "a"}, "a"),
+        ({"event": "b"}, {"X-GitHub-Event": "issues", "type": "x"}, "issues"),
+        ({}, {"ce-type": "com.shop.paid", "X-Event-Key": "x"}, "com.shop.paid"),
+        ({}, {"x-shopify-topic": "a/b"}, "a/b"),
         ({"type": "b", "detail-type": "a"}, {}, "a"), ({"type": "b", "eventType": "a"}, {}, "a"),
         ({"__typename": "b", "type": "a"}, {}, "a"), ({"task": "b", "__typename": "a"}, {}, "a"),
         ({"type": "4711222", "task": "a"}, {"event": "2026-01-02"}, "a"), ({"event": {"type": "a"}}, {}, "a"),

@@ -46,7 +46,9 @@ def test_the_order_in_which_shapes_are_read_changes_nothing() -> None:
     assert len({str(sorted(joined([], *order).items())) for order in permutations(some)}) == 1
 
 
-@given(st.lists(st.frozensets(st.sampled_from("abcdef"), min_size=1).map(lambda keys: " ".join(sorted(keys))), unique=True))
+@given(
+    st.lists(st.frozensets(st.sampled_from("abcdef"), min_size=1).map(lambda keys: " ".join(sorted(keys))), unique=True)
+)
 def test_each_shape_leads_or_joins_one_that_leads(some: list[str]) -> None:
     found = joined([], *map(shape, some))
     assert set(found.values()) & set(found) == set()

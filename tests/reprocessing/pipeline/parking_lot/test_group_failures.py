@@ -39,10 +39,12 @@ def stored(found: Iterable[Webhook], stock: Stock) -> None:
         for no in range(len(hooks))
     ]  # fmt: skip
     Letter.objects.bulk_create(letters)
-    Payload.objects.bulk_create([
-        Payload(letter=letter, body=hook.body.encode(), attributes=pack_attributes(hook.attributes), system={})
-        for letter, hook in zip(letters, hooks, strict=True)
-    ])
+    Payload.objects.bulk_create(
+        [
+            Payload(letter=letter, body=hook.body.encode(), attributes=pack_attributes(hook.attributes), system={})
+            for letter, hook in zip(letters, hooks, strict=True)
+        ]
+    )
 
 
 def grouped(found: Iterable[Webhook], *, batch: int, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:

@@ -1,0 +1,121 @@
+"""People merge groups, split them again, and rename them."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from reprocessing.models import AuditEntry, FailureGroup, Letter, Source
+from reprocessing.store.parking_lot import failure_group_pages, failure_groups
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
+from tests.reprocessing.admin.parking_lot.parked_messages import failure_group as group
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/reprocessing/failuregroup/"
+MERGES = (*LOOKS, "view_failuregroup", "change_failuregroup")
+
+
+@pytest.fixture
+def ann() -> Client:
+    return person("ann", *MERGES)
+
+
+@pytest.fixture
+def shop() -> Source:
+    return dlq("shop")
+
+
+def merge(client: Client, into: FailureGroup, *others: FailureGroup, reason: str = "one webhook") -> str:
+    picks = "&".join(f"pick={one.pk}" for one in (into, *others))
+    return post(client, f"{LIST}merge?{picks}", into=into.pk, seen="x", reason=reason)
+
+
+def listed() -> list[tuple[str, int, int]]:
+    return [(row.title, row.parked, row.merged) for row in failure_group_pages.group_page(limit=9, order="title")]
+
+
+def member(of: FailureGroup, source: Source) -> Letter:
+    letter = parked(source)
+    Letter.objects.filter(pk=letter.pk).update(group=of)
+    return letter
+
+
+def test_merged_groups_are_one_row_with_the_messages_of_all_and_a_record_of_who_and_why(
+    ann: Client, shop: Source
+) -> None:
+    a, b, c = (group(shop, title) for title in "abc")
+    letters = [member(one, shop) for one in (a, b, b)]
+    assert "Merged: 2 groups are one group." in merge(ann, a, b)
+    assert listed() == [("a", 3, 1), ("c", 0, 0)]
+    told = {entry.group_id: (entry.by, entry.reason, entry.after) for entry in AuditEntry.objects.all()}
+    assert told == {
+        a.pk: ("ann", "one webhook", {"merged groups": str(b.pk)}),
+        b.pk: ("ann", "one webhook", {"merged into group": str(a.pk)}),
+    }
+    page = ann.get(f"{LIST}{a.pk}/change/").content.decode()
+    assert [letter.message_id in page for letter in letters] == [True, True, True]
+    lot = ann.get(f"/admin/reprocessing/parkedletter/?group={a.pk}").content.decode()
+    assert lot.count('class="lot-id"') == 3
+    everything = ann.get(f"/admin/reprocessing/letter/?group__in={a.pk},{b.pk}")
+    assert everything.context["cl"].result_count == 3
+    assert ann.get(f"{LIST}{b.pk}/change/").headers["Location"] == f"{LIST}{a.pk}/change/"
+    merge(ann, c, a)  # and what is merged into it comes along
+    assert listed() == [("c", 3, 2)]
+    assert [(row.title, row.n) for row in failure_groups.largest_groups(5)] == [("c", 3)]
+
+
+def test_a_group_is_split_again_as_it_was(ann: Client, shop: Source) -> None:
+    a, b, c = (group(shop, title) for title in "abc")
+    for one in (a, b, b, c):
+        member(one, shop)
+    before = listed()
+    merge(ann, a, b, c)
+    there = f"{LIST}{a.pk}/split"
+    assert "Split off: 1 group." in post(ann, there, parts=[b.pk], seen="2", reason="two webhooks")
+    assert listed() == [("a", 2, 1), ("b", 2, 0)]
+    assert "Split off: 1 group." in post(ann, there, parts=[c.pk], seen="1", reason="three")
+    assert listed() == before
+    assert "Nothing is merged into this group." in ann.get(there).content.decode()
+    assert AuditEntry.objects.filter(group=a, reason="two webhooks").get().before == {"merged groups": str(b.pk)}
+
+
+def test_groups_of_two_dlqs_or_a_single_one_are_not_merged(ann: Client, shop: Source) -> None:
+    a, far = group(shop, "a"), group(dlq("mail"), "far")
+    assert "belong to several DLQs" in merge(ann, a, far)
+    assert "Select two or more groups" in merge(ann, a)
+    assert "Select two or more groups" in ann.get(f"{LIST}merge?pick=x&pick=-1").content.decode()
+    assert ann.get(f"{LIST}merge?pick={a.pk}&pick=999999").status_code == 404
+    assert not FailureGroup.objects.exclude(merged_into=None).exists()
+
+
+def test_a_group_that_was_merged_meanwhile_is_not_merged_again(ann: Client, shop: Source) -> None:
+    a, b, c = (group(shop, title) for title in "abc")
+    merge(ann, a, b)
+    assert "Another person merged or deleted one of the groups." in merge(ann, c, b)
+    assert listed() == [("a", 0, 1), ("c", 0, 0)]
+
+
+def test_a_new_title_is_shown_and_recorded_and_can_be_taken_back(ann: Client, shop: Source) -> None:
+    ours = group(shop, "JSON with a")
+    there = f"{LIST}{ours.pk}/rename"
+
+    def rename(name: str, seen: str = "-") -> str:
+        return post(ann, there, name=name, seen=seen, reason="plain words")
+
+    assert "control characters" in rename("a\u202eb")
+    assert "Renamed." in rename("Orders without a city")
+    assert [row[0] for row in listed()] == ["Orders without a city"]
+    entry = AuditEntry.objects.get()
+    assert (entry.by, entry.reason) == ("ann", "plain words")
+    assert (entry.before, entry.after) == ({"title": "JSON with a"}, {"title": "Orders without a city"})
+    assert "Another person renamed the group" in rename("Cities")
+    assert "Renamed." in rename("", seen="-Orders without a city")
+    assert FailureGroup.objects.get().name == ""
+
+
+@pytest.mark.parametrize("page", ["merge", "{}/split", "{}/rename"])
+def test_it_takes_the_permission_to_change_groups(shop: Source, page: str) -> None:
+    ben = person("ben", *MERGES[:-1])
+    there = f"{LIST}{page.format(group(shop).pk)}"
+    assert ben.get(there).status_code == 403
