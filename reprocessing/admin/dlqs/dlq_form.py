@@ -138,8 +138,10 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
     message_type = fields.SelectorField(
-        shared=True, label="Message type", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
-    )
+        shared=True, or_none=True, label="Message type",
+        help_text="Where it is in messages: attribute:NAME or body:JMESPATH. Empty: failure groups find it by usual "
+        "names. none: failure groups show no types.",
+    )  # fmt: skip
     tenant = fields.SelectorField(
         shared=True, label="Tenant", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
     )

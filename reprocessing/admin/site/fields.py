@@ -108,11 +108,12 @@ class NumberOrOff(forms.CharField):
 class SelectorField(forms.CharField):
     """A field for a selector: where a value is in a message, such as `attribute:customer`.
 
-    With `shared`, the field refuses selectors that give every message another value, or none.
+    With `shared`, the field refuses selectors that give every message another value, or none; with `or_none`, it
+    accepts `none`.
     """
 
-    def __init__(self, *, shared: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
-        self.shared = shared
+    def __init__(self, *, shared: bool = False, or_none: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
+        self.shared, self.or_none = shared, or_none
         super().__init__(required=False, max_length=LONGEST, **more)
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
@@ -124,7 +125,7 @@ class SelectorField(forms.CharField):
             found = Selector.parse(given)
         except InvalidSelector as error:
             raise ValidationError(str(error)) from error
-        if self.shared and found.source in _ALIKE:
+        if self.shared and found.source in _ALIKE and not (self.or_none and found.source is SelectorSource.NONE):
             raise ValidationError("Messages do not share this value. Use another selector, or leave the field empty.")
         return str(found)
 

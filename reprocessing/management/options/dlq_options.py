@@ -91,13 +91,19 @@ def add_keys(parser: CommandParser) -> None:
         help="what to do with a message that has no ordering key: park it, or send it in no order (lane) "
         "(default: park)",
     )  # fmt: skip
-    for option, field in (("--message-type", "type"), ("--tenant", "tenant")):
-        parser.add_argument(
-            option,
-            type=or_off(shared),
-            metavar="S",
-            help=f"where the {field} of a message is, for rules that compare it, or off (default: off)",
-        )
+    parser.add_argument(
+        "--message-type",
+        type=or_off(shared_or_none),
+        metavar="S",
+        help="where the type of a message is, for rules and failure groups; off: rules have no type, failure groups "
+        "find it by usual names; none: failure groups show no types (default: off)",
+    )
+    parser.add_argument(
+        "--tenant",
+        type=or_off(shared),
+        metavar="S",
+        help="where the tenant of a message is, for rules that compare it, or off (default: off)",
+    )
     parser.add_argument(
         "--stale", choices=StalePolicy.values,
         help="what to do with a message when a later message of its ordering key was delivered already (default: park)",
@@ -156,6 +162,11 @@ def shared(text: str) -> str:
     ):
         raise ArgumentTypeError(f"{text} is different in every message. Use an attribute or a body field, or off")
     return found
+
+
+def shared_or_none(text: str) -> str:
+    """Read a selector as `shared` does, or none."""
+    return text if text == SelectorSource.NONE else shared(text)
 
 
 def expression(text: str) -> str:
