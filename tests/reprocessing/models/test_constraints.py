@@ -233,6 +233,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("one_group_per_fingerprint_and_dlq", _twice(_group)),
     ("group_status_has_time_and_person", lambda s: _group(s, status="resolved", settled_at=NOW)),
     ("group_first_not_after_last", lambda s: _group(s, first_at=NOW + timedelta(seconds=1))),
+    ("group_is_not_merged_into_itself", lambda s: _group(s, pk=1, merged_into_id=1)),
     ("bulk_action_has_person_and_reason", lambda _: _operation(by="")),
     ("only_ended_bulk_action_has_end_time", lambda _: _operation(state="done")),
     (
@@ -253,6 +254,10 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     (
         "one_count_per_hour_and_event",
         _twice(lambda _: models.HourlyCount.objects.create(dlq_id=1, hour=NOW, what="parked", n=1)),
+    ),
+    (
+        "one_count_per_group_and_hour",
+        _twice(lambda _: models.GroupHour.objects.create(group_id=1, hour=NOW, n=1)),
     ),
     (
         "one_metric_per_name_and_label",
