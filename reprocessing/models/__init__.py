@@ -1,5 +1,6 @@
 """Django models, one module for each aggregate."""
 
+from reprocessing.models.approval import Approval, ApprovalDefault, ApprovalState, UnapprovedDeed
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
 from reprocessing.models.configuration import ManagedObject, Policy
@@ -36,6 +37,9 @@ from reprocessing.models.system import (
 from reprocessing.models.target import Report, Reporter, Target, TargetCheck
 
 __all__ = [
+    "Approval",
+    "ApprovalDefault",
+    "ApprovalState",
     "Attempt",
     "AuditAct",
     "AuditEntry",
@@ -91,5 +95,6 @@ __all__ = [
     "TargetCheck",
     "TaskHints",
     "TickCount",
+    "UnapprovedDeed",
     "Wave",
 ]  # fmt: skip

@@ -35,6 +35,12 @@ class AuditAct(models.TextChoices):
     ASSIGNED = "assigned", "assigned"
     NOTED = "noted", "noted"
     UNLOCKED = "unlocked", "unlocked from the configuration file"
+    REQUESTED = "requested", "requested an approval"
+    APPROVED = "approved", "approved"
+    DECLINED = "declined", "declined"
+    EXPIRED = "expired", "approval expired"
+    VOIDED = "voided", "approval became void"
+    ACTED_ALONE = "acted_alone", "ACTED WITHOUT APPROVAL"
 
 
 #: The person and the reason are not empty.

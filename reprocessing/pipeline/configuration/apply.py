@@ -176,7 +176,7 @@ def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:
     fields["dlq"] = DeadLetterQueue.objects.get(name=settings["dlq"]) if settings["dlq"] else None
     fields["rate_class"] = RateClass.objects.get(name=settings["rate_class"]) if settings["rate_class"] else None
     fields["target"] = work.plan.examined.rule_targets.get(arn) or Target.objects.get(arn=arn) if arn else None
-    rule_changes.save_rule(change.name, fields, **work.signed)
+    rule_changes.save_rule(change.name, fields, by=work.by, reason=work.reason)
 
 
 def _route(work: _Apply, change: ObjectChange, settings: Settings) -> None:

@@ -7,13 +7,13 @@ reschedules the letters that the former rules held or delayed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
 
+from reprocessing.domain.approvals.deed import ALL, Deed, DeedKind
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
@@ -21,8 +21,10 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
-from reprocessing.store.routing import rules
+from reprocessing.store.routing import rule_fields, rules
+from reprocessing.store.routing.rule_fields import as_json
 
 #: The columns of a rule that people set.
 FIELDS = (
@@ -71,15 +73,25 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
     return changed_fields(name, now, {column: as_json(value) for column, value in fields.items()})
 
 
-def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`."""
+def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int | None = None) -> RuleChange:
+    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`.
+
+    A rule that was not enabled, and is not enabled now, decides about no message, so it needs no second person.
+    `approval`: id of the approval that is being executed.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
+    """
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
-        row = draft_rule(name, fields)
+        row, was = draft_rule(name, fields), _find(name)
         new = row._state.adding  # noqa: SLF001 - Django's own word for it
         if not changes and not new:
             return RuleChange(row.pk, new=False)
+        if row.enabled or (was and was.enabled):
+            told = {"fields": rule_fields.write(fields), "differences": _told(changes)}
+            _pass(DeedKind.SAVE_RULE, row, told, by=by, approval=approval, before=was)
         if row.target is not None:
             row.target = _known(row.target)
         if new:
@@ -94,8 +106,8 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
         return RuleChange(row.pk, new, changes)
 
 
-def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
-    """Enable or disable a rule; return whether the rule changed. Errors as in `check`."""
+def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int | None = None) -> bool:
+    """Enable or disable a rule; return whether the rule changed. Errors as in `check` and `save_rule`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -103,17 +115,23 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
             return False
         if enabled:
             check(row)
+        _pass(DeedKind.SWITCH_RULE, row, {"rule": rule, "enabled": enabled}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
         _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.raise_version()
         return True
 
 
-def remove(rule: int, *, by: str, reason: str) -> None:
-    """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`."""
+def remove(rule: int, *, by: str, reason: str, approval: int | None = None) -> None:
+    """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`.
+
+    Errors as in `save_rule`; a rule that is not enabled can be removed by one person.
+    """
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
+        if row.enabled:
+            _pass(DeedKind.REMOVE_RULE, row, {"rule": rule}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=False)
         before = [Difference(row.name, column, as_json(getattr(row, column)), None) for column in FIELDS]
         _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
@@ -151,21 +169,6 @@ def differences_of_class(name: str, fields: Fields) -> list[Difference]:
     return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
-def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, for the audit log
-    """Return a column's value as a JSON value."""
-    match value:
-        case datetime():
-            return value.isoformat()
-        case Target():
-            return value.arn
-        case Model():
-            return str(value)
-        case list():
-            return list(value)
-        case _:
-            return value
-
-
 def check(row: Rule) -> None:
     """Check that a rule can be evaluated and applied; if not, raise InvalidRule, which says what to write."""
     rules.parse_row(row)
@@ -180,6 +183,30 @@ def check(row: Rule) -> None:
     backoff = (row.backoff_base, row.backoff_cap, row.backoff_jitter)
     if any(one is None for one in backoff) and any(one is not None for one in backoff):
         raise InvalidRule(f'Rule "{row.name}" is unclear: a backoff has a base, a cap and a jitter. Give all three.')
+
+
+_TITLES = {
+    DeedKind.SAVE_RULE: "Save the rule", DeedKind.SWITCH_RULE: "Enable or disable the rule",
+    DeedKind.REMOVE_RULE: "Remove the rule",
+}  # fmt: skip
+
+
+def _pass(  # noqa: PLR0913  # each by its name
+    kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: int | None, before: Rule | None = None
+) -> None:
+    """Let the guard check a change of the rules in force: it is about any number of messages of the rule's DLQ."""
+    dlqs = {row.dlq_id, before.dlq_id if before and before.enabled else row.dlq_id}
+    title = f"{_TITLES[kind]} {row.name}"
+    if kind is DeedKind.SWITCH_RULE:
+        title = f"{'Enable' if told['enabled'] else 'Disable'} the rule {row.name}"
+    about = [] if None in dlqs else sorted(dlq for dlq in dlqs if dlq)
+    messages = dict.fromkeys(about or [ALL])
+    deed = Deed(kind, title, {"name": row.name, "about": about, **told})
+    guard.check(deed, messages, by=by, approval=approval)
+
+
+def _told(changes: list[Difference]) -> list[list[Any]]:
+    return [[change.field, change.before, change.after] for change in changes]
 
 
 def _known(target: Target) -> Target:
