@@ -25,6 +25,7 @@ from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.gateways.redis.tick_watermark import TickWatermark
 from reprocessing.models import DeadLetterQueue, Heartbeat
 from reprocessing.pipeline import notifications
+from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.aws import publish_metrics as publishing
 from reprocessing.pipeline.dlqs import discover
 from reprocessing.pipeline.maintenance import detect_restore
@@ -248,7 +249,8 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish the work of dead workers and failed calls."""
+    """Finish the work of dead workers and failed calls, and end requested approvals whose time is over."""
+    decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 

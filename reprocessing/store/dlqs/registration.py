@@ -175,6 +175,11 @@ def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
     AuditEntry.objects.create(act=AuditAct.CHANGED, dlq=dlq, by=by, reason=reason, before=before, after=fields)
 
 
+def lifts_approvals(dlq: DeadLetterQueue, wanted: Fields) -> bool:
+    """Return whether one person could do more with the wanted settings, so that a second person is needed."""
+    return bool(_lifted(dlq, wanted))
+
+
 def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
     """Return the wanted settings that would let one person do more, or that let the service send everything."""
     default = limits.default_limit()

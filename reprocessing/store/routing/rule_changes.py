@@ -52,20 +52,21 @@ def draft_rule(name: str, fields: Fields) -> Rule:
 
     Raise InvalidRule if the rule could not be evaluated.
     """
-    row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
+    row = find_rule(name) or Rule(name=name, position=100, enabled=False, conditions=[])
     for column, value in fields.items():
         setattr(row, column, value)
     check(row)
     return row
 
 
-def _find(name: str) -> Rule | None:
+def find_rule(name: str) -> Rule | None:
+    """Return the stored rule with this name."""
     return Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
 
 
 def differences(name: str, fields: Fields) -> list[Difference]:
     """Return what these fields would change; return all fields if the rule does not exist."""
-    return _differences(name, _find(name), fields)
+    return _differences(name, find_rule(name), fields)
 
 
 def _differences(name: str, row: Model | None, fields: Fields) -> list[Difference]:
@@ -85,7 +86,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int 
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
-        row, was = draft_rule(name, fields), _find(name)
+        row, was = draft_rule(name, fields), find_rule(name)
         new = row._state.adding  # noqa: SLF001 - Django's own word for it
         if not changes and not new:
             return RuleChange(row.pk, new=False)
@@ -195,14 +196,25 @@ def _pass(  # noqa: PLR0913  # each by its name
     kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: int | None, before: Rule | None = None
 ) -> None:
     """Let the guard check a change of the rules in force: it is about any number of messages of the rule's DLQ."""
-    dlqs = {row.dlq_id, before.dlq_id if before and before.enabled else row.dlq_id}
+    messages = messages_of(row, before if before and before.enabled else row)
+    about = [] if ALL in messages else sorted(messages)
     title = f"{_TITLES[kind]} {row.name}"
     if kind is DeedKind.SWITCH_RULE:
         title = f"{'Enable' if told['enabled'] else 'Disable'} the rule {row.name}"
-    about = [] if None in dlqs else sorted(dlq for dlq in dlqs if dlq)
-    messages = dict.fromkeys(about or [ALL])
     deed = Deed(kind, title, {"name": row.name, "about": about, **told})
     guard.check(deed, messages, by=by, approval=approval)
+
+
+def messages_of(*some: Rule) -> dict[int, int | None]:
+    """Return what the guard of approvals counts for a change of these rules: any number of their DLQs' messages."""
+    dlqs = {row.dlq_id for row in some}
+    return {ALL: None} if None in dlqs else dict.fromkeys(dlq for dlq in dlqs if dlq)
+
+
+def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
+    """Return `messages_of` a rule that is to be saved; empty: it is not in force, before and after."""
+    in_force = [rule for rule in (row, before) if rule and rule.enabled]
+    return messages_of(*in_force) if in_force else {}
 
 
 def _told(changes: list[Difference]) -> list[list[Any]]:

@@ -139,6 +139,11 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
     return rows.in_transaction(work)
 
 
+def count_to_send(run: int) -> int:
+    """Return how many messages of a run are still to be sent."""
+    return rows.value(int, _TO_BE_SENT, {"run": run})
+
+
 def _is_in(run: int, state: RunState) -> bool:
     return Run.objects.filter(pk=run, state=state).exists()
 
@@ -149,7 +154,7 @@ def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
         return
     deed = Deed(kind, f"{_TITLES[kind]} the run {row.name}", {"run": run})
-    messages = {row.dlq_id: rows.value(int, _TO_BE_SENT, {"run": run})}
+    messages = {row.dlq_id: count_to_send(run)}
     guard.check(deed, messages, by=by, approval=approval, again=kind is not DeedKind.START_RUN)
 
 

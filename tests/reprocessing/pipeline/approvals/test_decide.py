@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -39,7 +40,7 @@ from tests.reprocessing.pipeline.approvals.two_people import approved, asked, li
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ANN = {"by": "ann", "reason": "obsolete"}
+ANN: dict[str, Any] = {"by": "ann", "reason": "obsolete"}
 
 
 def _ids(letters: list[Letter]) -> list[int]:
