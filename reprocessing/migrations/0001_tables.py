@@ -167,6 +167,7 @@ class Migration(migrations.Migration):
                             ("dlqs", "DLQ"),
                             ("rules", "rule"),
                             ("notifications", "notification route"),
+                            ("approvals", "approval limit"),
                         ]
                     ),
                 ),
@@ -2920,7 +2921,24 @@ class Migration(migrations.Migration):
             name="Approval",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("deed", models.TextField()),
+                (
+                    "deed",
+                    models.TextField(
+                        choices=[
+                            ("release", "release"),
+                            ("discard", "discard"),
+                            ("restore", "restore"),
+                            ("edit", "edit"),
+                            ("start_run", "start_run"),
+                            ("resume_run", "resume_run"),
+                            ("reopen_run", "reopen_run"),
+                            ("save_rule", "save_rule"),
+                            ("switch_rule", "switch_rule"),
+                            ("remove_rule", "remove_rule"),
+                            ("change_settings", "change_settings"),
+                        ]
+                    ),
+                ),
                 ("title", models.TextField()),
                 ("arguments", models.JSONField(default=dict)),
                 (

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from reprocessing.domain.approvals.deed import DeedKind
 from reprocessing.models.dlq import DeadLetterQueue
 
 #: The name of the only row of `ApprovalDefault`, and of the object in configuration files.
@@ -40,7 +41,7 @@ class Approval(models.Model):
         outcome: what came of it, in words.
     """
 
-    deed = models.TextField()
+    deed = models.TextField(choices=[(kind.value, kind.value) for kind in DeedKind])
     title = models.TextField()
     arguments = models.JSONField(default=dict)
     letters = ArrayField(models.BigIntegerField(), default=list, blank=True)

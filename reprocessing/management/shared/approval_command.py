@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from reprocessing.management.arguments import add_change_options, whole_number
+from reprocessing.management.arguments import add_change_options, not_empty
 from reprocessing.management.console import Console, format_time
 from reprocessing.models import Approval, ApprovalState
 from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals.decide import Decision, NotDone
 from reprocessing.store.approvals import people
+
+_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
 
 
 class ApprovalCommand(Console):
@@ -22,7 +24,7 @@ class ApprovalCommand(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the number of the request, and the options that each change has."""
-        parser.add_argument("approval", type=whole_number(1), metavar="NUMBER", help="number (see list_approvals)")
+        parser.add_argument("approval", type=not_empty, metavar="NUMBER", help="number (see list_approvals)")
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -49,13 +51,14 @@ class ApprovalCommand(Console):
         raise NotImplementedError
 
 
-def find_approval(number: int) -> Approval:
+def find_approval(number: str) -> Approval:
     """Return the request with this number.
 
     Raises:
         CommandError: there is no such request.
     """
-    row = Approval.objects.filter(pk=number).first()
+    known = number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS
+    row = Approval.objects.filter(pk=number).first() if known else None
     if row is None:
         raise CommandError(f"No approval has the number {number}. To see the open ones: manage.py list_approvals")
     return row

@@ -61,6 +61,19 @@ def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
     return False
 
 
+def refuse_unseen(dlq: int, what: str) -> None:
+    """Refuse a deed that cannot be shown to a second person first, if the DLQ has a limit.
+
+    Raises:
+        ApprovalRefused: the DLQ has a limit.
+    """
+    if limits.limits_of([dlq]):
+        raise ApprovalRefused(
+            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. Redrive the "
+            "messages with drain_dlq, which requests an approval."
+        )
+
+
 def _dlqs(messages: Messages) -> list[int]:
     return sorted(dlq for dlq, n in messages.items() if dlq != ALL and n != 0)
 
