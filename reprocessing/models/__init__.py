@@ -1,8 +1,16 @@
 """Django models, one module for each aggregate."""
 
-from reprocessing.models.approval import Approval, ApprovalDefault, ApprovalState, UnapprovedDeed
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
-from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
+from reprocessing.models.audit import (
+    Approval,
+    ApprovalDefault,
+    ApprovalState,
+    AuditAct,
+    AuditEntry,
+    GlobalStop,
+    Revision,
+    UnapprovedDeed,
+)
 from reprocessing.models.configuration import ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source

@@ -21,7 +21,7 @@ from reprocessing.management.arguments import slug
 from reprocessing.management.configuration.file_keys import STRUCTURED, check_keys, keys_of
 from reprocessing.management.shared.health_question import read_question
 from reprocessing.management.shared.rule_command import backoff_fields
-from reprocessing.models.approval import ALL_DLQS
+from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store.configuration.state import check_order
 from reprocessing.store.notifications import routes
 

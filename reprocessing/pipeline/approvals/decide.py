@@ -14,7 +14,7 @@ from reprocessing.domain.approvals.deed import ApprovalRefused, Deed
 from reprocessing.domain.approvals.person import is_one_name, signed_alone, signed_by_both
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import Approval
-from reprocessing.models.approval import ApprovalState
+from reprocessing.models.audit import ApprovalState
 from reprocessing.pipeline.approvals import perform
 from reprocessing.pipeline.approvals.perform import Order, Performed
 from reprocessing.store import rows

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from reprocessing.domain.approvals.deed import ALL, Deed, DeedKind
 from reprocessing.models import ApprovalDefault, AuditAct, AuditEntry
-from reprocessing.models.approval import ALL_DLQS
+from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard, limits
 

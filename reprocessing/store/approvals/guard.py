@@ -14,7 +14,7 @@ from django.db.models import Sum
 from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed, Messages
 from reprocessing.domain.approvals.person import person_key
 from reprocessing.models import Approval, UnapprovedDeed
-from reprocessing.models.approval import ApprovalState
+from reprocessing.models.audit import ApprovalState
 from reprocessing.store import rows
 from reprocessing.store.approvals import limits
 from reprocessing.store.ordering.lanes import database_now

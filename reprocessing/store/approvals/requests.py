@@ -11,7 +11,7 @@ from reprocessing.domain.approvals.person import person_key
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_approval
 from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue
-from reprocessing.models.approval import ApprovalState
+from reprocessing.models.audit import ApprovalState
 from reprocessing.store.approvals.frozen import Frozen
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering.lanes import database_now
