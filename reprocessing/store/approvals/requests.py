@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.approvals.person import person_key
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_approval
-from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue
+from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, UnapprovedDeed
 from reprocessing.models.audit import ApprovalState
 from reprocessing.store.approvals.frozen import Frozen
+from reprocessing.store.approvals.guard import WITHIN
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering.lanes import database_now
 
@@ -85,6 +86,13 @@ def expired() -> list[int]:
     """Return the ids of open approvals whose time is over."""
     over = Approval.objects.filter(state=ApprovalState.OPEN, expires_at__lte=database_now()).order_by("pk")
     return list(over.values_list("pk", flat=True))
+
+
+def delete_ended(*, history: float) -> int:
+    """Delete requests that ended `history` seconds ago, and counts that no limit needs; return how many requests."""
+    now = database_now()
+    UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
+    return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
 
 
 def _end(row: Approval, state: ApprovalState, **values: str) -> None:

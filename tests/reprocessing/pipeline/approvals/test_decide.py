@@ -30,7 +30,7 @@ from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals.decide import Done, NotDone
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
-from reprocessing.store.approvals import default_limit
+from reprocessing.store.approvals import default_limit, requests
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.routing import rule_changes
@@ -265,6 +265,16 @@ def test_a_request_is_an_incident_that_ends_with_the_decision() -> None:
     incident.refresh_from_db()
     assert incident.ended_at
     assert incident.facts["how"] == "approved and done, by bob"
+
+
+def test_ended_requests_are_deleted_after_the_history_and_open_ones_stay() -> None:
+    letters = limited(letters=2)
+    ended, still = (asked(lambda one=one: act_on_parked.discard([one.pk], **ANN)) for one in letters)
+    decide.decline(ended.pk, by="bob", reason="no")
+    UnapprovedDeed.objects.create(dlq=letters[0].dlq, by_key="ann", messages=1, at=database_now() - timedelta(days=2))
+    assert requests.delete_ended(history=60) == 0
+    assert requests.delete_ended(history=-60) == 1
+    assert (list(Approval.objects.all()), UnapprovedDeed.objects.exists()) == ([still], False)
 
 
 def test_the_same_form_sent_twice_makes_one_request() -> None:
