@@ -241,6 +241,24 @@ def test_an_approval_covers_no_other_deed_and_no_second_one() -> None:
             act_on_parked.discard([pk], approval=row.pk, **ANN)
 
 
+def test_an_unused_approval_covers_only_the_deed_that_was_approved() -> None:
+    letters = limited(letters=2)
+    row = asked(lambda: act_on_parked.discard(_ids(letters[:1]), **ANN))
+    said = {"decided_by": "bob", "decided_key": "bob", "decision_reason": "yes"}
+    Approval.objects.filter(pk=row.pk).update(state="approved", ended_at=database_now(), **said)
+    for deed in (act_on_parked.release, act_on_parked.restore):
+        Letter.objects.filter(pk=letters[0].pk).update(
+            state="parked" if deed is act_on_parked.release else "discarded",
+            reason="stale" if deed is act_on_parked.release else "",
+        )
+        with pytest.raises(ApprovalRefused):
+            deed(_ids(letters[:1]), approval=row.pk, **ANN)
+    Letter.objects.filter(pk=letters[0].pk).update(state="parked", reason="stale")
+    with pytest.raises(ApprovalRefused):
+        act_on_parked.discard(_ids(letters), approval=row.pk, **ANN)
+    assert act_on_parked.discard(_ids(letters[:1]), approval=row.pk, **ANN).done
+
+
 def test_acting_alone_is_loud_in_the_log_and_as_a_notification() -> None:
     letters = limited(letters=2)
     row = asked(lambda: act_on_parked.discard(_ids(letters), **ANN))
