@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
@@ -127,6 +128,12 @@ def _same_source_twice(_: Stock) -> None:
         _source_of_failures(scope)
 
 
+def _person(_: Stock, name: str = "ann", **fields: object) -> object:
+    user = User.objects.create_user(f"{name}-{User.objects.count()}")
+    values = {"user": user, "issuer": "https://login", "subject": "1", **fields}
+    return models.ProviderIdentity.objects.create(**values)
+
+
 def _schedule() -> IntervalSchedule:
     return IntervalSchedule.objects.create(every=1, period="minutes")
 
@@ -165,6 +172,8 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
+    ("one_user_of_a_provider_identity", _twice(_person)),
+    ("provider_identity_has_issuer_and_subject", lambda s: _person(s, subject="")),
     ("keep_bodies_at_most_10_years", lambda s: _dlq(s, keep_bodies=3_651)),
     ("only_ended_letter_has_no_body", lambda s: _letter(s, body_deleted_at=NOW)),
     ("only_dlq_with_policy_has_own_settings", lambda s: _dlq(s, own_settings=["mode"])),
