@@ -11,6 +11,7 @@ from celery.signals import after_setup_logger, after_setup_task_logger, task_pos
 from celery.utils.log import get_multiprocessing_logger
 from django.conf import settings
 
+from redrive_service.alive import AliveStep
 from redrive_service.startup import explained
 from redrive_service.telemetry.log_format import formatter
 
@@ -20,6 +21,7 @@ app = Celery("redrive_service")
 with explained():
     app.config_from_object("django.conf:settings", namespace="CELERY", force=True)
 app.autodiscover_tasks()
+app.steps["consumer"].add(AliveStep)
 
 
 @task_prerun.connect
