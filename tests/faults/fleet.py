@@ -27,7 +27,7 @@ def environment() -> dict[str, str]:
 
 
 #: Ends a worker whose test was killed, and itself as soon as that worker is gone.
-_MINDER = (
+MINDER = (
     'while kill -0 "$1" 2>/dev/null; do kill -0 "$2" 2>/dev/null || exit 0; sleep 1; done; kill -9 "-$2" 2>/dev/null'
 )
 
@@ -44,7 +44,7 @@ class Worker:
                 command, cwd=ROOT, env={**environment(), **more}, stdout=out, stderr=out, start_new_session=True
             )
         self._minder = subprocess.Popen(
-            ["/bin/sh", "-c", _MINDER, "sh", str(os.getpid()), str(self.process.pid)], start_new_session=True
+            ["/bin/sh", "-c", MINDER, "sh", str(os.getpid()), str(self.process.pid)], start_new_session=True
         )
 
     def await_ready(self) -> None:
