@@ -74,8 +74,8 @@ def test_a_further_secret_is_named_and_a_further_variable_written(tmp_path: Path
             {"region": "nowhere"},
             (
                 "The service could not start with these variables:\n"
-                "  - AWS_DEFAULT_REGION is not the name of a region. Set it to the region of your queues, such as eu-west-1.\n"
-                "Correct --host, --region or --set NAME=VALUE."
+                "  - AWS_DEFAULT_REGION is not the name of a region. Set it to the region of your queues, "
+                "such as eu-west-1.\nCorrect --host, --region or --set NAME=VALUE."
             ),
         ),
     ],

@@ -1,0 +1,149 @@
+"""Workers of two versions share queues and tables: a deployment that rolls forward and back loses nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from tests.conditions import eventually
+from tests.faults.versions import Version, Witness, newest_tag, shared_servers
+from tests.reprocessing.pipeline.bench import sandbox_calls
+from tests.stories.scene import lettered, published
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+
+KEYS, CHUNK = 50, 200
+KILLS, SLOTS, INTENT = 2, 2, 50  # a killed worker repeats at most one group of each of its processes
+OPTIONS: Final = (
+    "--mode automatic --every 1 --at-once --outcome accepted --advance accepted --rate 150 --ramp-from off --no-waves "
+    "--ordering-key attribute:key --sequence attribute:n --new-key-delay 0 --backoff-base 1 --max-attempts 10 --confirm"
+)
+
+
+@dataclass
+class Roll:
+    """A DLQ that both versions drain."""
+
+    previous: Version
+    this: Version
+    witness: Witness
+    queue: str
+    sqs: Any = field(default_factory=lambda: boto3.client("sqs"))
+    sent: int = 0
+
+    def add_dlq(self) -> None:
+        self.dlq = self.sqs.create_queue(QueueName=f"{self.queue}-dlq")["QueueUrl"]
+        arn = self.sqs.get_queue_attributes(QueueUrl=self.dlq, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        policy = f'{{"deadLetterTargetArn": "{arn}", "maxReceiveCount": "1"}}'
+        self.sqs.create_queue(QueueName=self.queue, Attributes={"RedrivePolicy": policy})
+        self.previous.manage("add_dlq", "rolling", "--url", self.dlq, *OPTIONS.split())
+
+    def bury(self) -> None:
+        numbers = range(self.sent, self.sent + CHUNK)
+        published(
+            self.sqs, self.dlq,
+            (lettered(f"{n}", key=f"key-{n % KEYS}", n=f"{n // KEYS}", event=f"{n}") for n in numbers),
+        )  # fmt: skip
+        self.sent += CHUNK
+
+    def await_attempts(self, *versions: Version) -> None:
+        """Messages are sent until each of these versions, and no other, has sent some."""
+        wanted = {version.name for version in versions}
+        self.witness.begin()
+
+        def seen() -> bool:
+            if self.witness.delivered() > self.sent - CHUNK // 2:
+                self.bury()
+            return self.witness.versions() >= wanted
+
+        eventually(seen, within=90, every=0.1)
+        assert self.witness.versions() == wanted
+
+    def await_captured(self) -> None:
+        """A capture that is killed is repeated after 150 s: no killing before it has ended."""
+        question = "SELECT count(*) FROM redrive_letter"
+        eventually(lambda: self.witness.ask(question)[0] >= self.sent, within=60, every=0.05)
+
+    def await_delivered(self) -> None:
+        eventually(lambda: self.witness.delivered() >= self.sent, within=120, every=0.1)
+
+    def judge(self) -> None:
+        """By what the source took: everything arrived, in order per key; repeats are few and have the same redrive id."""
+        marks: dict[str, set[str]] = defaultdict(set)
+        by_key: dict[str, list[int]] = defaultdict(list)
+        calls = [entry for call in sandbox_calls(self.queue) for entry in call["sent"] if entry["accepted"]]
+        for attributes in [entry["attributes"] for entry in calls]:
+            marks[attributes["event"]].add(attributes["RedriveId"].split(":")[0])
+            by_key[attributes["key"]].append(int(attributes["n"]))
+        assert sorted(map(int, marks)) == list(range(self.sent))
+        assert {len(ids) for ids in marks.values()} == {1}
+        assert len(calls) - self.sent <= KILLS * SLOTS * INTENT
+        assert [key for key, numbers in by_key.items() if not all(a <= b for a, b in pairwise(numbers))] == []
+
+
+@pytest.fixture(params=["HEAD", "the newest tag"])
+def roll(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Roll]:
+    commit = newest_tag() if request.param != "HEAD" else "HEAD"
+    if not commit:
+        pytest.skip("no release is tagged v… in this clone: only HEAD stands in for the previous version")
+    name = f"rolling_{uuid4().hex[:8]}"
+    with shared_servers(name, redis_database=14) as environment:
+        previous = Version.of_git("previous", commit, tmp_path, environment)
+        this = Version.of_this_tree("this", tmp_path, environment)
+        this.plant_migration()
+        previous.manage("migrate")
+        with closing(Witness(environment)) as witness:
+            yield Roll(previous, this, witness, name.replace("_", "-"))
+
+
+def test_a_deployment_rolls_forward_and_back_while_messages_are_sent(roll: Roll) -> None:
+    previous, this = roll.previous, roll.this
+    roll.add_dlq()
+    with ExitStack() as ends:
+        old_beat = ends.enter_context(ExitStack())
+        old_beat.enter_context(previous.beat())
+        first, second = (ends.enter_context(closing(previous.worker(f"old-{n}"))) for n in (1, 2))
+        roll.await_attempts(previous)
+
+        roll.bury()
+        this.manage("migrate")  # while workers of the previous version send
+        roll.await_attempts(previous)
+
+        new_beat = ends.enter_context(ExitStack())
+        new_beat.enter_context(this.beat())
+        third = ends.enter_context(closing(this.worker("new-1")))
+        roll.await_attempts(previous, this)
+
+        fourth = ends.enter_context(closing(this.worker("new-2")))
+        fourth.await_ready()
+        roll.await_attempts(previous, this)
+        roll.bury()
+        roll.await_captured()
+        first.kill()
+        third.kill()
+        roll.await_attempts(previous, this)
+
+        second.ask_to_stop()  # forward: only this version is left
+        old_beat.close()
+        assert second.process.wait(60) == 0
+        roll.await_attempts(this)
+
+        previous.manage("migrate", "--check")  # and back, on the newer tables
+        fifth = ends.enter_context(closing(previous.worker("old-3")))
+        ends.enter_context(previous.beat())
+        fifth.await_ready()
+        new_beat.close()
+        fourth.ask_to_stop()
+        assert fourth.process.wait(60) == 0
+        roll.await_attempts(previous)
+        roll.await_delivered()
+    roll.judge()
