@@ -30,7 +30,7 @@ def touch(path: str) -> None:
         logger.error("redrive.alive.touch_failed error=%s", error.strerror)  # noqa: TRY400  # every few seconds, one line
 
 
-class AliveStep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery is untyped
+class AliveStep(bootsteps.StartStopStep):
     """A timer of the worker's event loop. It stops when the worker stops receiving."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)

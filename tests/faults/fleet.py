@@ -35,13 +35,15 @@ MINDER = (
 class Worker:
     """One worker with its children, killed as one; also when this process is killed."""
 
-    def __init__(self, folder: Path, name: str, *, concurrency: int = 2, root: Path = ROOT, **more: str) -> None:
+    root = ROOT
+
+    def __init__(self, folder: Path, name: str, *, concurrency: int = 2, **more: str) -> None:
         self.log = folder / f"{name}.log"
         command = [sys.executable, "-m", "celery", "-A", "redrive_service", "worker", "--queues", QUEUES]
         command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--hostname", f"{name}@%h"]
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                command, cwd=root, env={**environment(), "PYTHONPATH": str(root), **more},
+                command, cwd=self.root, env={**environment(), "PYTHONPATH": str(self.root), **more},
                 stdout=out, stderr=out, start_new_session=True,
             )  # fmt: skip
         self._minder = subprocess.Popen(

@@ -29,6 +29,16 @@ OPTIONS: Final = (
 )
 
 
+#: A later version's message with an argument and a header that others do not know, and one of a task of its own.
+OF_A_LATER_VERSION: Final = """
+from celery import current_app
+from reprocessing.tasks import tick
+words = {"queue": "redrive-control", "headers": {"of_a_later_version": "x"}}
+tick.apply_async(kwargs={"of_a_later_version": 1}, task_id="later-argument", **words)
+current_app.send_task("reprocessing.of_a_later_version", task_id="later-task", **words)
+"""
+
+
 @dataclass
 class Roll:
     """A DLQ that both versions drain."""
@@ -68,6 +78,10 @@ class Roll:
         eventually(seen, within=90, every=0.1)
         assert self.witness.versions() == wanted
 
+    def await_logged(self, text: str) -> None:
+        logs = [path for version in (self.previous, self.this) for path in version.folder.glob("*.log")]
+        eventually(lambda: any(text in path.read_text() for path in logs), within=60, every=0.2)
+
     def await_captured(self) -> None:
         """A capture that is killed is repeated after 150 s: no killing before it has ended."""
         question = "SELECT count(*) FROM redrive_letter"
@@ -77,7 +91,7 @@ class Roll:
         eventually(lambda: self.witness.delivered() >= self.sent, within=120, every=0.1)
 
     def judge(self) -> None:
-        """By what the source took: everything arrived, in order per key; repeats are few and have the same redrive id."""
+        """By what the source took: everything arrived, in order per key; repeats are few, with the same redrive id."""
         marks: dict[str, set[str]] = defaultdict(set)
         by_key: dict[str, list[int]] = defaultdict(list)
         calls = [entry for call in sandbox_calls(self.queue) for entry in call["sent"] if entry["accepted"]]
@@ -122,6 +136,10 @@ def test_a_deployment_rolls_forward_and_back_while_messages_are_sent(roll: Roll)
         new_beat.enter_context(this.beat())
         third = ends.enter_context(closing(this.worker("new-1")))
         roll.await_attempts(previous, this)
+
+        this.manage("shell", "-c", OF_A_LATER_VERSION)
+        roll.await_logged("Task reprocessing.tick[later-argument] succeeded")
+        roll.await_logged("redrive.broker.message_refused queue=redrive-control")
 
         fourth = ends.enter_context(closing(this.worker("new-2")))
         fourth.await_ready()

@@ -71,11 +71,9 @@ class Version:
 
     @classmethod
     def of_this_tree(cls, name: str, folder: Path, environment: Mapping[str, str]) -> Version:
-        ignored = shutil.ignore_patterns("__pycache__")
-        for part in _CODE:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            (folder / name).mkdir(exist_ok=True)
-            copy(ROOT / part, folder / name / part, **({"ignore": ignored} if copy is shutil.copytree else {}))
+        for part in _CODE[1:]:
+            shutil.copytree(ROOT / part, folder / name / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / _CODE[0], folder / name)
         return cls(name, folder / name, environment)._marked()
 
     def _marked(self) -> Version:
@@ -98,7 +96,7 @@ class Version:
         return done.stdout
 
     def worker(self, log: str) -> Worker:
-        return Worker(self.folder, log, root=self.folder, **self.environment)
+        return _WorkerOfAVersion(self, log)
 
     @contextmanager
     def beat(self) -> Iterator[None]:
@@ -112,6 +110,12 @@ class Version:
             beat.wait(30)
 
 
+class _WorkerOfAVersion(Worker):
+    def __init__(self, version: Version, name: str) -> None:
+        self.root = version.folder
+        super().__init__(version.folder, name, concurrency=2, **version.environment)
+
+
 @contextmanager
 def shared_servers(name: str, redis_database: int) -> Iterator[dict[str, str]]:
     """The environment of both versions: a database, a Redis database and queues that no other test uses."""
@@ -123,11 +127,11 @@ def shared_servers(name: str, redis_database: int) -> Iterator[dict[str, str]]:
     own = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "DJANGO_SETTINGS_MODULE"}}
     with psycopg.connect(address, autocommit=True) as connection, redis.Redis.from_url(cache) as keys:
         keys.flushdb()
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")  # type: ignore[call-overload]
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         try:
             yield {**own, **urls, "DATABASE_URL": database, "REDIS_URL": cache}
         finally:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 class Witness:
@@ -138,7 +142,7 @@ class Witness:
         self._connection.execute(_WITNESS)
 
     def ask(self, question: str) -> list[Any]:
-        return [row[0] for row in self._connection.execute(question).fetchall()]  # type: ignore[call-overload]
+        return [row[0] for row in self._connection.execute(question).fetchall()]
 
     def delivered(self) -> int:
         return int(self.ask("SELECT count(*) FROM redrive_letter WHERE state = 'delivered'")[0])

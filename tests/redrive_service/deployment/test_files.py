@@ -11,7 +11,7 @@ import botocore.session
 import jsonschema
 import kubernetes_validate
 import pytest
-from botocore.model import ListShape, Shape, StructureShape
+from botocore.model import ListShape, Shape, StringShape, StructureShape
 from botocore.validate import ParamValidator
 
 from redrive_service.deployment import Platform, deployment_files
@@ -55,7 +55,7 @@ def _other_values(value: Any, shape: Shape) -> Iterator[str]:  # noqa: ANN401  #
     elif isinstance(shape, ListShape):
         for one in value:
             yield from _other_values(one, shape.member)
-    elif getattr(shape, "enum", None) and value not in shape.enum:
+    elif isinstance(shape, StringShape) and shape.enum and value not in shape.enum:
         yield f"{shape.name}: {value}"
 
 
