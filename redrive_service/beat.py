@@ -17,8 +17,8 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
-from redrive_service.alive import touch
 from redrive_service.leadership import Leadership, dedicated_connection
+from redrive_service.telemetry.alive import touch
 
 logger = logging.getLogger("redrive.beat")
 

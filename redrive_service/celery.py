@@ -11,8 +11,8 @@ from celery.signals import after_setup_logger, after_setup_task_logger, task_pos
 from celery.utils.log import get_multiprocessing_logger
 from django.conf import settings
 
-from redrive_service.alive import AliveStep
 from redrive_service.startup import explained
+from redrive_service.telemetry.alive import AliveStep
 from redrive_service.telemetry.log_format import formatter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")

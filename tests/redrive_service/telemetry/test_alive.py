@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from redrive_service.alive import touch
 from redrive_service.environment import read
+from redrive_service.telemetry.alive import touch
 from tests.redrive_service.test_environment import COMPLETE, problems
 
 
