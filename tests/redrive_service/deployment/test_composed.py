@@ -26,7 +26,7 @@ from tests.conditions import eventually
 from tests.redrive_service.deployment.containers import Container, run_in, why_not
 from tests.redrive_service.deployment.written import composed
 
-pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.soak, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[3]
 #: Credentials and the endpoint come from AWS in production.
@@ -112,16 +112,16 @@ def test_the_composed_service_migrates_works_and_stops(
             return container
 
         waiting = {**migrate, "command": ["python", "manage.py", "migrate", "--check"]}
-        assert start("wait", waiting).ends(within=60) == 1
+        assert start("wait", waiting).ends(within=120) == 1
         assert start("migrate", migrate).ends(within=120) == 0
-        assert start("wait", waiting).ends(within=60) == 0
+        assert start("wait", waiting).ends(within=120) == 0
 
         running = {name: start(name, service) for name, service in wanted.items()}
         for name, container in running.items():
-            eventually(container.is_healthy, within=60, every=0.5)
+            eventually(container.is_healthy, within=120, every=0.5)
             assert container.process.poll() is None, name
         work = f"http://127.0.0.1:{ports['8001']}/health/work"
-        eventually(lambda: answers(work), within=60, every=0.5)  # beat → SQS → a worker → PostgreSQL
+        eventually(lambda: answers(work), within=120, every=0.5)  # beat → SQS → a worker → PostgreSQL
         assert headers(f"http://127.0.0.1:{ports['8000']}/static/reprocessing/admin.css", "redrive.example.com") == 200
 
         for container in running.values():
