@@ -10,12 +10,14 @@ from redrive_service.notifications import PREFIX
 
 SUFFIX: Final = "_FILE"
 SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
+#: `oidc` reads this secret and its file.
+_READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
 _LARGEST: Final = 65_536  # bytes
 
 
 def is_secret(name: str) -> bool:
     """Return whether the variable contains a secret. The URL of a notification destination contains one."""
-    return name in SECRETS or (name.startswith(PREFIX) and name != PREFIX)
+    return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
 
 
 def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -26,7 +28,7 @@ def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dic
     values, problems = dict(variables), dict[str, str]()
     for variable, path in sorted(variables.items()):
         name = variable.removesuffix(SUFFIX)
-        if not variable.endswith(SUFFIX) or not is_secret(name) or not path.strip():
+        if not variable.endswith(SUFFIX) or not is_secret(name) or name == _READ_ELSEWHERE or not path.strip():
             continue
         del values[variable]
         if variables.get(name, "").strip():

@@ -4,6 +4,7 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
+from django.conf import settings
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import ProjectState
@@ -555,6 +556,36 @@ class Migration(migrations.Migration):
                 "db_table": "redrive_heartbeat",
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("queue", ""), _negated=True), name="heartbeat_has_queue")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ProviderIdentity",
+            fields=[
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="provider_identity",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("issuer", models.TextField()),
+                ("subject", models.TextField()),
+            ],
+            options={
+                "db_table": "redrive_provider_identity",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("issuer", "subject"), name="one_user_of_a_provider_identity"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("issuer", ""), _negated=True), models.Q(("subject", ""), _negated=True)
+                        ),
+                        name="provider_identity_has_issuer_and_subject",
+                    ),
                 ],
             },
         ),

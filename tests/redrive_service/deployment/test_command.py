@@ -67,6 +67,10 @@ def test_a_further_secret_is_named_and_a_further_variable_written(tmp_path: Path
             "REDRIVE_SECRETS_FILE is a secret, and files show its value. Type --secret REDRIVE_SECRETS",
         ),
         (
+            {"more": {"REDRIVE_OIDC_CLIENT_SECRET": "hunter2"}},
+            "REDRIVE_OIDC_CLIENT_SECRET is a secret, and files show its value. Type --secret REDRIVE_OIDC_CLIENT_SECRET",
+        ),
+        (
             {"more_secrets": ("REDRIVE_PLACE",)},
             "REDRIVE_PLACE is not a secret of this service. Type --set REDRIVE_PLACE=VALUE",
         ),
@@ -79,7 +83,7 @@ def test_a_further_secret_is_named_and_a_further_variable_written(tmp_path: Path
             ),
         ),
     ],
-    ids=["image", "account", "name", "secret", "secret file", "no secret", "region"],
+    ids=["image", "account", "name", "secret", "secret file", "secret of OIDC", "no secret", "region"],
 )
 def test_what_could_not_start_is_refused_with_what_to_type(other: dict[str, Any], why: str) -> None:
     with pytest.raises(InstallationIsUnusable) as caught:

@@ -23,7 +23,7 @@ NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
     "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount",
-    "LetterCountDelta", "Metric", "Payload", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "LetterCountDelta", "Metric", "Payload", "ProviderIdentity", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
 }  # fmt: skip
 
 
