@@ -68,7 +68,10 @@ def test_a_further_secret_is_named_and_a_further_variable_written(tmp_path: Path
         ),
         (
             {"more": {"REDRIVE_OIDC_CLIENT_SECRET": "hunter2"}},
-            "REDRIVE_OIDC_CLIENT_SECRET is a secret, and files show its value. Type --secret REDRIVE_OIDC_CLIENT_SECRET",
+            (
+                "REDRIVE_OIDC_CLIENT_SECRET is a secret, and files show its value. "
+                "Type --secret REDRIVE_OIDC_CLIENT_SECRET"
+            ),
         ),
         (
             {"more_secrets": ("REDRIVE_PLACE",)},
