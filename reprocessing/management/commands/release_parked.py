@@ -12,7 +12,7 @@ from django.db.models import Q
 from reprocessing.management.arguments import iso_time, not_empty
 from reprocessing.management.console import format_time
 from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
-from reprocessing.models import DeadLetterQueue, Run, Target
+from reprocessing.models import AuditAct, DeadLetterQueue, Run, Target
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.store.ordering import lanes
@@ -31,6 +31,7 @@ class Command(ParkingCommand):
 
     done_word = "released"
     act = staticmethod(act_on_parked.release)
+    deed = AuditAct.RELEASED
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
