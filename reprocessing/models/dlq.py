@@ -93,8 +93,8 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: where a message has these two values, which rules can read.
         wave_success: share of a wave that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
-        keep_bodies: days after which the body of a finished letter is deleted; null: with its history.
-        bodies_deleted_through: the bodies of all letters that had finished by then are deleted.
+        keep_bodies: days after which the body of a finished letter is deleted; null: it is deleted with the history.
+        bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
