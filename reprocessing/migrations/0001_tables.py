@@ -2751,7 +2751,7 @@ class Migration(migrations.Migration):
                             ("functions", "Lambda functions"),
                             ("subscriptions", "SNS subscriptions"),
                             ("rules", "EventBridge rules"),
-                            ("named", "other queues that were named as DLQ"),
+                            ("named", "other queues that sources name"),
                         ],
                         default="",
                     ),

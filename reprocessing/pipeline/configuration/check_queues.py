@@ -175,8 +175,8 @@ class _Examiner:
             return
         watched = next((dlq for dlq, found in self.found.dlqs.items() if found.observed.dlq.facts.arn == arn), None)
         if watched:
-            what = f"{arn} is the watched DLQ {watched}: messages sent there would be captured as failed."
-            self._refuse((Kind.RULE, name, "to"), f"{what} Name a queue that is not a watched DLQ.")
+            what = f"{arn} is watched, as {watched}: messages sent there would be captured as failed."
+            self._refuse((Kind.RULE, name, "to"), f"{what} Name a queue that is not watched.")
         if arn in self._rows or arn in self.desired[Kind.TARGET] or arn in self.written_with_dlqs():
             return
         try:

@@ -245,7 +245,7 @@ def test_what_is_missing_stays_until_prune_and_its_audit_entries_stay_for_ever(a
     added = AuditEntry.objects.count()
     nothing = "".join(f"{kind.value}: {{}}\n" for kind in Kind)
     assert (
-        apply(nothing).splitlines()[0].startswith("Not in the file, and kept (--prune removes): policy careful, rate")
+        apply(nothing).splitlines()[0].startswith("Not in the file, kept (--prune removes them): policy careful, rate")
     )
     assert DeadLetterQueue.objects.exists()
     apply(nothing, "--prune", "--by", "mia")
