@@ -122,5 +122,5 @@ def test_a_discarded_message_without_a_body_is_not_restored_and_the_reason_is_to
     (letter,) = Letter.objects.all()
     done = act_on_parked.restore([letter.pk], by="ann", reason="needed")
     day = f"{letter.body_deleted_at:%Y-%m-%d}"
-    told = f"its body was deleted on {day}, after the days that {bench.name} keeps bodies"
+    told = f"its body was deleted on {day}, because {bench.name} keeps bodies for fewer days than history"
     assert (done.done, done.refused, bench.letter().state) == ((), {letter.pk: told}, "discarded")
