@@ -98,7 +98,9 @@ class Command(Console):
             self._scan(scopes)
         rows = discovery_scopes.find_scopes(scopes)
         found = [
-            dlq for dlq in discovered_queues.list_dlqs() if any(scope.covers(dlq.arn, dlq.tags) for scope in scopes)
+            dlq
+            for dlq in discovered_queues.list_dlqs()
+            if any(scope.covers(dlq.arn, dlq.tags) and (scope.role or not dlq.role_arn) for scope in scopes)
         ]
         now = database_now()
         risks = sorted(((dlq, dlq.risk(now)) for dlq in found), key=lambda pair: (pair[1].rank, pair[0].arn))
@@ -186,6 +188,11 @@ class Command(Console):
         self._changed(scopes, f"repeated every {duration(every.total_seconds())}" if daily else "not repeated", options)
 
     def _forget(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
+        known = [row.scope for row in discovery_scopes.find_scopes(scopes)]
+        if unknown := [scope.words for scope in scopes if scope not in known]:
+            raise CommandError(
+                f"Never scanned: {'; '.join(unknown)}. To list what was scanned, run: manage.py discover_dlqs --stored"
+            )
         if options["confirm"]:
             discovery_scopes.forget(scopes, by=options["by"], reason=options["reason"])
         self._changed(scopes, "deleted, with what was found there; registered DLQs stay", options)

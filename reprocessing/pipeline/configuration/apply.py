@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
 from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.configuration.changes import Action, ObjectChange
@@ -66,6 +67,10 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
             after = state.read_state()
             managed.update_marks(plan.now, after)
             managed.write_marks(objects_in_file(plan.given, after), by=by, source=source)
+    except ProtectedError as error:
+        used = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
+        what = f"an object that --prune removes is still used, by: {used}. Keep the object in the file."
+        raise ConfigurationRefused(f"Nothing was changed: {what}") from error
     except IntegrityError as error:
         what = "somebody else has just added one of the objects. Apply the file again."
         if not isinstance(error.__cause__, UniqueViolation):

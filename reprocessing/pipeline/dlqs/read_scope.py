@@ -139,7 +139,10 @@ class ScopeReader:
             in_flight=depth.in_flight, tags=tags,
         )  # fmt: skip
         if self.scope.is_filtered:
-            return _joined([QueuePage([reading]), self._listed_sources(address)])
+            listed = self._listed_sources(address)
+            if listed.unread:  # its stored sources stay
+                reading = QueueReading(arn=reading.arn, url=reading.url, tags=reading.tags, trouble=listed.unread[0])
+            return _joined([QueuePage([reading]), listed])
         named = read(facts.redrive.target_arn) if facts.redrive else None
         if named is None or named.named is not ResourceKind.QUEUE:
             return QueuePage([reading])

@@ -10,13 +10,14 @@ from psycopg.types.json import Jsonb
 
 from reprocessing.store import rows
 
+# If the letter stays finished, its body is deleted again after the days that count from now.
 _RESTORE = """
 WITH back AS (
     SELECT DISTINCT ON (letter_id) * FROM unnest(%(letter_id)b::bigint[], %(body)b::bytea[], %(attributes)b::bytea[],
            %(system)b::jsonb[], %(body_hash)b::bytea[]) AS b(letter_id, body, attributes, system, body_hash)
      WHERE redrive_now() < %(until)b::timestamptz
 ), restored AS (
-    UPDATE redrive_letter l SET body_deleted_at = NULL, body_hash = b.body_hash
+    UPDATE redrive_letter l SET body_deleted_at = NULL, body_hash = b.body_hash, finished_at = redrive_now()
       FROM back b WHERE l.id = b.letter_id AND l.body_deleted_at IS NOT NULL
     RETURNING l.id
 )

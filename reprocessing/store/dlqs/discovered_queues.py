@@ -69,11 +69,11 @@ SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
  ORDER BY 1
 """
 
-# A source that the scan did not see was deleted, unless the scan could not read it or its kind.
+# A source that the scan did not see was deleted, unless the scan could not read it, its kind, or its DLQ.
 _DROP_SOURCES: Final[LiteralString] = """
 DELETE FROM redrive_discovered_source s
  WHERE s.scope_id = %(scope)b::bigint AND s.seen_at < %(began)b::timestamptz AND s.kind = ANY(%(kinds)b::text[])
-   AND NOT EXISTS (SELECT FROM redrive_discovered_queue q WHERE q.arn = s.source_arn AND q.trouble <> ''
+   AND NOT EXISTS (SELECT FROM redrive_discovered_queue q WHERE q.arn IN (s.source_arn, s.dlq_arn) AND q.trouble <> ''
                       AND q.read_at >= %(began)b::timestamptz)
 """
 

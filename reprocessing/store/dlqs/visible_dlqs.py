@@ -181,7 +181,7 @@ def _audit_entries(ids: Ids) -> Q:
 
 def _unshared_targets(ids: Ids) -> Q:
     """Select the targets that no other DLQ and no rule of all DLQs uses."""
-    sources, rules = Source.objects.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
+    sources, rules = Source.with_removed.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
     used = Q(pk__in=sources.values("target")) | Q(pk__in=rules.exclude(target=None).values("target"))
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))
 

@@ -159,6 +159,21 @@ def test_a_prefix_lists_only_dlqs_with_this_name_but_all_of_their_sources(
     assert len(listed[shop.dlq.arn]["sources"]) == 2
 
 
+def test_a_dlq_whose_sources_may_not_be_listed_stays_with_its_sources(
+    ask_json: AskJson, shop: Shop, sandbox: Sandbox
+) -> None:
+    first = found(ask_json, "--prefix", shop.dlq.name)
+    denied = {"status": 403, "code": "AccessDenied", "message": "No."}
+    sandbox.plan({"kind": "error", "action": "ListDeadLetterSourceQueues", "queue": shop.dlq.name, **denied})
+    again = found(ask_json, "--prefix", shop.dlq.name)
+    assert again[shop.dlq.arn]["sources"] == first[shop.dlq.arn]["sources"]
+
+
+def test_a_scope_that_was_never_scanned_cannot_be_forgotten(shop: Shop) -> None:
+    told = refusal("discover_dlqs", "--prefix", f"{shop.dlq.name}-other", "--forget", "--confirm")
+    assert "Never scanned: " in told
+
+
 def test_a_tag_lists_only_dlqs_that_have_it(ask_json: AskJson, shop: Shop, make_queue: MakeQueue) -> None:
     Shop(make_queue)
     shop.dlq.client.tag_queue(QueueUrl=shop.dlq.url, Tags={"team": "orders", "stage": "prod"})

@@ -97,6 +97,13 @@ def test_a_message_that_comes_back_after_its_body_was_deleted_is_sent_again_as_i
     assert bench.delivered_bodies() == ["letter"]
 
 
+def test_a_discarded_message_that_comes_back_gets_no_body() -> None:
+    bench, sent = _without_body()
+    Letter.objects.update(state="discarded")
+    bench.take_back(sent)
+    assert (bench.letter().state, Payload.objects.count()) == ("discarded", 0)
+
+
 def test_a_copy_without_its_attempt_gives_the_body_back_too() -> None:
     bench, sent = _without_body()
     with connection.cursor() as cursor:
