@@ -16,6 +16,7 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
 )
+from reprocessing.models.payload_key import Erasure, PayloadKey
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker, BreakerState, CheckKind, HealthCheck, HealthStatus, RateClass
@@ -55,6 +56,7 @@ __all__ = [
     "DlqCopy",
     "DlqCopyState",
     "DlqSample",
+    "Erasure",
     "FailureGroup",
     "FailureGroupStatus",
     "GlobalStop",
@@ -76,6 +78,7 @@ __all__ = [
     "ParkingEvent",
     "ParkingQueueMessage",
     "Payload",
+    "PayloadKey",
     "Policy",
     "RateClass",
     "Report",

@@ -35,6 +35,9 @@ class AuditAct(models.TextChoices):
     ASSIGNED = "assigned", "assigned"
     NOTED = "noted", "noted"
     UNLOCKED = "unlocked", "unlocked from the configuration file"
+    ERASED = "erased", "erased"
+    SHREDDED = "shredded", "shredded"
+    ROTATED = "rotated", "rotated payload keys"
 
 
 #: The person and the reason are not empty.
@@ -110,7 +113,7 @@ class GlobalStop(models.Model):
 
 
 class Revision(models.Model):
-    """One edit of one letter. A trigger forbids changes.
+    """One edit of one letter. A trigger forbids changes, except that the bytes are sealed with another key.
 
     `body`, `attributes`: sent instead of the captured bytes; domain.message.envelope packs the attributes.
     `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.

@@ -91,6 +91,8 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: where a message has these two values, which rules can read.
         wave_success: share of a wave that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
+        masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
+            (domain.payloads.mask_rules).
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
@@ -144,6 +146,7 @@ class DeadLetterQueue(models.Model):
     wave_success = models.FloatField(default=0.8)
     give_up_after = models.FloatField(null=True, blank=True, default=86_400)
     public_fields = models.JSONField(default=list, blank=True)
+    masked_fields = models.JSONField(default=list, blank=True)
     held_copies_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
-from reprocessing.domain.replay.verdicts import Outcome, Taken
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Taken
 from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.pipeline.capture import delete_copies
@@ -101,12 +101,14 @@ class Sender:
 
         names = self._names({attempt.dlq_id for attempt in intended})
         fields = self._spans.begin(intended, names, began=began) if self._spans else {}
-        slow = [attempt for attempt in intended if self.targets[attempt.target_id].is_synchronous]
+        readable = [attempt for attempt in intended if not attempt.unreadable]
+        slow = [attempt for attempt in readable if self.targets[attempt.target_id].is_synchronous]
         calls, outcomes = send_batches.slow_requests(slow, self.targets, conf=self.conf, dlqs=names, fields=fields)
+        outcomes |= {attempt.attempt_id: NotSent(why) for attempt in intended if (why := attempt.unreadable)}
         if calls:
             owned.renew_if_due()
         self._stream.start(calls, may_start=may_start)
-        if quick := [attempt for attempt in intended if not self.targets[attempt.target_id].is_synchronous]:
+        if quick := [attempt for attempt in readable if not self.targets[attempt.target_id].is_synchronous]:
             outcomes |= owned.send(
                 lambda: send_batches.letters(
                     quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start, fields=fields

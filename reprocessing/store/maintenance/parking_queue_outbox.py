@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from reprocessing.store import rows
+from reprocessing.store.payloads import content
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
     """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most."""
-    return rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit})
+    return content.opened(rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit}))
 
 
 def record_sent(ids: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
@@ -172,6 +173,7 @@ class IntendedSend:
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
+    unreadable: str = ""  #: why the payload cannot be opened, so that nothing is sent; `body` is sealed then
 
 
 def intend(  # noqa: PLR0913  # each by its name
@@ -203,4 +205,16 @@ def intend(  # noqa: PLR0913  # each by its name
         send_limits.lock_for_intent(letters, lanes, fences)
         return rows.fetch(IntendedSend, _INTENT, values)
 
-    return rows.in_transaction(commit)
+    return _opened(rows.in_transaction(commit))
+
+
+def _opened(intended: list[IntendedSend]) -> list[IntendedSend]:
+    """Return the letters with their payloads opened, after the commit: a key may have to be unwrapped by AWS KMS."""
+    readable, problems = content.opened_or_why(intended)
+    if not problems:
+        return readable
+    opened = {attempt.attempt_id: attempt for attempt in readable}
+    return [
+        opened.get(attempt.attempt_id) or replace(attempt, unreadable=problems[attempt.message_id])
+        for attempt in intended
+    ]
