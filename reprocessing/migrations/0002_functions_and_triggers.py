@@ -154,10 +154,9 @@ CREATE TRIGGER audit_entries_are_written_once BEFORE UPDATE OR DELETE ON redrive
 REVISIONS = """
 CREATE FUNCTION redrive_revisions_never_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF (NEW.id, NEW.letter_id, NEW.no, NEW.size, NEW.by, NEW.reason, NEW.at)
-     = (OLD.id, OLD.letter_id, OLD.no, OLD.size, OLD.by, OLD.reason, OLD.at)
-       AND NEW.idempotency_key IS NOT DISTINCT FROM OLD.idempotency_key
-       AND current_setting('redrive.reseals', true) = 'on' THEN
+    IF current_setting('redrive.reseals', true) = 'on'
+       AND to_jsonb(NEW) - ARRAY['body', 'attributes', 'body_hash', 'previous_body_hash']
+         = to_jsonb(OLD) - ARRAY['body', 'attributes', 'body_hash', 'previous_body_hash'] THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'revision % of letter % was sent, or may have been, and never changes', OLD.no, OLD.letter_id

@@ -193,7 +193,8 @@ def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
     """Return what the rule would do to recent messages.
 
-    If `sees` is false, this person may not see payloads, or not their masked values; a rule with conditions on payloads is then not tested.
+    If `sees` is false, this person may not see payloads, or not their masked values. A rule with conditions on payloads
+    is then not tested.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]

@@ -20,6 +20,11 @@ def _current() -> tuple[KeyRing, float]:
     return ring_of(found.payload_keys), found.payload_key_cache.total_seconds()
 
 
+def first_key() -> str:
+    """Return the name of the key that encrypts."""
+    return _current()[0].first
+
+
 @lru_cache(maxsize=8)
 def ring_of(entries: tuple[str, ...]) -> KeyRing:
     """Return the ring of valid entries NAME=KEY."""

@@ -107,7 +107,6 @@ def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
     """Return bytes opened. Raises PayloadUnreadable."""
-    content = bytes(content)
     if (key_id := sealing.key_id(content)) is None:
         return content
     return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)

@@ -94,7 +94,9 @@ def rules_of(dlq: DeadLetterQueue) -> MaskRules:
 def masks_fields(dlq: int | None) -> bool:
     """Return whether fields are masked in this DLQ, or in any DLQ."""
     found = DeadLetterQueue.objects.exclude(masked_fields=[])
-    return bool(conf.current().masked_fields) or (found if dlq is None else found.filter(pk=dlq)).exists()
+    if dlq is not None:
+        found = found.filter(pk=dlq)
+    return bool(conf.current().masked_fields) or found.exists()
 
 
 def masked(dlq: DeadLetterQueue, body: bytes, attributes: Attributes) -> MaskedContent:
@@ -122,10 +124,10 @@ def _read(letter: Letter, revision: int) -> ViewedContent | None:
     if payload is None or (revision > CAPTURED and edit is None):
         return None
     held, of = edit or payload, letter.message_id
-    packed = content.opened_bytes(held.attributes, Part.ATTRIBUTES, of=of)
+    packed = content.opened_bytes(bytes(held.attributes), Part.ATTRIBUTES, of=of)
     return ViewedContent(
         edit.no if edit else CAPTURED,
-        content.opened_bytes(held.body, Part.BODY, of=of),
+        content.opened_bytes(bytes(held.body), Part.BODY, of=of),
         unpack_attributes(packed),
         content.opened_system(payload.system, of=of),
     )
