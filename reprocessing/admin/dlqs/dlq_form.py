@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
-from reprocessing.admin.dlqs import team_limits
+from reprocessing.admin.dlqs import mask_limits, team_limits
 from reprocessing.admin.dlqs.dlq_choices import (
     DELETE_WHEN,
     LATE,
@@ -21,6 +21,7 @@ from reprocessing.admin.dlqs.dlq_choices import (
     TASKS,
     YES_NO,
 )
+from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.site import fields, preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, whole_number
@@ -55,7 +56,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
         ("Keys and order", ("ordering_key", "missing_key", "sequence", "idempotency_key", "stale", "when_parked")),
         ("Attempts", ("max_attempts", "backoff_base", "backoff_cap", "backoff_jitter")),
-        ("Fields shown without the permission to see payloads", ("public_fields",)),
+        ("Fields shown without the permission to see payloads, and masked fields", ("public_fields", "masked_fields")),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
@@ -107,6 +108,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         required=False, max_length=20_000, label="Public body fields", widget=forms.Textarea(attrs={"rows": 3}),
         help_text="JMESPath, one per line, such as order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
+    masked_fields = fields.MaskRulesField(
+        required=False, max_length=20_000, label="Masked fields", widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One per line: a name, such as email, or JMESPath, such as cards[*].number. Their values are shown "
+        "only to people who may reveal them.",
+    )  # fmt: skip
     waves = choice("Waves", YES_NO, "Send 1 message first, then 10, then 100, then all.")
     wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)
     give_up_after = number(
@@ -157,10 +163,12 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
 
     def __init__(
-        self, seen: VisibleDlqs, data: QueryDict | None, row: DeadLetterQueue | None, now: Mapping[str, Any]
-    ) -> None:
+        self, seen: VisibleDlqs, data: QueryDict | None, row: DeadLetterQueue | None, now: Mapping[str, Any],
+        *,
+        reveals: bool,
+    ) -> None:  # fmt: skip
         super().__init__(data, row, now)
-        self.seen = seen
+        self.seen, self.reveals = seen, reveals
         names = Group.objects.order_by("name").values_list("name", flat=True)
         self.fields["teams"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
         if not seen.are_all:
@@ -174,6 +182,8 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         for name in set(_ROW) - _MAY_BE_EMPTY:
             if name in self.changed_data and given.get(name) in ("", None):
                 self.add_error(name, "This field cannot be empty.")
+        for name in mask_limits.refused_fields(self.row, self.changed_data, reveals=self.reveals):
+            self.add_error(name, mask_limits.REFUSAL)
         return given
 
     def last(self) -> str:
@@ -205,8 +215,9 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         found = changed_values(self, _ROW) | {
             name: self.cleaned_data[name] == "yes" for name in ("waves", "at_once") if name in self.changed_data
         }
-        if "public_fields" in self.changed_data:
-            found["public_fields"] = self.cleaned_data["public_fields"]
+        found |= {
+            name: self.cleaned_data[name] for name in ("public_fields", "masked_fields") if name in self.changed_data
+        }
         for name in ("interval", "crontab"):
             if name in self.changed_data:
                 found[name] = self.cleaned_data[name] or None
@@ -225,6 +236,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
     """Show the form of a new DLQ, or of a registered DLQ."""
     every = DeadLetterQueue.objects.select_related("interval", "crontab")
     row, seen = visible_rows.row_or_404(request, every, dlq) if dlq else None, visible_rows.of(request)
+    reveals = may_reveal(request)
     if row is None:
         visible_rows.require_all(request)
     begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
@@ -239,7 +251,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
         about=row.name if row else "Dead-letter queues",
-        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin)),
+        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin), reveals=reveals),
         look=_look,
         write=_write,
     )
@@ -296,6 +308,7 @@ def _settings(row: DeadLetterQueue) -> dict[str, Any]:
         **found,
         **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
         "public_fields": "\n".join(row.public_fields),
+        "masked_fields": "\n".join(row.masked_fields),
         "teams": sorted(row.teams.values_list("name", flat=True)),
         "interval": every,
         "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message.identity import Selector, SelectorSource
+from reprocessing.domain.payloads.mask_rules import mask_problem
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.management.arguments import OFF, add_change_options, not_empty, number, or_off, slug, whole_number
 from reprocessing.management.console import Console
@@ -42,7 +43,7 @@ _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "policy",
-    "held_copies_limit", "public_fields",
+    "held_copies_limit", "public_fields", "masked_fields",
 )  # fmt: skip
 
 
@@ -140,6 +141,11 @@ def _add_queues(parser: CommandParser) -> None:
     parser.add_argument(
         "--public-field", action="append", dest="public_fields", type=expression, metavar="JMESPATH",
         help="body field that people see without the permission view_payload, such as order.id; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--masked-field", action="append", dest="masked_fields", type=mask_rule, metavar="NAME_OR_JMESPATH",
+        help="field whose values are masked for people who may see payloads but not reveal them: a name such as email, "
+        "anywhere in the message, or a JMESPath expression of the body such as cards[*].number; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--parking-url",
@@ -248,6 +254,13 @@ def shared(text: str) -> str:
 def expression(text: str) -> str:
     """Read a JMESPath expression."""
     if problem := jmespath_query.problem(text, as_in="order.id"):
+        raise ArgumentTypeError(problem)
+    return text
+
+
+def mask_rule(text: str) -> str:
+    """Read a masking rule."""
+    if problem := mask_problem(text):
         raise ArgumentTypeError(problem)
     return text
 

@@ -27,7 +27,7 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.NOTIFICATION: ("set_notification",),
 }
 #: Options that are not named like their keys.
-_OPTIONS: Final = {"public_fields": "--public-field", "enabled": "--enable"}
+_OPTIONS: Final = {"public_fields": "--public-field", "masked_fields": "--masked-field", "enabled": "--enable"}
 #: Keys whose values have a structure of their own; `file_reader` reads them.
 STRUCTURED: Final = frozenset({"sources", "health_checks", "events", "dlqs", "default_source"})
 

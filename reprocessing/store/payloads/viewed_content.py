@@ -93,9 +93,7 @@ def rules_of(dlq: DeadLetterQueue) -> MaskRules:
 
 def masks_fields(dlq: int | None) -> bool:
     """Return whether fields are masked in this DLQ, or in any DLQ."""
-    found = DeadLetterQueue.objects.exclude(masked_fields=[])
-    if dlq is not None:
-        found = found.filter(pk=dlq)
+    found = DeadLetterQueue.objects.filter(**({} if dlq is None else {"pk": dlq})).exclude(masked_fields=[])
     return bool(conf.current().masked_fields) or found.exists()
 
 

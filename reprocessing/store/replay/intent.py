@@ -122,14 +122,14 @@ WITH mine AS (
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.attempts_before_release - m.spared AS attempts, m.attempts - m.attempts_before_release AS tries,
        w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
-       m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
-       coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS source_arn, m.run_id, m.breaker_id,
+       m.idempotency_key, m.released, coalesce(v.body, p.body, '') AS body, p.letter_id IS NULL AS bare,
+       coalesce(v.attributes, p.attributes, '{{}}') AS attributes, coalesce(p.system, '{{}}') AS system, g.arn AS source_arn, m.run_id, m.breaker_id,
        m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
             SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
              WHERE a.letter_id = m.id AND a.id <> o.id AND a.outcome = 'unknown' AND a.returned_at IS NULL
                AND {COPY_ENDS} > redrive_now()) AS unsure,
        {RULE_BACKOFF}
-  FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
+  FROM opened o JOIN moved m ON m.id = o.letter_id LEFT JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_revision v ON v.id = m.revision_id
   LEFT JOIN redrive_source g ON g.id = m.source_id
   LEFT JOIN redrive_run w ON w.id = m.run_id
@@ -163,6 +163,7 @@ class IntendedSend:
     body: bytes
     attributes: bytes
     system: dict[str, Any]
+    bare: bool  #: the payload was deleted
     source_arn: str | None
     run_id: int | None
     breaker_id: int

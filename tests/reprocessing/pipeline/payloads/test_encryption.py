@@ -48,7 +48,8 @@ def _parked(bench: Workbench, body: str = json.dumps({"note": CANARY})) -> Lette
 
 def _edit(letter: Letter, body: bytes) -> Edited:
     stand = message_edits.read_letter(letter.pk)
-    assert stand is not None and stand.finished_at is not None
+    assert stand is not None
+    assert stand.finished_at is not None
     to = Alteration(body, unpack_attributes(stand.attributes))
     seen = SeenLetter(stand.finished_at, stand.revision)
     done = edit.edit_letter(letter.pk, seen, to, names=NAMES, by="ann", reason="a typo", replay=True)
@@ -163,12 +164,8 @@ def test_without_its_key_a_message_is_not_sent_and_no_attempt_counts(rings: Ring
     rings(NEW)
     bench.replay(seconds=1)
     found = set(Attempt.objects.values_list("outcome", "detail"))
-    assert found == {
-        (
-            "not_sent",
-            "REDRIVE_PAYLOAD_KEYS has no key old, which sealed this message. Add the key old again, behind the first key.",
-        )
-    }
+    why = "REDRIVE_PAYLOAD_KEYS has no key old, which sealed this message. Add the key old again, behind the first key."
+    assert found == {("not_sent", why)}
     assert (bench.delivered(), set(Letter.objects.values_list("attempts", flat=True))) == ([], {0})
     rings(NEW, OLD)
     Letter.objects.filter(state="waiting").update(due_at=None)

@@ -52,7 +52,8 @@ def _work(canary: str) -> None:
 
 def _edit(letter: Letter, body: bytes) -> None:
     stand = message_edits.read_letter(letter.pk)
-    assert stand is not None and stand.finished_at is not None
+    assert stand is not None
+    assert stand.finished_at is not None
     to = Alteration(body, unpack_attributes(stand.attributes))
     seen = SeenLetter(stand.finished_at, stand.revision)
     done = edit.edit_letter(letter.pk, seen, to, names=MarkNames(), by="ann", reason="a typo", replay=False)
