@@ -165,6 +165,12 @@ def current_key(place: Place) -> DataKey | None:
     return _unwrap(stored, current=True)
 
 
+def try_first_key() -> None:
+    """Wrap and unwrap a new data key with the first key of the ring. Raises PayloadKeyUnavailable."""
+    ring, context = _unwrapped.ring()[0], context_of(INSTALLATION)
+    ring.unwrap(*ring.wrap(new_secret(), context), context)
+
+
 def is_live(key_id: int) -> bool:
     """Return whether a key was not destroyed, and keep it from being destroyed until the transaction ends."""
     return rows.first(_Id, _LIVES, {"id": key_id}) is not None
