@@ -1,7 +1,7 @@
 """Django models, one module for each aggregate."""
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
-from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
+from reprocessing.models.audit import AuditAct, AuditEntry, Erasure, GlobalStop, PayloadKey, Revision
 from reprocessing.models.configuration import ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source
@@ -16,7 +16,6 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
 )
-from reprocessing.models.payload_key import Erasure, PayloadKey
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker, BreakerState, CheckKind, HealthCheck, HealthStatus, RateClass

@@ -11,8 +11,8 @@ from django.core.management.base import CommandParser
 
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.ordering.placement import LetterPlace
-from reprocessing.domain.payloads.masking import MASK
 from reprocessing.domain.replay.verdicts import Park
+from reprocessing.domain.sources import celery_task
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, not_empty, whole_number
@@ -84,8 +84,8 @@ def masked(dlq: DeadLetterQueue, peeked: Peeked) -> Peeked:
 
 
 def _masked(dlq: DeadLetterQueue, one: PeekedMessage) -> PeekedMessage:
-    task = replace(one.task, called_with=MASK) if isinstance(one.task, TaskMessage) else one.task
-    return replace(one, body=viewed_content.masked(dlq, one.body, {}).body, task=task)
+    body = viewed_content.masked(dlq, one.body, {}).body
+    return replace(one, body=body, task=celery_task.read(body) if isinstance(one.task, TaskMessage) else one.task)
 
 
 def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:

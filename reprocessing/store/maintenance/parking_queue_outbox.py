@@ -26,7 +26,8 @@ class PendingMessage:
 
 # The letters of one call have a bounded size. Only messages about parked letters need the body.
 _OWED = """
-SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state, coalesce(p.attributes, '{}') AS attributes,
+SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state,
+       coalesce(p.attributes, '{}') AS attributes,
        CASE WHEN o.parking_event = 'parked' THEN coalesce(p.body, '') ELSE ''::bytea END AS body
   FROM (SELECT *, sum(size) OVER (ORDER BY notice_id) - size AS before
           FROM (SELECT n.id AS notice_id, n.parking_event, l.id, l.public_id, l.message_id, l.reason, l.state,

@@ -118,7 +118,7 @@ def _masked(held: ViewedContent, rules: MaskRules) -> ViewedContent:
 def _read(letter: Letter, revision: int) -> ViewedContent | None:
     payload = Payload.objects.filter(letter=letter).first()
     edits = Revision.objects.filter(letter=letter)
-    edit = edits.filter(pk=letter.revision_id).first() if revision == TO_SEND else edits.filter(no=revision).first()
+    edit = letter.revision if revision == TO_SEND else edits.filter(no=revision).first()
     if payload is None or (revision > CAPTURED and edit is None):
         return None
     held, of = edit or payload, letter.message_id

@@ -123,7 +123,8 @@ SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fe
        m.attempts - m.attempts_before_release - m.spared AS attempts, m.attempts - m.attempts_before_release AS tries,
        w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
        m.idempotency_key, m.released, coalesce(v.body, p.body, '') AS body, p.letter_id IS NULL AS bare,
-       coalesce(v.attributes, p.attributes, '{{}}') AS attributes, coalesce(p.system, '{{}}') AS system, g.arn AS source_arn, m.run_id, m.breaker_id,
+       coalesce(v.attributes, p.attributes, '{{}}') AS attributes, coalesce(p.system, '{{}}') AS system,
+       g.arn AS source_arn, m.run_id, m.breaker_id,
        m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
             SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
              WHERE a.letter_id = m.id AND a.id <> o.id AND a.outcome = 'unknown' AND a.returned_at IS NULL

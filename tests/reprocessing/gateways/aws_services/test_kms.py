@@ -30,7 +30,7 @@ def test_a_data_key_is_unwrapped_as_it_was_wrapped(key: KmsKey) -> None:
 
 def test_a_key_of_another_row_is_refused_without_a_word_of_it(key: KmsKey) -> None:
     wrapped = key.wrap(b"canary-" * 4 + b"1234", "redrive dlq 1 2026-03-01")
-    with pytest.raises(PayloadKeyUnavailable, match="AWS KMS: Decrypt with arn:aws:kms:.* failed") as found:
+    with pytest.raises(PayloadKeyUnavailable, match=r"AWS KMS: Decrypt with arn:aws:kms:.* failed") as found:
         key.unwrap(wrapped, "redrive dlq 2 2026-03-01")
     assert "canary" not in str(found.value)
 
@@ -39,6 +39,6 @@ def test_a_service_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:9")
     forget_clients()
     key = KmsKey(KmsKeyName("arn:aws:kms:eu-west-1:111122223333:key/1f2e"))
-    with pytest.raises(PayloadKeyUnavailable, match="AWS KMS: Encrypt with arn:aws:kms:.* failed"):
+    with pytest.raises(PayloadKeyUnavailable, match=r"AWS KMS: Encrypt with arn:aws:kms:.* failed"):
         key.wrap(b"s" * 32, "redrive installation")
     forget_clients()

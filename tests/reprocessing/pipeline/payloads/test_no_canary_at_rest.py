@@ -68,7 +68,7 @@ def _files() -> list[Path]:
         directory = Path(cursor.fetchone()[0])
     store = redis.Redis.from_url(settings.REDIS_URL)
     store.save()
-    dump = Path(store.config_get("dir")["dir"]) / store.config_get("dbfilename")["dbfilename"]
+    dump = Path(*(str(store.config_get(name)[name]) for name in ("dir", "dbfilename")))
     store.close()
     return [*(path for path in directory.rglob("*") if path.is_file()), dump]
 
