@@ -94,8 +94,8 @@ def test_messages_in_progress_are_left_and_a_second_call_finishes() -> None:
 
 def test_an_erasure_that_was_killed_continues_with_its_counts() -> None:
     _bench()
+    told = mock.Mock(side_effect=[None, Killed])
     with mock.patch.object(erase, "BATCH", 1), pytest.raises(Killed):
-        told = mock.Mock(side_effect=[None, Killed])
         erase.erase(MessageFilter(states=(), key=PERSON), by="eva", reason="request 17", told=told)
     assert Payload.objects.count() == 2
     done = _erase()
