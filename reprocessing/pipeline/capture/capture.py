@@ -21,6 +21,7 @@ from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.models.dlq import DeleteWhen
 from reprocessing.pipeline.capture import delete_copies, find_source
 from reprocessing.pipeline.capture.receivers import Poll, ReceiverPool
+from reprocessing.pipeline.capture.returned_bodies import returned_bodies
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.pipeline.runs import place_letters
@@ -29,6 +30,7 @@ from reprocessing.store.capture import (
     capture_lease,
     moved_by_aws,
     received_copies,
+    restored_bodies,
     returned_messages,
     returns_without_attempt,
 )
@@ -201,9 +203,11 @@ class _Capture:
             return []
         back = [self._judged(copy, copies[copy.message_id].handle) for copy in returned]
         ids = sorted({letter.lane_id for letter in back})
+        bodies = returned_bodies(returned, copies, day=self._at.date())
 
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
+            restored_bodies.restore_bodies(bodies, until=self._until)
             held = returned_messages.record(self._dlq.pk, back, until=self._until)
             spare_late([letter.attempt_id for letter in back])
             lanes.advance(ids, [None] * len(ids))
@@ -221,9 +225,11 @@ class _Capture:
             return []
         ids = sorted({letter.lane_id for letter in found if letter.lane_id is not None})
         handles = [copies[letter.message_id].handle for letter in found]
+        bodies = returned_bodies(found, copies, day=self._at.date())
 
         def record() -> None:
             lanes.lock(ids, [None] * len(ids))
+            restored_bodies.restore_bodies(bodies, until=self._until)
             returns_without_attempt.record(self._dlq.pk, found, handles, until=self._until)
             lanes.advance(ids, [None] * len(ids))
 

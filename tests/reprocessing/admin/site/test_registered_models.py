@@ -22,9 +22,9 @@ MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one
 NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
-    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "HourlyCount",
-    "HourlyCountDelta", "LetterCount",
-    "LetterCountDelta", "Metric", "Payload", "PayloadKey", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "HourlyCount", "HourlyCountDelta",
+    "LetterCount", "LetterCountDelta", "Metric", "Payload", "PayloadKey", "ProviderIdentity", "RestoreDoubt",
+    "Revision", "TaskHints", "TickCount",
 }  # fmt: skip
 
 
