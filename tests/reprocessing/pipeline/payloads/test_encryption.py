@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.redrive_attributes import MarkNames
@@ -185,3 +186,15 @@ def test_a_parked_message_is_released_and_sent() -> None:
     act_on_parked.release([letter.pk], by="ann", reason="fixed")
     bench.replay()
     assert json.loads(bench.delivered_bodies()[0]) == {"note": CANARY}
+
+
+def test_a_body_that_comes_back_after_it_was_deleted_is_stored_sealed() -> None:
+    bench = Workbench()
+    bench.redrive(CANARY)
+    (sent,) = bench.delivered()
+    Payload.objects.all().delete()
+    Letter.objects.update(body_deleted_at=Now())
+    bench.take_back(sent)
+    assert (Payload.objects.count(), CANARY in _stored()) == (1, False)
+    bench.replay()
+    assert bench.delivered_bodies() == [CANARY]
