@@ -171,6 +171,8 @@ LOGGING = {
 REDRIVE: dict[str, Any] = {
     "OUTBOUND_HOSTS": ENVIRONMENT.outbound_hosts,
     "SECRETS": ENVIRONMENT.secrets,
+    "PAYLOAD_KEYS": ENVIRONMENT.payload_keys,
+    "MASKED_FIELDS": ENVIRONMENT.masked_fields,
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,

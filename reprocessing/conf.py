@@ -22,6 +22,8 @@ from reprocessing.domain.message.redrive_attributes import MarkNames, is_name
 from reprocessing.domain.notifications.destination import Destination, Unusable, read_destination
 from reprocessing.domain.notifications.destination import is_name as is_destination
 from reprocessing.domain.notifications.thresholds import Thresholds
+from reprocessing.domain.payloads.key_ring import key_problems
+from reprocessing.domain.payloads.mask_rules import mask_problems
 from reprocessing.domain.safety.url_policy import AllowList, UrlDenied, allow_list
 from reprocessing.domain.targets.signing_secret import secret_bytes as key_of_secret
 from reprocessing.domain.targets.signing_secret import secret_problem as problem_of_secret
@@ -55,6 +57,10 @@ class Conf:
         outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
             targets and notifications may reach.
         secrets: signing secrets of HTTP targets, by name. They are never shown.
+        payload_keys: NAME=KEY of each key that wraps data keys; the first one encrypts. A key is 32 bytes in base64, or
+            the ARN of a KMS key. Empty: payloads are stored readable. They are never shown.
+        payload_key_cache: time that a process keeps an unwrapped data key in memory.
+        masked_fields: names of fields, and JMESPath expressions of body fields, that are masked in all DLQs.
         place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
         own_queues: URLs of the queues of the service's own tasks. Each has a DLQ.
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
@@ -88,6 +94,9 @@ class Conf:
     history: timedelta = timedelta(days=90)
     outbound_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    payload_keys: tuple[str, ...] = field(default=(), repr=False)
+    payload_key_cache: timedelta = timedelta(minutes=5)
+    masked_fields: tuple[str, ...] = ()
     place: str = ""
     colour: str = "grey"
     cloudwatch: str = ""
@@ -152,6 +161,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hint_life_cap": (1, 3_600),
     "approval_life": (60, 7 * 86_400),
     "history": (86_400, 3_650 * 86_400),
+    "payload_key_cache": (1, 86_400),
     **ALERT_LIMITS,
     "price_standard": (0, 1_000),
     "price_fifo": (0, 1_000),
@@ -190,7 +200,7 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(_DEFAULTS[name], AllowList):
             yield from _problems_of_hosts(name, value)
         elif isinstance(_DEFAULTS[name], tuple):
-            yield from _problems_of_urls(name, value)
+            yield from _problems_of_list(name, value)
         elif isinstance(_DEFAULTS[name], Mapping):
             yield from _problems_of_mapping(name, value)
         elif isinstance(_DEFAULTS[name], str):
@@ -238,6 +248,17 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
     elif isinstance(found := allow_list(value), UrlDenied):
         yield f"{name}: {found.why}. Correct it, or remove it."
+
+
+def _problems_of_list(name: str, value: object) -> Iterator[str]:
+    """Yield problems, which quote no keys."""
+    known = {"PAYLOAD_KEYS": key_problems, "MASKED_FIELDS": mask_problems}
+    if name not in known:
+        yield from _problems_of_urls(name, value)
+    elif not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        yield f"{name} must be a list of texts."
+    else:
+        yield from (f"{name}: {problem}." for problem in known[name](value))
 
 
 def _problems_of_urls(name: str, value: object) -> Iterator[str]:

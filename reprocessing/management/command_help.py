@@ -16,6 +16,7 @@ GROUPS: Final = {
     "Runs": ("drain_dlq", "show_runs", "rerun", "pause_run", "resume_run", "abort_run"),
     "Parking lot": ("release_parked", "discard_parked", "restore_discarded"),
     "Approvals": ("list_approvals", "approve", "decline", "break_glass", "require_approvals"),
+    "Payloads": ("rotate_payload_keys", "shred_payloads", "erase"),
     "Safety": ("stop_redrive", "resume_redrive", "check_health", "reset_breaker"),
     "Routing and targets": (
         "add_target", "add_rule", "list_rules", "test_rules", "enable_rule", "disable_rule", "remove_rule",

@@ -293,6 +293,7 @@ class Migration(migrations.Migration):
                 ("approval_above", models.PositiveIntegerField(blank=True, null=True)),
                 ("keep_bodies", models.PositiveIntegerField(blank=True, null=True)),
                 ("public_fields", models.JSONField(blank=True, default=list)),
+                ("masked_fields", models.JSONField(blank=True, default=list)),
                 ("held_copies_limit", models.PositiveIntegerField(default=20000)),
                 ("parking_url", models.TextField(blank=True, default="")),
                 ("at_once", models.BooleanField(default=False)),
@@ -453,6 +454,94 @@ class Migration(migrations.Migration):
                     ),
                 ],
                 "indexes": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="PayloadKey",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("day", models.DateField(blank=True, null=True)),
+                ("wrapped", models.BinaryField(blank=True, null=True)),
+                ("wrapped_by", models.TextField()),
+                ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("destroyed_at", models.DateTimeField(blank=True, null=True)),
+                ("destroyed_by", models.TextField(blank=True, default="")),
+                ("destroy_reason", models.TextField(blank=True, default="")),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_payload_key",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("destroyed_at", None)),
+                        fields=("dlq", "day"),
+                        name="one_payload_key_per_dlq_and_day",
+                        nulls_distinct=False,
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("day__isnull", False), ("dlq__isnull", False)),
+                            models.Q(("day", None), ("destroyed_at", None), ("dlq", None)),
+                            _connector="OR",
+                        ),
+                        name="only_installation_key_has_no_dlq",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("destroy_reason", ""),
+                                ("destroyed_at", None),
+                                ("destroyed_by", ""),
+                                ("wrapped__isnull", False),
+                            ),
+                            models.Q(
+                                ("destroyed_at__isnull", False),
+                                ("wrapped", None),
+                                models.Q(("destroyed_by", ""), _negated=True),
+                                models.Q(("destroy_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="destroyed_payload_key_has_person_and_reason",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Erasure",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.BinaryField()),
+                ("by", models.TextField()),
+                ("reason", models.TextField()),
+                ("started_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("counts", models.JSONField(default=dict)),
+            ],
+            options={
+                "db_table": "redrive_erasure",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("finished_at", None)), fields=("digest",), name="one_open_erasure_per_value"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by", ""), _negated=True), models.Q(("reason", ""), _negated=True)
+                        ),
+                        name="erasure_has_person_and_reason",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1995,7 +2084,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_payload",
-                "permissions": [("view_payload", "Can view payloads")],
+                "permissions": [("view_payload", "Can view payloads"), ("reveal_payload", "Can reveal masked values")],
                 "default_permissions": (),
             },
         ),
@@ -2301,6 +2390,9 @@ class Migration(migrations.Migration):
                             ("expired", "approval expired"),
                             ("voided", "approval became void"),
                             ("acted_alone", "ACTED WITHOUT APPROVAL"),
+                            ("erased", "erased"),
+                            ("shredded", "shredded"),
+                            ("rotated", "rotated payload keys"),
                         ]
                     ),
                 ),

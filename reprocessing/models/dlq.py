@@ -95,6 +95,8 @@ class DeadLetterQueue(models.Model):
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
         approval_above: a person's deed about more messages needs a second person; 0: every deed; null: the limit of
             all DLQs (`ApprovalDefault`).
+        masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
+            (domain.payloads.mask_rules).
         keep_bodies: days after which the body of a finished letter is deleted; null: it is deleted with the history.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
@@ -152,6 +154,7 @@ class DeadLetterQueue(models.Model):
     approval_above = models.PositiveIntegerField(null=True, blank=True)
     keep_bodies = models.PositiveIntegerField(null=True, blank=True)
     public_fields = models.JSONField(default=list, blank=True)
+    masked_fields = models.JSONField(default=list, blank=True)
     held_copies_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 

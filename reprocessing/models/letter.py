@@ -219,7 +219,11 @@ class Letter(models.Model):
 
 
 class Payload(models.Model):
-    """The bytes of a letter as received. domain.message.envelope packs `attributes`; `system`: SQS's own attributes."""
+    """The bytes of a letter as received. domain.message.envelope packs `attributes`; `system`: SQS's own attributes.
+
+    With encryption, they are sealed (domain.payloads.sealing); `store.payloads.content` opens them. A trigger forbids
+    changes, except that they are sealed with another key.
+    """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()
@@ -229,7 +233,7 @@ class Payload(models.Model):
     class Meta:
         db_table = "redrive_payload"
         default_permissions = ()  # people cannot add, change or delete payloads; a letter's page shows them
-        permissions = [("view_payload", "Can view payloads")]
+        permissions = [("view_payload", "Can view payloads"), ("reveal_payload", "Can reveal masked values")]
 
     def __str__(self) -> str:
         return f"payload of {self.letter_id}"

@@ -28,7 +28,7 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.APPROVAL: ("require_approvals",),
 }
 #: Options whose names differ from their keys.
-_OPTIONS: Final = {"public_fields": "--public-field", "enabled": "--enable"}
+_OPTIONS: Final = {"public_fields": "--public-field", "masked_fields": "--masked-field", "enabled": "--enable"}
 #: Keys whose values have a structure of their own; `file_reader` reads them.
 STRUCTURED: Final = frozenset({"sources", "health_checks", "events", "dlqs", "default_source"})
 

@@ -16,6 +16,7 @@ from reprocessing.domain.ordering import placement
 from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace
 from reprocessing.domain.parking_lot import edit_policy
 from reprocessing.domain.parking_lot.edit_policy import LockedAttribute, SelectorsByPurpose
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.audit import AuditAct
@@ -23,8 +24,10 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
+from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.parking_lot.message_edits import EditableLetter, NewRevision
+from reprocessing.store.payloads import content, payload_keys
 
 _DONE = {
     AuditAct.RELEASED: "released",
@@ -159,6 +162,11 @@ def edit_letter(  # noqa: PLR0913  # each by its name
     if not by.strip() or not reason.strip():
         raise ValueError("by and reason must not be empty")
 
+    # Before the transaction: AWS KMS may have to unwrap the keys.
+    before = message_edits.read_letter(pk)
+    sealer = content.sealer_of(before.dlq_id, lanes.database_now().date()) if before else content.READABLE
+    (digest,) = content.digests([to.body])
+
     def decide() -> Edited | ChangedMeanwhile | Unsendable:
         message_edits.lock_letter(pk)
         stand = message_edits.read_letter(pk)
@@ -167,9 +175,14 @@ def edit_letter(  # noqa: PLR0913  # each by its name
         if against := problems(stand, to, names):
             return Unsendable(tuple(against))
         guard.check(_deed(pk, seen, to, replay=replay), {stand.dlq_id: 1}, by=by, approval=approval)
+        if sealer.key_id is not None and not payload_keys.is_live(sealer.key_id):
+            payload_keys.forget_unwrapped()
+            return ChangedMeanwhile("somebody destroys the payloads of its DLQ")
+        packed, of = pack_attributes(to.attributes), stand.message_id
         made = message_edits.add_revision(
-            pk, body=to.body, attributes=pack_attributes(to.attributes), size=to.size, key=to.key, by=by, reason=reason
-        )
+            pk, body=sealer.bytes(to.body, Part.BODY, of=of), digest=digest, size=to.size, key=to.key, by=by,
+            attributes=sealer.bytes(packed, Part.ATTRIBUTES, of=of), reason=reason,
+        )  # fmt: skip
         _record(stand, to, made, by=by, reason=reason)
         if not replay:
             return Edited(made.no)
@@ -204,7 +217,7 @@ def _record(stand: EditableLetter, to: Alteration, made: NewRevision, *, by: str
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
     before = {"revision": stand.revision, "size": stand.size}
     after = {
-        "revision": made.no, "size": made.size, "sha256": bytes(made.body_hash).hex(), "attributes": changed,
+        "revision": made.no, "size": made.size, "digest": bytes(made.body_hash).hex(), "attributes": changed,
         "body": to.body != bytes(stand.body), "new_key": to.key is not None,
     }  # fmt: skip
     message_edits.record_action(stand.letter_id, AuditAct.EDITED, by=by, reason=reason, before=before, after=after)

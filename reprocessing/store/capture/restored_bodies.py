@@ -14,8 +14,12 @@ from reprocessing.store import rows
 _RESTORE = """
 WITH back AS (
     SELECT DISTINCT ON (letter_id) * FROM unnest(%(letter_id)b::bigint[], %(body)b::bytea[], %(attributes)b::bytea[],
-           %(system)b::jsonb[], %(body_hash)b::bytea[]) AS b(letter_id, body, attributes, system, body_hash)
+           %(system)b::jsonb[], %(body_hash)b::bytea[], %(key_id)b::bigint[])
+           AS b(letter_id, body, attributes, system, body_hash, key_id)
      WHERE redrive_now() < %(until)b::timestamptz
+       AND (key_id IS NULL OR key_id IN (
+                SELECT k.id FROM redrive_payload_key k
+                 WHERE k.id = ANY(%(key_id)b::bigint[]) AND k.destroyed_at IS NULL FOR SHARE))
 ), restored AS (
     UPDATE redrive_letter l SET body_deleted_at = NULL, body_hash = b.body_hash, finished_at = redrive_now()
       FROM back b WHERE l.id = b.letter_id AND l.body_deleted_at IS NOT NULL
@@ -35,6 +39,28 @@ class ReturnedBody:
     attributes: bytes
     system: dict[str, str]
     body_hash: bytes
+    key_id: int | None = None  #: the data key that sealed them; None: they are readable
+
+
+@dataclass(frozen=True, slots=True)
+class LetterWithoutBody:
+    """A letter whose body was deleted: the DLQ and the message id to which sealed bytes belong."""
+
+    id: int
+    dlq_id: int
+    message_id: str
+
+
+_WITHOUT_BODY = """
+SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND body_deleted_at IS NOT NULL
+"""
+
+
+def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
+    """Return those of these letters whose body was deleted, by id."""
+    if not letters:
+        return {}
+    return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}
 
 
 def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:

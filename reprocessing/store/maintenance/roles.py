@@ -47,8 +47,8 @@ ROLES: Final = (
     Role("Redrive editor", "also views payloads and edits messages", (*_OPERATES, *_READS)),
     Role(
         "Redrive administrator",
-        "also configures DLQs, targets, rules and notifications",
-        (*_OPERATES, *_READS, *_CONFIGURES),
+        "also reveals masked values, and configures DLQs, targets, rules and notifications",
+        (*_OPERATES, *_READS, "reveal_payload", *_CONFIGURES),
     ),
 )
 

@@ -17,6 +17,14 @@ pytestmark = pytest.mark.django_db
 HASH = b"h" * 32
 
 
+def _payload_key(**fields: object) -> models.PayloadKey:
+    return models.PayloadKey.objects.create(**{"wrapped": b"w", "wrapped_by": "key", **fields})
+
+
+def _erasure(**fields: object) -> models.Erasure:
+    return models.Erasure.objects.create(**{"digest": b"d", "by": "ann", "reason": "why", **fields})
+
+
 def _run(stock: Stock, **fields: object) -> models.Run:
     return models.Run.objects.create(**{"name": "drain", "dlq": stock.dlq, **fields})
 
@@ -322,6 +330,15 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
         "unapproved_deed_has_messages",
         lambda s: models.UnapprovedDeed.objects.create(dlq=s.dlq, by_key="ann", messages=0),
     ),
+    ("one_payload_key_per_dlq_and_day", _twice(lambda s: _payload_key(dlq=s.dlq, day=NOW.date()))),
+    ("one_payload_key_per_dlq_and_day", _twice(lambda _: _payload_key())),
+    ("only_installation_key_has_no_dlq", lambda s: _payload_key(dlq=s.dlq)),
+    (
+        "destroyed_payload_key_has_person_and_reason",
+        lambda s: _payload_key(dlq=s.dlq, day=NOW.date(), wrapped=None, destroyed_at=NOW, destroyed_by="ann"),
+    ),
+    ("one_open_erasure_per_value", _twice(lambda _: _erasure())),
+    ("erasure_has_person_and_reason", lambda _: _erasure(reason="")),
     ("only_rules_have_targets", lambda _: _source_of_failures(_scope(), through="arn:rule")),
 ]
 

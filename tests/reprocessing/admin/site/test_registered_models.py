@@ -23,8 +23,9 @@ NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
     "ApprovalDefault",
-    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount",
-    "LetterCountDelta", "Metric", "Payload", "ProviderIdentity", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "HourlyCount", "HourlyCountDelta",
+    "LetterCount", "LetterCountDelta", "Metric", "Payload", "PayloadKey", "ProviderIdentity", "RestoreDoubt",
+    "Revision", "TaskHints", "TickCount",
     "UnapprovedDeed",
 }  # fmt: skip
 
