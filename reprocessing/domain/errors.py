@@ -89,3 +89,7 @@ class InvalidNotificationRoute(RedriveError):
 
 class InvalidFilter(RedriveError):
     """A filter is not valid, or the search took too long."""
+
+
+class InvalidApiToken(RedriveError):
+    """An API token cannot be made: its name, scopes, owner or end are not valid."""

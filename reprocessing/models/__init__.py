@@ -1,5 +1,6 @@
 """Django models, one module for each aggregate."""
 
+from reprocessing.models.api import ApiCall, ApiToken
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
 from reprocessing.models.configuration import ManagedObject, Policy
@@ -36,6 +37,8 @@ from reprocessing.models.system import (
 from reprocessing.models.target import Report, Reporter, Target, TargetCheck
 
 __all__ = [
+    "ApiCall",
+    "ApiToken",
     "Attempt",
     "AuditAct",
     "AuditEntry",
