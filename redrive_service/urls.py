@@ -8,6 +8,7 @@ from django.urls import path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
+from reprocessing.api.urls import api
 from reprocessing.report_endpoint import reports
 
 # The admin's error pages.
@@ -19,6 +20,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("reports", reports),
+    path("api/v1/", api.urls),
     # Browsers request this icon for answers that are not pages, such as the dashboard's JSON.
     path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("reprocessing/icon.svg"))),
 ]

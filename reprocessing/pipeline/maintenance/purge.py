@@ -1,8 +1,9 @@
-"""Delete finished letters and their history, reports, counters and incidents past their retention."""
+"""Delete finished letters, their history, reports, counters, incidents and the API's answers past their retention."""
 
 from __future__ import annotations
 
 from reprocessing.conf import Conf
+from reprocessing.store.api import calls
 from reprocessing.store.maintenance import counters, retention
 from reprocessing.store.notifications import incident_retention, sending
 
@@ -25,5 +26,7 @@ def purge_expired(*, conf: Conf) -> int:
     counters.delete_old_hours(history=history)
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # also notifications to destinations without a URL
+    while calls.delete_old(limit=_GROUP) >= _GROUP:
+        pass
     retention.delete_reports(history=history, limit=_REPORTS)
     return purged
