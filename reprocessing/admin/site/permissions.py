@@ -43,6 +43,8 @@ PERMISSIONS: Final = {
     "Change notifications": "reprocessing.change_notificationroute",
     "Unlock objects that a configuration file manages": "reprocessing.unlock_managedobject",
     "Remove notifications": "reprocessing.delete_notificationroute",
+    "Make API tokens": "reprocessing.add_apitoken",
+    "Revoke API tokens": "reprocessing.change_apitoken",
 }
 
 

@@ -107,17 +107,7 @@ def _token(request: HttpRequest) -> ApiToken:
     if found is None:
         why = "No API token is known by this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
-    if why := _why_not(found):
-        make = "Make another: manage.py make_api_token, or in the admin."
-        raise Problem(HTTPStatus.UNAUTHORIZED, f"The token {found.name} {why}. {make}", _BEARER)
+    if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
+        why = f"The token {found.name} is refused: {state}. Make another: manage.py make_api_token, or in the admin."
+        raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     return found
-
-
-def _why_not(token: ApiToken) -> str:
-    if token.revoked_at is not None:
-        return "was revoked"
-    if token.expires_at is not None and token.expires_at <= database_now():
-        return f"expired at {token.expires_at:%Y-%m-%d %H:%M:%S} UTC"
-    if token.user is not None:
-        return "" if token.user.is_active else "belongs to a user who may no longer sign in"
-    return "" if token.teams.exists() else "belongs to a user or to teams that were deleted"

@@ -18,6 +18,8 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
 
 _PREFIX: Final = "redrive-api-"
+#: The state of a token that is accepted.
+ACTIVE: Final = "active"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,17 @@ def listed() -> QuerySet[ApiToken]:
     return ApiToken.objects.order_by("name").select_related("user").prefetch_related("teams")
 
 
+def state_of(row: ApiToken, now: datetime) -> str:
+    """Return the state of a token: active, revoked, expired, owner inactive or owner deleted."""
+    if row.revoked_at is not None:
+        return "revoked"
+    if row.expires_at is not None and row.expires_at <= now:
+        return "expired"
+    if row.user is not None:
+        return ACTIVE if row.user.is_active else "owner inactive"
+    return ACTIVE if row.teams.all() else "owner deleted"
+
+
 def record_use(token: int, *, reads: bool) -> None:
     """Record that a token was used just now; `reads`: the request reads, and is counted."""
     used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
@@ -138,7 +151,7 @@ def token_values(row: ApiToken) -> dict[str, Any]:
         "api_token": row.name,
         "scopes": row.scopes,
         "user": row.user.get_username() if row.user else None,
-        "teams": sorted(row.teams.values_list("name", flat=True)),
+        "teams": sorted(team.name for team in row.teams.all()),
         "expires_at": row.expires_at and row.expires_at.isoformat(),
         "revoked": row.revoked_at is not None,
     }
