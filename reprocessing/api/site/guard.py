@@ -33,14 +33,18 @@ def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
     """Return a decorator of an operation that takes this scope. `changes`: it may change something."""
 
     def guard(run: Run) -> Run:
+        known = _query_names(run)
+
         @wraps(run)
         def answer(request: HttpRequest, **path: Any) -> HttpResponse:  # noqa: ANN401  values of the path
             try:
                 if not changes:
                     caller = admit(request, scope, key=None)
+                    _refuse_unknown(request, known)
                     tokens.record_use(caller.token.pk, reads=True)
                     return run(request, **path)
                 caller = admit(request, scope, key=_key(request))
+                _refuse_unknown(request, known)
                 tokens.record_use(caller.token.pk, reads=False)
                 return _answer_once(request, caller, lambda: run(request, **path))
             except Problem as problem:
@@ -66,6 +70,20 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
         )
         raise Problem(HTTPStatus.BAD_REQUEST, why)
     return confirm
+
+
+def _query_names(run: Run) -> frozenset[str]:
+    """Return the names of the query's parameters; `run` is a method of django-ninja's operation."""
+    models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
+    return frozenset(name for model in models for name in model.__ninja_flatten_map__)
+
+
+def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
+    """Refuse a query with a name that the operation does not have: a mistyped filter would find everything."""
+    if unknown := sorted(set(request.GET) - known):
+        there_are = f"The parameters are: {', '.join(sorted(known))}." if known else "There are none."
+        why = f"Nothing was done: there is no parameter {unknown[0][:60]!a} in the query. {there_are}"
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
 
 
 def _key(request: HttpRequest) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -100,12 +100,17 @@ def add_handlers(api: NinjaAPI) -> None:
 
 
 def _invalid(_: HttpRequest, error: ValidationError) -> HttpResponse:
-    found = [
-        FieldProblem(field=".".join(map(str, problem["loc"])), problem=str(problem["msg"])) for problem in error.errors
-    ]
+    found = [FieldProblem(field=_field(problem["loc"]), problem=str(problem["msg"])) for problem in error.errors]
     first = found[0] if found else FieldProblem(field="the request", problem="is not valid")
     detail = f"Nothing was done: {first.field} is not valid: {first.problem}. The format is in /api/v1/openapi.json."
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=found)
+
+
+def _field(place: Sequence[str | int]) -> str:
+    """Return where a field is. django-ninja adds the name of the parameter of the view that takes body or query."""
+    source, *names = map(str, place)
+    is_parameter = source == "body" or names[:1] == ["query"]
+    return ".".join([source, *(names[1:] if is_parameter else names)])
 
 
 def _refused(_: HttpRequest, error: RedriveError) -> HttpResponse:
