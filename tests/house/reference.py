@@ -1,4 +1,6 @@
-"""Write docs/reference.md from the code (every command, every name of settings.REDRIVE), and docs/redrive.schema.json.
+"""Write docs/reference.md from the code (every command, every name of settings.REDRIVE), and two JSON documents.
+
+docs/redrive.schema.json is the schema of configuration files, docs/openapi.json describes the HTTP API.
 
 python -m tests.house.reference         writes them
 python -m tests.house.reference --check  says whether they are what the code says; 1 where they are not
@@ -7,6 +9,7 @@ python -m tests.house.reference --check  says whether they are what the code say
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -112,10 +115,13 @@ def _cell(text: str) -> str:
 def main() -> int:
     os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     django.setup()
-    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  it asks for Django's settings
+    from reprocessing.api.urls import api  # noqa: PLC0415  it asks for Django's settings
+    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  as above
 
     wrong = 0
-    for path, wanted in ((PAGE, page()), (DOCS / "redrive.schema.json", schema_text())):
+    described = json.dumps(api.get_openapi_schema(path_prefix="/api/v1/"), indent=1, default=str) + "\n"
+    made = {PAGE: page(), DOCS / "redrive.schema.json": schema_text(), DOCS / "openapi.json": described}
+    for path, wanted in made.items():
         if "--check" not in sys.argv[1:]:
             path.write_text(wanted, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != wanted:

@@ -6,21 +6,18 @@ API_SOAK_SECONDS=600 runs it for ten minutes (docs/development.md).
 from __future__ import annotations
 
 import os
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 import schemathesis
-from django.core.wsgi import get_wsgi_application
-from django.db import connections
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, events, from_schema
 
-from redrive_service.server import Address, Server
 from tests.reprocessing.api.callers import program
 from tests.reprocessing.api.rows import one_of_everything
+from tests.reprocessing.api.servers import serving
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak, pytest.mark.timeout(0)]
 
@@ -32,17 +29,10 @@ NOT_ASKED: Final = ("positive_data_acceptance", "ensure_resource_availability", 
 
 @pytest.fixture
 def address(settings: Any) -> Iterator[str]:  # noqa: ANN401
-    """Our web server on a port of its own; its threads keep no connection, so that the database can be emptied."""
     settings.REDRIVE = {**settings.REDRIVE, "API_RATE": 10_000}
     settings.ALLOWED_HOSTS = ["127.0.0.1"]
-    server = Server(get_wsgi_application(), Address("127.0.0.1", 0), threads=2)
-    thread = threading.Thread(target=server.run)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
-        thread.start()
-        yield f"http://{server.address}/api/v1/openapi.json"
-        server.end()
-        thread.join()
+    with serving() as address:
+        yield f"{address}/api/v1/openapi.json"
 
 
 def test_no_request_made_from_the_document_finds_a_fault_or_an_answer_that_it_does_not_have(address: str) -> None:

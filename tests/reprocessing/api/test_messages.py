@@ -76,7 +76,7 @@ def test_a_list_takes_the_filter_of_the_parking_lot() -> None:
         ({"limit": 0}, "Nothing was done: query.limit is not valid: Input should be greater than or equal to 1."),
         (
             {"dlqs": "1"},
-            "Nothing was done: there is no parameter 'dlqs' in the query. The parameters are: after, assigned, died_after,",
+            "Nothing was done: there is no parameter 'dlqs' in the query. The parameters are: after, assigned,",
         ),
     ],
     ids=["dlq", "time", "states", "cursor", "limit", "unknown"],
