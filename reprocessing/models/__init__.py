@@ -1,9 +1,8 @@
 """Django models, one module for each aggregate."""
 
-from reprocessing.models.api import ApiCall, ApiToken
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
-from reprocessing.models.configuration import ManagedObject, Policy
+from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
