@@ -11,18 +11,15 @@ import random
 import time
 import uuid
 from datetime import UTC, datetime, timedelta
-from functools import cache
 
 from celery import shared_task
 from celery.signals import worker_process_shutdown, worker_shutdown
-from django.conf import settings
 from django.db import connection
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.gateways.aws.clients import configured_region
-from reprocessing.gateways.redis.send_rate import Rates
-from reprocessing.gateways.redis.tick_watermark import TickWatermark
+from reprocessing.gateways.redis.shared_clients import restore_watermark, send_rates
 from reprocessing.models import DeadLetterQueue, Heartbeat
 from reprocessing.pipeline import notifications
 from reprocessing.pipeline.aws import publish_metrics as publishing
@@ -287,15 +284,3 @@ def publish_to_cloudwatch(**_future: object) -> None:
 def delete_expired(**_future: object) -> None:
     """Delete finished messages past their retention."""
     purging.purge_expired(conf=conf.current())
-
-
-@cache
-def restore_watermark() -> TickWatermark:
-    """Return the tick counts in Redis, which show that PostgreSQL was restored. A forked process may use the object."""
-    return TickWatermark.at(settings.REDIS_URL)
-
-
-@cache
-def send_rates() -> Rates:
-    """Return the rate limits of targets, which Redis stores. A forked process may use the returned object."""
-    return Rates.at(settings.REDIS_URL)

@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -28,8 +29,16 @@ _kept: dict[str, int] = {}
 _LARGE = 1_000_000
 
 
+#: Folders whose tests are slow: threads against each other, worker processes, whole stories.
+_SLOW_FOLDERS = tuple(Path(__file__).parent / name for name in ("race", "stories", "broker/real_workers"))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the tests that wait long first: beside the others they cost little, and after them a minute."""
+    """Mark the slow folders, and start slow tests first: beside the others they cost little, after them a minute."""
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in _SLOW_FOLDERS):
+            item.add_marker(pytest.mark.soak)
     items.sort(key=lambda item: item.get_closest_marker("soak") is None)
 
 

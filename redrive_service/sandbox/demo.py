@@ -51,8 +51,8 @@ class Demo:
             replayer.await_ready(lambda: " ready." in replayer.log_since_start())
             beat.await_ready(lambda: not beat.has_ended())
             self._exit = unwinding.pop_all()
-        self.say(f"Web, worker and beat work together after {time.monotonic() - began:.1f} s:")
-        self.say("beat sent a tick, the worker consumed it, and the web server knows.")
+        self.say(f"Web server, worker and beat are ready after {time.monotonic() - began:.1f} s:")
+        self.say("Beat sent a task, the worker ran it, and the web server reports both.")
         self.say(self.admin())
         return self
 

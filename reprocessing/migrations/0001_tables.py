@@ -290,6 +290,7 @@ class Migration(migrations.Migration):
                 ("waves", models.BooleanField(default=True)),
                 ("wave_success", models.FloatField(default=0.8)),
                 ("give_up_after", models.FloatField(blank=True, default=86400, null=True)),
+                ("keep_bodies", models.PositiveIntegerField(blank=True, null=True)),
                 ("public_fields", models.JSONField(blank=True, default=list)),
                 ("held_copies_limit", models.PositiveIntegerField(default=20000)),
                 ("parking_url", models.TextField(blank=True, default="")),
@@ -314,6 +315,7 @@ class Migration(migrations.Migration):
                 ("places_version", models.IntegerField(default=0)),
                 ("drained_through", models.DateTimeField(blank=True, null=True)),
                 ("swept_through", models.DateTimeField(blank=True, null=True)),
+                ("bodies_deleted_through", models.DateTimeField(blank=True, null=True)),
                 ("depth_visible", models.BigIntegerField(blank=True, null=True)),
                 ("depth_in_flight", models.BigIntegerField(blank=True, null=True)),
                 ("depth_at", models.DateTimeField(blank=True, null=True)),
@@ -378,6 +380,10 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="give_up_after_between_1_second_and_14_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("keep_bodies", None), ("keep_bodies__lte", 3650), _connector="OR"),
+                        name="keep_bodies_at_most_10_years",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1640,6 +1646,7 @@ class Migration(migrations.Migration):
                 ("captured_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
                 ("grouped_at", models.DateTimeField(blank=True, null=True)),
+                ("body_deleted_at", models.DateTimeField(blank=True, null=True)),
                 ("assigned_to", models.TextField(blank=True, db_default="")),
                 (
                     "dlq",
@@ -1810,12 +1817,13 @@ class Migration(migrations.Migration):
                         name="discarded_and_duplicates",
                     ),
                     models.Index(
+                        models.F("dlq"),
                         models.F("finished_at"),
                         models.F("id"),
                         condition=models.Q(
                             ("finished_at__isnull", False), models.Q(("state", "parked"), _negated=True)
                         ),
-                        name="ended_letters_by_time",
+                        name="ended_letters_by_dlq_and_time",
                     ),
                     models.Index(
                         models.F("id"),
@@ -1923,6 +1931,14 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         name="outage_attempts_are_since_the_last_release",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("body_deleted_at", None),
+                            ("state__in", ["delivered", "duplicate", "discarded"]),
+                            _connector="OR",
+                        ),
+                        name="only_ended_letter_has_no_body",
                     ),
                 ],
             },

@@ -18,6 +18,8 @@ from reprocessing.models.target import MAX_SECONDS, Target
 
 #: Most messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
 MAX_HELD_COPIES = 120_000
+#: Max days for which bodies are kept.
+MAX_DAYS = 3_650
 
 
 class Mode(models.TextChoices):
@@ -91,6 +93,8 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: where a message has these two values, which rules can read.
         wave_success: share of a wave that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
+        keep_bodies: days after which the body of a finished letter is deleted; null: with its history.
+        bodies_deleted_through: the bodies of all letters that had finished by then are deleted.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
@@ -143,6 +147,7 @@ class DeadLetterQueue(models.Model):
     waves = models.BooleanField(default=True)
     wave_success = models.FloatField(default=0.8)
     give_up_after = models.FloatField(null=True, blank=True, default=86_400)
+    keep_bodies = models.PositiveIntegerField(null=True, blank=True)
     public_fields = models.JSONField(default=list, blank=True)
     held_copies_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
@@ -173,6 +178,7 @@ class DeadLetterQueue(models.Model):
     places_version = models.IntegerField(default=0)
     drained_through = models.DateTimeField(null=True, blank=True)
     swept_through = models.DateTimeField(null=True, blank=True)
+    bodies_deleted_through = models.DateTimeField(null=True, blank=True)
     depth_visible = models.BigIntegerField(null=True, blank=True)
     depth_in_flight = models.BigIntegerField(null=True, blank=True)
     depth_at = models.DateTimeField(null=True, blank=True)
@@ -207,6 +213,9 @@ class DeadLetterQueue(models.Model):
             models.CheckConstraint(
                 condition=Q(give_up_after=None) | Q(give_up_after__gte=1, give_up_after__lte=MAX_SECONDS),
                 name="give_up_after_between_1_second_and_14_days",
+            ),
+            models.CheckConstraint(
+                condition=Q(keep_bodies=None) | Q(keep_bodies__lte=MAX_DAYS), name="keep_bodies_at_most_10_years"
             ),
             models.CheckConstraint(
                 condition=Q(backoff_base__gte=0, backoff_base__lte=MAX_SECONDS)

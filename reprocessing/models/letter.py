@@ -24,6 +24,7 @@ RULE_ACTIONS = [*ACTIONS, ("erred", "erred: the rule could not be evaluated")]
 _IN_LANE = [state.value for state in OPEN_STATES]
 _FINISHED = [state.value for state in FINISHED_STATES]
 _PARKED = LetterState.PARKED.value
+_ENDED = [state for state in _FINISHED if state != _PARKED]
 
 
 class Letter(models.Model):
@@ -49,6 +50,8 @@ class Letter(models.Model):
         presumed: delivered, but only because the letter did not come back.
         group: the failure group, determined at `grouped_at`.
         revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
+        body_deleted_at: since when the letter has no payload and no edits, because its DLQ keeps bodies for fewer days
+            than history. If the message comes back, its bytes are stored again.
         assigned_to: name of the user who works on the parked letter.
     """
 
@@ -110,6 +113,7 @@ class Letter(models.Model):
     revision = models.ForeignKey(
         "Revision", null=True, blank=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
+    body_deleted_at = models.DateTimeField(null=True, blank=True)
     assigned_to = models.TextField(db_default="", blank=True)
 
     class Meta:
@@ -145,6 +149,10 @@ class Letter(models.Model):
             models.CheckConstraint(
                 condition=Q(spared__gte=0, spared__lte=F("attempts") - F("attempts_before_release")),
                 name="outage_attempts_are_since_the_last_release",
+            ),
+            models.CheckConstraint(
+                condition=Q(body_deleted_at=None) | Q(state__in=_ENDED),
+                name="only_ended_letter_has_no_body",
             ),
         ]
         indexes = [
@@ -184,8 +192,8 @@ class Letter(models.Model):
                 name="discarded_and_duplicates",
             ),
             models.Index(
-                F("finished_at"), F("id"), condition=Q(finished_at__isnull=False) & ~Q(state=_PARKED),
-                name="ended_letters_by_time",
+                F("dlq"), F("finished_at"), F("id"), condition=Q(finished_at__isnull=False) & ~Q(state=_PARKED),
+                name="ended_letters_by_dlq_and_time",
             ),
             models.Index(
                 F("id"),

@@ -35,10 +35,10 @@ def test_what_is_new_is_said_once() -> None:
     brakes = ObservedBrakes()
     looks = told(wave=(1, 1)), told(wave=(1, 1)), told(wave=(2, 10), rate=40), told(wave=(2, 10), rate=40)
     assert seen(brakes, *looks) == [
-        "wave: 1 letter may be sent; all others wait for its outcome.",
-        "ramp: 20 of 200 letters/s are allowed now (as it goes).",
-        "wave: the wave before succeeded; now 10 letters may be sent.",
-        "ramp: 40 of 200 letters/s are allowed now (as it goes).",
+        "wave: 1 message may be sent; all others wait for its outcome.",
+        "ramp: 20 of 200 messages/s are allowed now (as it goes).",
+        "wave: the wave before succeeded; now 10 messages may be sent.",
+        "ramp: 40 of 200 messages/s are allowed now (as it goes).",
     ]
 
 

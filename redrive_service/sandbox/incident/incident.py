@@ -52,6 +52,10 @@ BRAKES = (
 )
 WITHIN = 170.0  # seconds
 _BREATH = 0.25
+#: The words that users see for these states.
+_SHOWN = {
+    "waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered",
+}  # fmt: skip
 _LOOKS_EVERY = "0.25"  # seconds between two status reports of the service
 _EXAMPLES = 10  # most broken promises that are shown
 
@@ -133,7 +137,7 @@ class Summary:
         )
         broken = ", ".join(f"{offence.value.replace('_', ' ')} {counts[offence]}" for offence in Offence)
         return [
-            f"{counts['letters']} letters in {self.seconds:.0f} s: {ended}.",
+            f"{counts['letters']:,} messages in {self.seconds:.0f} s: {ended}.",
             f"The judge, from the call log and the consumer's log: {broken}.",
             *(f"  {finding.sentence}" for finding in self.judgement.findings[:_EXAMPLES]),
             *(f"  Not seen at work: {name}." for name in self._missing()),
@@ -167,7 +171,7 @@ class Incident:
         self._let_die(shop)
         shop.deliver_twice()
         shop.mend(handles=BREAKS_AFTER if shop.shows_brakes else None)
-        self._say("The consumer is mended. SQS will hand out one batch of the dead letters twice.")
+        self._say("The consumer is repaired. SQS will deliver one batch of the failed messages twice.")
         began = time.monotonic()
         self._add_dlq(shop)
         plot = Scenario(shop, dlq=self.name, manage=self._service.manage, say=self._say)
@@ -179,12 +183,12 @@ class Incident:
 
     def _let_die(self, shop: Shop) -> None:
         accounts = len({event.account for event in shop.events})
-        self._say(f"A shop publishes {len(shop.events)} events of {accounts} accounts to {shop.source};")
-        self._say("its consumer is broken, and some of the events are such that nobody can process them.")
+        self._say(f"A shop sends {len(shop.events):,} messages of {accounts:,} accounts to the queue {shop.source}.")
+        self._say("Its consumer is broken. Some messages are invalid: no consumer can process them.")
         shop.break_down()
         shop.publish()
         shop.await_dead()
-        self._say(f"All of them are dead: {shop.dead()} letters in {shop.dlq}.")
+        self._say(f"All messages failed: {shop.dead():,} messages are in the DLQ {shop.dlq}.")
 
     def _add_dlq(self, shop: Shop) -> None:
         """Add the shop's dlq to the service, with limits that suit a demo."""
@@ -199,7 +203,9 @@ class Incident:
         deadline, before = time.monotonic() + WITHIN, ""
         for told in self._looks():
             counts = {state: number for state, number in told["letters"].items() if number}
-            now = ", ".join(f"{number} {state}" for state, number in counts.items()) or "nothing captured yet"
+            now = (
+                ", ".join(f"{number:,} {_SHOWN.get(state, state)}" for state, number in counts.items()) or "0 captured"
+            )
             if now != before:
                 self._say(f"  {now}")
                 before = now
@@ -207,7 +213,7 @@ class Incident:
             if sum(counts.values()) >= letters and not told["unfinished"]:
                 return
             if time.monotonic() > deadline:
-                raise IncidentTimedOut(f"After {WITHIN:g} s not every letter of {self.name} is finished: {now}.")
+                raise IncidentTimedOut(f"After {WITHIN:g} s not every message of {self.name} is finished: {now}.")
 
     def _looks(self) -> Iterator[dict[str, Any]]:
         """Yield each new status report of the service about the shop's dlq, once."""

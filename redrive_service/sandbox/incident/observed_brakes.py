@@ -81,17 +81,17 @@ class ObservedBrakes:
         self.waves.append(wave["size"])
         match wave["size"]:
             case None:
-                yield "wave: the waves before succeeded; all remaining letters may be sent."
+                yield "wave: the waves before succeeded; all remaining messages may be sent."
             case 1:
-                yield "wave: 1 letter may be sent; all others wait for its outcome."
+                yield "wave: 1 message may be sent; all others wait for its outcome."
             case size:
-                yield f"wave: the wave before succeeded; now {size} letters may be sent."
+                yield f"wave: the wave before succeeded; now {size} messages may be sent."
 
     def _look_at_ramp(self, breaker: DlqStatus) -> Iterator[str]:
         rate = breaker["allowed_rate"]
         if breaker["state"] == "closed" and rate not in self.rates[-1:]:
             self.rates.append(rate)
-            yield f"ramp: {rate:g} of {breaker['rate']:g} letters/s are allowed now ({breaker['ramp_reason']})."
+            yield f"ramp: {rate:g} of {breaker['rate']:g} messages/s are allowed now ({breaker['ramp_reason']})."
 
     def _look_at_breaker(self, breaker: DlqStatus) -> Iterator[str]:
         if breaker["since"] == self._since:
@@ -102,14 +102,14 @@ class ObservedBrakes:
             case "closed":
                 if self.is_open:
                     self._shut[-1] = replace(self._shut[-1], closed=at)
-                    yield f"breaker: closed by itself, since {breaker['why']}."
+                    yield f"breaker: closed by itself, because {breaker['why']}."
             case "open":
                 self.failed += self.is_open
                 self._note_open(at)
-                yield f"breaker: OPEN, since {breaker['why']}. Nothing is sent before the next canary."
+                yield f"breaker: open, because {breaker['why']}. Nothing is sent before the next canary."
             case _:
                 self._note_open(at)
-                yield "breaker: half open; one letter is sent as the canary, all others wait for its outcome."
+                yield "breaker: half open; 1 message is sent as the canary, all others wait for its outcome."
 
     def _note_open(self, at: float) -> None:
         if not self.is_open:
@@ -118,4 +118,4 @@ class ObservedBrakes:
     def _look_at_parked(self, parked: Mapping[str, int]) -> Iterator[str]:
         if parked.get("quarantined", 0) > self.quarantined:
             self.quarantined = parked["quarantined"]
-            yield f"rule: {self.quarantined} letters are quarantined."
+            yield f"rule: {self.quarantined} messages are quarantined."

@@ -48,19 +48,17 @@ class Scenario:
         self._make_rule()
         while not self._shop.is_broken():
             yield
-        self._say("The consumer has broken once more: whatever it receives from now on comes back.")
+        self._say("The consumer breaks again: messages that it receives now come back to the DLQ.")
         until = time.monotonic() + BROKEN_AT_MOST
         while not self.brakes.failed and time.monotonic() < until:
             yield
         self._shop.mend()
-        self._say("The consumer is mended. Nobody tells the service: its next canary will.")
+        self._say("The consumer is repaired. The service finds out by its next canary.")
 
     def _make_rule(self) -> None:
         name = f"{self._dlq}-spoilt"
         words = " ".join(f"{option} '{value}'" if " " in value else f"{option} {value}" for option, value in RULE)
-        self._say(
-            f"One account has sent {OF_SPOILT} events that nobody can process. A rule is made while the run goes on:"
-        )
+        self._say(f"One account sent {OF_SPOILT} invalid messages. A rule quarantines them while the run continues:")
         self._say(f"manage.py add_rule {name} --dlq {self._dlq} {words} --enable --confirm")
         said = [word for option in RULE for word in option]
         self._manage("add_rule", name, "--dlq", self._dlq, *said, "--enable", "--confirm")

@@ -27,7 +27,7 @@ from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.models.safety import BreakerState
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import DlqStatus, OpenRun
+from reprocessing.store.dlqs.dlq_status import DlqStatus
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountByState
@@ -36,6 +36,8 @@ from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.parking_lot.failure_groups import LargestGroup
+from reprocessing.store.runs import open_runs
+from reprocessing.store.runs.open_runs import OpenRun
 from reprocessing.store.safety import breaker_status
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
@@ -88,7 +90,7 @@ def _cards(seen: VisibleDlqs, *, sees_groups: bool) -> list[DlqCard]:
     worst = failure_groups.largest_groups(_WORST, seen=seen) if sees_groups else []
     now = lanes.database_now()
     letters, expiries = counters.counts_by_state(), dlq_status.expiries()
-    runs = [run for run in dlq_status.open_runs(most=MAX_COUNTED + 1) if not _is_at_rest(run)]
+    runs = [run for run in open_runs.open_runs(most=MAX_COUNTED + 1) if not _is_at_rest(run)]
     oldest: dict[int, datetime] = {}
     for found in (found for found in dlq_status.oldest_letters() if found.state in _UNDER_WAY):
         oldest[found.dlq_id] = min(found.first_sent_at, oldest.get(found.dlq_id, found.first_sent_at))

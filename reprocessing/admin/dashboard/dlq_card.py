@@ -9,7 +9,8 @@ from typing import Final
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import DlqStatus, OpenRun
+from reprocessing.store.dlqs.dlq_status import DlqStatus
+from reprocessing.store.runs.open_runs import OpenRun
 
 #: Max messages of a run that are counted, because the page is refreshed every few seconds.
 MAX_COUNTED: Final = 10_000

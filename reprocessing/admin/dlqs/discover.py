@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_safe
 
 from reprocessing import conf
-from reprocessing.admin.dlqs.dlq_form import ADD
+from reprocessing.admin.dlqs.dlq_form_page import ADD
 from reprocessing.admin.site import confirmed_action
 from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Question
 from reprocessing.admin.site.preview_form import digest

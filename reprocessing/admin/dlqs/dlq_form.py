@@ -7,10 +7,8 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib.auth.models import Group
-from django.http import HttpRequest, HttpResponse, QueryDict
-from django.urls import reverse
+from django.http import QueryDict
 
-from reprocessing import conf
 from reprocessing.admin.dlqs import team_limits
 from reprocessing.admin.dlqs.dlq_choices import (
     DELETE_WHEN,
@@ -21,31 +19,28 @@ from reprocessing.admin.dlqs.dlq_choices import (
     TASKS,
     YES_NO,
 )
-from reprocessing.admin.site import fields, preview_form, visible_rows
-from reprocessing.admin.site.confirmed_action import Done
+from reprocessing.admin.site import fields
 from reprocessing.admin.site.fields import JITTER, choice, lines, number, text, whole_number
-from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
+from reprocessing.admin.site.preview_form import PreviewForm, signature
 from reprocessing.admin.targets.target_fields import BRAKES, PACE, TargetFieldsForm, changed_values
 from reprocessing.models import AuditAct, DeadLetterQueue
-from reprocessing.models.dlq import MAX_HELD_COPIES
+from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES
 from reprocessing.models.target import MAX_SECONDS, TargetKind
-from reprocessing.pipeline.dlqs import examine
-from reprocessing.pipeline.dlqs.examine import Examination, Wanted
-from reprocessing.store.capture import capture_lease
-from reprocessing.store.dlqs import automatic_redrive, registration
+from reprocessing.pipeline.dlqs.examine import Wanted
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 
-ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 _SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
 #: Form fields with the name of the DLQ's column that they change.
-_ROW: Final = (
+COLUMNS: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",
+    "keep_bodies",
 )  # fmt: skip
-_MAY_BE_EMPTY: Final = frozenset(
-    {"give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn"}
-)
+_MAY_BE_EMPTY: Final = frozenset({
+    "give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn",
+    "keep_bodies",
+})  # fmt: skip
 
 
 class DlqForm(TargetFieldsForm, PreviewForm):
@@ -61,7 +56,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
         (
             "(SQS copies and parking)",
-            ("delete_when", "held_copies_limit", "new_key_delay", "receive_limit", "parking_url"),
+            ("delete_when", "held_copies_limit", "new_key_delay", "receive_limit", "parking_url", "keep_bodies"),
         ),
         ("(Fields for rules)", ("message_type", "tenant")),
         ("(Celery workers)", ("kind", *TASKS)),
@@ -128,6 +123,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         least=0,
         most=MAX_HELD_COPIES,
     )
+    keep_bodies = whole_number(
+        "Keep bodies (days)",
+        "How long bodies are kept after a message is delivered or discarded. Empty: as long as the history.",
+        least=0, most=MAX_DAYS,
+    )  # fmt: skip
     new_key_delay = number(
         "First delay (s)",
         "How long the first message of a key waits after its capture. Empty: the target's visibility timeout.",
@@ -171,7 +171,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         given = super().clean()
         if given.get("interval") and given.get("crontab") and {"interval", "crontab"} & set(self.changed_data):
             raise forms.ValidationError({"crontab": "Use a poll interval or a poll crontab. Empty the other field."})
-        for name in set(_ROW) - _MAY_BE_EMPTY:
+        for name in set(COLUMNS) - _MAY_BE_EMPTY:
             if name in self.changed_data and given.get(name) in ("", None):
                 self.add_error(name, "This field cannot be empty.")
         return given
@@ -202,7 +202,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         )
 
     def _of_dlq(self) -> dict[str, Any]:
-        found = changed_values(self, _ROW) | {
+        found = changed_values(self, COLUMNS) | {
             name: self.cleaned_data[name] == "yes" for name in ("waves", "at_once") if name in self.changed_data
         }
         if "public_fields" in self.changed_data:
@@ -219,84 +219,3 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     def _of_tasks(self) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": self.cleaned_data["kind"]} if self.cleaned_data["kind"] else {}
         return found | {name: self.cleaned_data[name] == "yes" for name in TASKS if self.cleaned_data[name]}
-
-
-def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
-    """Show the form of a new DLQ, or of a registered DLQ."""
-    every = DeadLetterQueue.objects.select_related("interval", "crontab")
-    row, seen = visible_rows.row_or_404(request, every, dlq) if dlq else None, visible_rows.of(request)
-    if row is None:
-        visible_rows.require_all(request)
-    begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
-    there = reverse("admin:reprocessing_deadletterqueue_changelist")
-    asked = FormPage(
-        permission=CHANGE if row else ADD,
-        title=f"Change {row.name}" if row else "Add a DLQ",
-        intro="The preview reads the attributes of the queues. It receives, sends and saves nothing."
-        if row
-        else "The preview reads the attributes of the queues. It receives, sends and saves nothing. Empty fields get "
-        "defaults that fit the queues.",
-        button="Save" if row else "Add",
-        back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
-        about=row.name if row else "Dead-letter queues",
-        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin)),
-        look=_look,
-        write=_write,
-    )
-    return preview_form.page(request, asked)
-
-
-def _look(form: DlqForm) -> Preview:
-    found = examine.dlq(form.wanted(), conf.current())
-    sight = found.observed
-    return Preview(
-        payload=found,
-        changes=registration.differences(found.proposal),
-        findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],
-        passed=found.passed,
-        new=sight.row is None,
-        facts=(
-            ("Queue", sight.dlq.facts.arn),
-            ("Messages", f"about {sight.depth.visible:,} visible, {sight.depth.in_flight:,} in flight"),
-            ("Source queues", ", ".join(seen.address.name for seen in sight.sources.values()) or "none known"),
-        ),
-    )
-
-
-def _write(look: Preview, by: str, reason: str) -> Done:
-    found: Examination = look.payload
-    name = found.proposal.name
-    registration.register(found.proposal, by=by, reason=reason, seen=look.changes)
-    row = DeadLetterQueue.objects.get(name=name)
-    capture_lease.note_depth(row.pk, visible=found.observed.depth.visible, in_flight=found.observed.depth.in_flight)
-    told = f"{name} is {'added' if look.new else 'changed'}."
-    if any(change.field == "mode" for change in look.changes):
-        nothing = f"Nothing is redriven {'yet' if look.new else 'automatically any more'}: plan a run."
-        told = f"{told} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
-    return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
-
-
-def _defaults(begin: dict[str, str]) -> dict[str, Any]:
-    new = DeadLetterQueue()
-    plain = (
-        "mode", "missing_key", "stale", "when_parked", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter",
-        "wave_success", "give_up_after",
-    )  # fmt: skip
-    return {
-        **{name: getattr(new, name) for name in plain},
-        "waves": "yes", "at_once": "no", "held_copies_limit": conf.current().held_copies_limit, **begin,
-    }  # fmt: skip
-
-
-def _settings(row: DeadLetterQueue) -> dict[str, Any]:
-    found = {name: getattr(row, name) for name in _ROW}
-    every = row.interval and int(registration.interval_seconds(row.interval))
-    cron = row.crontab
-    return {
-        **found,
-        **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
-        "public_fields": "\n".join(row.public_fields),
-        "teams": sorted(row.teams.values_list("name", flat=True)),
-        "interval": every,
-        "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",
-    }

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from reprocessing.admin.configuration.managed_admin import ManagedAdmin
-from reprocessing.admin.dlqs import dlq_form
+from reprocessing.admin.dlqs import dlq_form, dlq_form_page
 from reprocessing.admin.safety import stop_pages
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import Page
@@ -21,7 +21,7 @@ _ADDRESS = ("name", "url", "arn", "region", "fifo", "retention", "added_at", "te
 _POLICY = (
     "mode", "policy", "own_settings",
     "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
-    "receive_limit", "held_copies_limit", "interval", "crontab", "at_once", "ordering_key", "sequence",
+    "receive_limit", "held_copies_limit", "keep_bodies", "interval", "crontab", "at_once", "ordering_key", "sequence",
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
@@ -39,7 +39,7 @@ class DlqAdmin(ManagedAdmin):
     change_list_template = "admin/change_list.html"
     managed_kind = Kind.DLQ
     changing = ("examine",)
-    add_permission = dlq_form.ADD
+    add_permission = dlq_form_page.ADD
     adds_for_all = True
     labels = _LABELS
     list_display = ("name", "mode", "stopped_at", "depth_visible", "depth_in_flight", "depth_at", "trouble", "in_file")
@@ -50,11 +50,11 @@ class DlqAdmin(ManagedAdmin):
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
         """Return the form of a new DLQ."""
-        return dlq_form.page(request)
+        return dlq_form_page.page(request)
 
     def pages(self) -> Iterable[Page]:
         """Return the page with a DLQ's settings, and the pages that stop and resume a DLQ."""
-        return ("<int:dlq>/examine", dlq_form.page, "examine", {}), *stop_pages.pages("deadletterqueue", "dlq")
+        return ("<int:dlq>/examine", dlq_form_page.page, "examine", {}), *stop_pages.pages("deadletterqueue", "dlq")
 
     def buttons(self, request: HttpRequest, row: DeadLetterQueue) -> Iterable[Button]:
         """Return the buttons on the page of a DLQ."""

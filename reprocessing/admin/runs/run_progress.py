@@ -18,9 +18,9 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
-from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.dlqs.dlq_status import LaneCount
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.ordering import lane_counts
+from reprocessing.store.ordering.lane_counts import LaneCount
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs import progress, remaining_letters
@@ -70,7 +70,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None, seen: Visib
         else []
     )
     sent = tally.letters - tally.waiting
-    stands = dlq_status.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
+    stands = lane_counts.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
     open_wave = Wave.objects.filter(run=run, settled_at=None).exclude(size=None).first()
     unknown = _unknown(run, tally, stands, open_wave, known, seen=seen)
     return {
@@ -94,7 +94,7 @@ def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
     """Return numbers of key queues, each with what these key queues do or wait for, the largest number first."""
     counts = Counter[str]()
     for lanes in found:
-        counts[visible(dlq_status.describe_lanes(lanes))] += lanes.n
+        counts[visible(lane_counts.describe_lanes(lanes))] += lanes.n
     return [(n, why) for why, n in counts.most_common()]
 
 

@@ -30,6 +30,8 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import DlqStatus
 from reprocessing.store.maintenance import counters
+from reprocessing.store.ordering import lane_counts
+from reprocessing.store.runs import open_runs
 from reprocessing.store.safety import stops
 
 router: Final = Router()
@@ -75,8 +77,8 @@ def get_dlq_status(request: HttpRequest, dlq: str) -> DlqStatusView:
         parked[kind.reason] += kind.n if kind.state == LetterState.PARKED else 0
     oldest = [age.first_sent_at for age in dlq_status.oldest_letters(row.pk) if age.state not in FINISHED_STATES]
     waiting = Counter[str]()
-    for lanes in dlq_status.lane_counts(row.pk):
-        waiting[dlq_status.describe_lanes(lanes)] += lanes.n if lanes.phase != "leased" else 0
+    for lanes in lane_counts.lane_counts(row.pk):
+        waiting[lane_counts.describe_lanes(lanes)] += lanes.n if lanes.phase != "leased" else 0
     return DlqStatusView(
         name=row.name, mode=row.mode, stopped=StopView.of(stops.stop_of(row.pk)),
         everything_stopped=StopView.of(stops.stop_of(None)),
@@ -85,7 +87,7 @@ def get_dlq_status(request: HttpRequest, dlq: str) -> DlqStatusView:
         oldest_unfinished=min(oldest, default=None), first_expiry=dlq_status.expiries(row.pk).get(row.pk),
         runs=[
             OpenRunView(run=run.name, kind=run.kind, state=run.state, unfinished=run.unfinished, why=run.why or None)
-            for run in dlq_status.open_runs(row.pk, most=_MOST)
+            for run in open_runs.open_runs(row.pk, most=_MOST)
         ],
         waiting=[WaitingView(key_queues=n, why=why) for why, n in waiting.most_common() if n],
         capture=_capture(watch), native_redrive=watch.native or None,

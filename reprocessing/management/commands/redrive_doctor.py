@@ -9,12 +9,13 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
 from reprocessing import conf
+from reprocessing.gateways.redis.shared_clients import send_rates
 from reprocessing.management.arguments import add_json
 from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.output import doctor_output as words
 from reprocessing.pipeline.maintenance import doctor
 from reprocessing.pipeline.maintenance.doctor import CheckContext, CheckResult
-from reprocessing.tasks import CONTROL, send_rates
+from reprocessing.tasks import CONTROL
 
 
 class Command(Console):

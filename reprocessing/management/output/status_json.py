@@ -14,14 +14,17 @@ from reprocessing.management.output import rule_output, safety_output
 from reprocessing.models import Letter
 from reprocessing.models.dlq import Mode
 from reprocessing.store.dlqs import automatic_redrive, dlq_status, schedule
-from reprocessing.store.dlqs.dlq_status import DlqStatus, LaneCount, OldestLetter, OpenRun
+from reprocessing.store.dlqs.dlq_status import DlqStatus, OldestLetter
 from reprocessing.store.maintenance import counters
 from reprocessing.store.maintenance.counters import CountByState
+from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering import lanes as lanes_of
+from reprocessing.store.ordering.lane_counts import LaneCount
 from reprocessing.store.outcomes import delivery_status, pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.routing import rules
-from reprocessing.store.runs import run_cost
+from reprocessing.store.runs import open_runs, run_cost
+from reprocessing.store.runs.open_runs import OpenRun
 from reprocessing.store.safety import breaker_status, failed_answers, health_checks, stops
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
@@ -33,9 +36,9 @@ def status(key: int | None = None) -> Told:
     """Return the status of the DLQ with this primary key; None: of all DLQs."""
     now = lanes_of.database_now()
     halt = stops.stop_of(None)
-    letters, lanes, oldest = counters.counts_by_state(key), dlq_status.lane_counts(key), dlq_status.oldest_letters(key)
+    letters, lanes, oldest = counters.counts_by_state(key), lane_counts.lane_counts(key), dlq_status.oldest_letters(key)
     lag, expiry = conf.current().count_lag.total_seconds(), dlq_status.expiries(key)
-    evidence, runs = pending_outcomes.of_targets(key, count_lag=lag), dlq_status.open_runs(key)
+    evidence, runs = pending_outcomes.of_targets(key, count_lag=lag), open_runs.open_runs(key)
     known = delivery_status.count_by_status(key)
     brakes = breaker_status.breaker_statuses([one.target_id for one in evidence])
     health = health_checks.checks_of([one.target_id for one in evidence])
@@ -147,7 +150,7 @@ def _waiting(found: list[LaneCount]) -> list[Told]:
     """Return the reasons why ordering keys wait, each with the number of keys and the first due time."""
     reasons: dict[str, Told] = {}
     for one in found:
-        why = dlq_status.describe_lanes(one)
+        why = lane_counts.describe_lanes(one)
         told = reasons.setdefault(why, {"lanes": 0, "why": why, "due_at": one.due_at})
         told["lanes"] += one.n
         told["due_at"] = min(filter(None, (told["due_at"], one.due_at)), default=None)

@@ -17,7 +17,7 @@ from reprocessing.management.shared.progress import Pace
 from reprocessing.management.shared.stop_text import stop_text
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.pipeline.runs import other_runs
-from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.ordering import lane_counts
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
 from reprocessing.store.runs.progress import RunCounts
@@ -44,7 +44,7 @@ def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = No
 def _held_back(dlq: DeadLetterQueue) -> list[str]:
     """Return each reason why key queues wait, such as a wave or an open breaker, with the number of keys."""
     reasons: Counter[str] = Counter()
-    for one in dlq_status.lane_counts(dlq.pk):
+    for one in lane_counts.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
             reasons[one.why] += one.n
     return [f"{counted(lanes, 'ordering key')}: {why}." for why, lanes in reasons.items()]
@@ -58,7 +58,7 @@ def _failing(dlq: DeadLetterQueue) -> str:
 
 def _next_attempt(dlq: DeadLetterQueue) -> str:
     """Return a sentence with the time of the next attempt; empty if a message is due or being sent."""
-    busy = [one for one in dlq_status.lane_counts(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
+    busy = [one for one in lane_counts.lane_counts(dlq.pk) if one.phase in {LanePhase.READY, LanePhase.LEASED}]
     if any(one.due or one.phase == LanePhase.LEASED for one in busy):
         return ""
     first = min((one.due_at for one in busy if one.due_at), default=None)

@@ -21,6 +21,7 @@ from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.models.dlq import DeleteWhen
 from reprocessing.pipeline.capture import delete_copies, find_source
 from reprocessing.pipeline.capture.receivers import Poll, ReceiverPool
+from reprocessing.pipeline.capture.returned_bodies import returned_bodies
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.pipeline.runs import place_letters
@@ -29,6 +30,7 @@ from reprocessing.store.capture import (
     capture_lease,
     moved_by_aws,
     received_copies,
+    restored_bodies,
     returned_messages,
     returns_without_attempt,
 )
@@ -203,6 +205,7 @@ class _Capture:
 
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
+            restored_bodies.restore_bodies(returned_bodies(returned, copies), until=self._until)
             held = returned_messages.record(self._dlq.pk, back, until=self._until)
             spare_late([letter.attempt_id for letter in back])
             lanes.advance(ids, [None] * len(ids))
@@ -223,6 +226,7 @@ class _Capture:
 
         def record() -> None:
             lanes.lock(ids, [None] * len(ids))
+            restored_bodies.restore_bodies(returned_bodies(found, copies), until=self._until)
             returns_without_attempt.record(self._dlq.pk, found, handles, until=self._until)
             lanes.advance(ids, [None] * len(ids))
 

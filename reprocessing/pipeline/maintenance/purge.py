@@ -1,10 +1,14 @@
-"""Delete finished letters, their history, reports, counters, incidents and the API's answers past their retention."""
+"""Delete letters, history, bodies, reports, counters, incidents and answers of the API past their retention."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from reprocessing.conf import Conf
+from reprocessing.models import DeadLetterQueue
 from reprocessing.store.api import calls
-from reprocessing.store.maintenance import counters, retention
+from reprocessing.store.maintenance import body_retention, counters, retention
 from reprocessing.store.notifications import incident_retention, sending
 
 _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
@@ -14,19 +18,29 @@ def purge_expired(*, conf: Conf) -> int:
     """Delete letters that were delivered or discarded longer ago than `conf.history`; return how many.
 
     A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver the
-    copy again.
+    copy again. The body of a letter may be deleted earlier: after `keep_bodies` days of its DLQ.
     """
-    history, purged, found = conf.history.total_seconds(), 0, _GROUP
-    while found >= _GROUP:
-        found = retention.delete_letters(history=history, limit=_GROUP)
-        purged += found
+    history, purged = conf.history.total_seconds(), 0
+    for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
+        purged += _repeated(partial(retention.delete_letters, dlq, history=history, limit=_GROUP))
+    for dlq in body_retention.dlqs_that_delete_bodies():
+        _repeated(partial(body_retention.delete_bodies, dlq, limit=_GROUP))
+        body_retention.note_deleted_through(dlq)
     retention.delete_waves(history=history)
     retention.delete_groups(history=history, limit=_CAUSES)
     retention.delete_bulk_actions(history=history, limit=_CAUSES)
     counters.delete_old_hours(history=history)
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # also notifications to destinations without a URL
-    while calls.delete_old(limit=_GROUP) >= _GROUP:
-        pass
+    _repeated(partial(calls.delete_old, limit=_GROUP))
     retention.delete_reports(history=history, limit=_REPORTS)
     return purged
+
+
+def _repeated(delete: Callable[[], int]) -> int:
+    """Repeat until fewer than a whole group is found; return how many were deleted."""
+    deleted = found = _GROUP
+    while found >= _GROUP:
+        found = delete()
+        deleted += found
+    return deleted - _GROUP

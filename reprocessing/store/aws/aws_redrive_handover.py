@@ -78,7 +78,7 @@ SELECT d.mode, d.aws_redrive_since IS NOT NULL AS moving,
        d.stopped_at IS NOT NULL OR EXISTS (SELECT FROM redrive_global_stop) AS stopped,
        CASE WHEN d.leased_until > redrive_now() THEN d.leased_until END AS captured_until,
        CASE WHEN d.orphans_hidden_until > redrive_now() THEN d.orphans_hidden_until END AS orphans_hidden_until,
-       c.hidden, c.hidden_until, c.to_delete, c.captured,
+       c.hidden, c.hidden_until, x.to_delete, c.captured,
        EXISTS (SELECT FROM redrive_letter l WHERE l.dlq_id = d.id AND l.state IN ('waiting', 'sending', 'awaiting')
                   AND l.finished_at IS NULL)
            OR EXISTS (SELECT FROM redrive_run r JOIN redrive_letter l ON l.run_id = r.id AND l.state = 'captured'
@@ -89,11 +89,12 @@ SELECT d.mode, d.aws_redrive_since IS NOT NULL AS moving,
        ARRAY (SELECT r.name FROM redrive_run r
                WHERE r.dlq_id = d.id AND r.state = 'planned' AND NOT r.selection ? 'unnamed' ORDER BY r.id) AS plans
   FROM redrive_dlq d CROSS JOIN LATERAL (
-       SELECT count(*) FILTER (WHERE state = 'held' AND visible_until > redrive_now()) AS hidden,
-              max(visible_until) FILTER (WHERE state = 'held' AND visible_until > redrive_now()) AS hidden_until,
-              count(*) FILTER (WHERE state = 'held' AND visible_until <= redrive_now()) AS captured,
-              count(*) FILTER (WHERE state = 'delete') AS to_delete
-         FROM redrive_dlq_copy WHERE dlq_id = d.id AND state IN ('held', 'delete')) c
+       SELECT count(*) FILTER (WHERE visible_until > redrive_now()) AS hidden,
+              max(visible_until) FILTER (WHERE visible_until > redrive_now()) AS hidden_until,
+              count(*) FILTER (WHERE visible_until <= redrive_now()) AS captured
+         FROM redrive_dlq_copy WHERE dlq_id = d.id AND state = 'held') c
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS to_delete FROM redrive_dlq_copy WHERE dlq_id = d.id AND state = 'delete') x
  WHERE d.id = %(dlq)b
 """
 

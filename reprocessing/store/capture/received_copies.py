@@ -71,6 +71,7 @@ class ReturnedCopy:
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
+    lacks_body: bool  #: the body was deleted before the message came back
 
 
 # The condition on the ids is repeated: with the join alone, the planner would read every copy of the DLQ. After `until`
@@ -129,7 +130,8 @@ WITH seen AS (
      WHERE {IS_LETTER}
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
-       l.attempts - l.attempts_before_release AS attempts, met.run_id, met.breaker_id, {RULE_BACKOFF}
+       l.attempts - l.attempts_before_release AS attempts, met.run_id, met.breaker_id, {RULE_BACKOFF},
+       l.body_deleted_at IS NOT NULL AS lacks_body
   FROM met CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.id = met.letter_id OFFSET 0) l
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC

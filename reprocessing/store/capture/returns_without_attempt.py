@@ -15,7 +15,8 @@ from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 
 # The copy is recognised like other returned copies (see `received_copies`), with the letter's current target.
 _FORGOTTEN = f"""
-SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id
+SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id,
+       l.body_deleted_at IS NOT NULL AS lacks_body
   FROM ({MARKED}) s
   JOIN redrive_letter l ON l.public_id = s.public_id
   JOIN redrive_target t ON t.id = l.target_id
@@ -74,6 +75,7 @@ class UnknownReturn:
     no: int
     letter_id: int
     lane_id: int | None
+    lacks_body: bool = False
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, LiteralString
 
-from reprocessing.domain.lifecycle import LanePhase
 from reprocessing.models.dlq import Mode
 from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
-from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,56 +58,8 @@ class OldestLetter:
     first_sent_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class LaneCount:
-    """The number of lanes of a DLQ in one phase, for one reason.
-
-    Attributes:
-        why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
-        due_at: when the first of these lanes may be leased, or its lease ends.
-    """
-
-    dlq_id: int
-    phase: str
-    why: str
-    is_barred: bool
-    due: bool
-    n: int
-    due_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRun:
-    """A run that has not ended.
-
-    Attributes:
-        unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
-        why: who stopped the run, and why.
-        wave_size: letters of the open wave; None: all remaining letters.
-        touched: letters sent in the open wave; not counted (0) if `most` is given and the wave has all letters.
-    """
-
-    id: int
-    dlq_id: int
-    name: str
-    kind: str
-    state: str
-    asked_by: str
-    started_at: datetime | None
-    unfinished: int
-    why: str
-    wave: int | None
-    wave_size: int | None
-    touched: int
-
-
-_PHASES: Final = {
-    LanePhase.LEASED: "leased by a worker",
-    LanePhase.AWAITING: "waiting for the outcome of the first message",
-    LanePhase.HELD: "held by a parked message until a person decides",
-}
-
-# Copies are counted only if %(copies)s is true.
+# Copies are counted only if %(copies)s is true, each state by its own index: with both states in one condition, the
+# planner would read the copies of all finished letters.
 _WATCHES = """
 SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_visible, d.depth_in_flight,
        d.depth_at, d.next_poll_at, d.drained_through, CASE WHEN d.aws_redrive_since IS NULL THEN '' ELSE
@@ -128,10 +77,10 @@ SELECT d.id, d.name, d.mode, d.stopped_at, d.stopped_by, d.stop_reason, d.depth_
   FROM redrive_dlq d
   LEFT JOIN django_celery_beat_intervalschedule i ON i.id = d.interval_id
   LEFT JOIN django_celery_beat_crontabschedule t ON t.id = d.crontab_id
-  LEFT JOIN (SELECT dlq_id, count(*) FILTER (WHERE state = 'held') AS held,
-                    count(*) FILTER (WHERE state = 'delete') AS to_delete
-               FROM redrive_dlq_copy WHERE state IN ('held', 'delete') AND %(copies)b::bool GROUP BY dlq_id) c
-         ON c.dlq_id = d.id
+  LEFT JOIN LATERAL (
+       SELECT (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = d.id AND state = 'held') AS held,
+              (SELECT count(*) FROM redrive_dlq_copy WHERE dlq_id = d.id AND state = 'delete') AS to_delete) c
+         ON %(copies)b::bool
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
    AND (%(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[]))
  ORDER BY d.name
@@ -147,22 +96,6 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
         ORDER BY first_sent_at LIMIT 1) l
  WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
 """
-
-_LANES: Final[LiteralString] = f"""
-SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_at <= redrive_now(), false) AS due,
-       count(*) AS n, min(n.due_at) AS due_at
-  FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) n {OBSTACLE_JOINS}
- CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
- CROSS JOIN LATERAL (
-    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
-                WHEN n.phase = 'ready'
-                     AND (n.why LIKE 'the circuit breaker is %%' OR n.why LIKE 'its target is not healthy%%')
-                THEN '' ELSE n.why END AS why) w
- GROUP BY n.dlq_id, n.phase, w.why, is_barred, due ORDER BY n.dlq_id, n.phase, n DESC, w.why
-"""  # noqa: S608  # the inserted texts are constants
-
-_LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
-_LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
 # The first expiry of an unfinished letter whose copy is held. The tests on `state` and the ORDER BY make the planner
 # use indexes; otherwise the planner would read all copies for one letter.
@@ -193,21 +126,6 @@ SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
  WHERE d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
 """
-
-_WORKING = """
-SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
-       (SELECT count(*) FROM (
-            SELECT FROM redrive_letter l
-             WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
-             LIMIT %(most)b::bigint) u) AS unfinished,
-       r.why, w.no AS wave, w.size AS wave_size,
-       CASE WHEN w.size IS NULL AND %(most)b::bigint IS NOT NULL THEN 0
-            ELSE (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) END AS touched
-  FROM redrive_run r LEFT JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
- WHERE r.state NOT IN ('finished', 'aborted') AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
- ORDER BY r.dlq_id, r.id
-"""
-
 
 _STATES = """
 SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_id > %(above)b::text
@@ -246,25 +164,6 @@ def oldest_letters(dlq: int | None = None) -> list[OldestLetter]:
     return rows.fetch(OldestLetter, _OLDEST, {"dlq": dlq})
 
 
-def lane_counts(dlq: int | None = None) -> list[LaneCount]:
-    """Count the lanes of this DLQ (None: of all) that have letters to redrive, by phase and reason."""
-    return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
-
-
-def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Count the lanes of a run by phase and reason, up to `most` lanes in all."""
-    return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
-
-
-def describe_lanes(counted: LaneCount) -> str:
-    """Return, as text for people, why these lanes wait."""
-    if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
-        return counted.why
-    if counted.phase == LanePhase.READY and not counted.why:
-        return "due: waiting for a worker" if counted.due else "waiting for the first message's next attempt"
-    return _PHASES.get(LanePhase(counted.phase), counted.why)
-
-
 @dataclass(frozen=True, slots=True)
 class _Expiry:
     dlq_id: int
@@ -289,11 +188,6 @@ def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
     """
     found = rows.fetch(_InSight, _IN_SIGHT, {"visibility": visibility, "count_lag": count_lag})
     return {row.dlq_id: row.n for row in found}
-
-
-def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
-    """Return the open runs of this DLQ (None: of all). The letters of each run are counted up to `most`."""
-    return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})
 
 
 @dataclass(frozen=True, slots=True)

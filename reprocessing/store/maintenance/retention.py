@@ -12,9 +12,11 @@ from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 # A letter is kept while SQS may still deliver a copy: for the DLQ's retention plus a day after the last copy was
 # deleted (or became visible, if it could not be deleted). It is also kept while an attempt is open, or it has a claim.
 # The clock is a subquery, so that only letters past their history are read, by an index.
+# Each DLQ has a statement of its own, because the index begins with the DLQ.
 _CHOOSE = f"""
 SELECT l.id FROM redrive_letter l JOIN redrive_dlq d ON d.id = l.dlq_id
- WHERE l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- as the index says
+ WHERE l.dlq_id = %(dlq)b
+   AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'  -- as the index says
    AND l.finished_at < (SELECT redrive_now() - make_interval(secs => %(history)b::float8))
    AND NOT EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id
                     AND coalesce(c.gone_at, c.visible_until)
@@ -100,10 +102,10 @@ _OF_OPERATIONS: Final[tuple[LiteralString, ...]] = (
 )
 
 
-def delete_letters(*, history: float, limit: int) -> int:
-    """Delete up to `limit` letters that were finished at least `history` seconds ago; return how many."""
+def delete_letters(dlq: int, *, history: float, limit: int) -> int:
+    """Delete up to `limit` letters of a DLQ that were finished at least `history` seconds ago; return how many."""
     with transaction.atomic():
-        ids = rows.column(int, _CHOOSE, {"history": history, "limit": limit})
+        ids = rows.column(int, _CHOOSE, {"dlq": dlq, "history": history, "limit": limit})
         if ids:
             lanes = rows.column(
                 int,

@@ -32,7 +32,7 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_r
 
 # If both outcomes were reported, the attempt failed: trying again loses nothing. A returned attempt has already failed,
 # and only the newest attempt changes its letter. A closed attempt keeps its outcome; `counts_as_failure` records later
-# reports. A person's decision about a letter is kept.
+# reports. A person's decision about a letter is kept. A letter without a body cannot be sent: it waits for its return.
 _BELIEVE = f"""
 WITH asked AS (
     SELECT * FROM unnest(%(attempts)b::bigint[], %(dues)b::float8[], %(spent)b::bool[]) AS q(attempt_id, due, spent)
@@ -41,7 +41,7 @@ WITH asked AS (
       FROM asked q JOIN redrive_attempt a ON a.id = q.attempt_id JOIN redrive_letter l ON l.id = a.letter_id
      CROSS JOIN LATERAL (
             SELECT bool_or(r.verdict = 'failed') AS failed FROM ({SAID}) r WHERE r.verdict <> 'retrying') said
-     WHERE said.failed IS NOT NULL AND a.returned_at IS NULL
+     WHERE said.failed IS NOT NULL AND a.returned_at IS NULL AND (NOT said.failed OR l.body_deleted_at IS NULL)
        AND NOT EXISTS (SELECT FROM redrive_attempt later WHERE later.letter_id = a.letter_id AND later.no > a.no
                           AND later.outcome IS DISTINCT FROM 'not_sent')
        AND (a.closed_at IS NULL OR a.outcome = 'unknown'

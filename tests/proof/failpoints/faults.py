@@ -16,9 +16,8 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 
-from reprocessing import tasks
 from reprocessing.domain.errors import RateLimitUnavailable
-from reprocessing.gateways.redis import send_rate
+from reprocessing.gateways.redis import send_rate, shared_clients
 from reprocessing.gateways.redis.send_rate import Rates
 from tests.conditions import eventually
 
@@ -99,7 +98,7 @@ class Striker:
 
 
 def _lead(port: int) -> None:
-    pool = tasks.send_rates()._client.connection_pool
+    pool = shared_clients.send_rates()._client.connection_pool
     pool.connection_kwargs["port"] = port
     pool.disconnect()
     pool.reset()  # a connection that it keeps would go where it went before

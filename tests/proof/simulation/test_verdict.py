@@ -227,3 +227,22 @@ def test_attempts_of_which_nobody_heard_are_told_where_nothing_explains_them() -
     assert world.said("unknown") == ["1 attempts are unknown, 0 may be."]
     world.cast.stage.struck["crash"] += 1
     assert world.said("unknown") == []
+
+
+# -- repeats of a message whose attempt nobody heard of
+
+
+@pytest.mark.parametrize(
+    ("first", "is_told"),
+    [({"outcome": "unknown"}, False), ({"outcome": "unknown", "returned_at": at(3.0)}, True), ({}, True)],
+    ids=["its end is unknown", "it came back", "it was accepted"],
+)
+def test_what_fails_after_an_attempt_of_unknown_end_may_be_tried_again(*, first: dict[str, Any], is_told: bool) -> None:
+    world = World()
+    world.history.tried("v", world.letter, opened_at=at(0.5), closed_at=at(1.0), **first)
+    world.failed((2.0, 3.0), (4.0, 5.0), (6.0, 7.0), spared=True)
+    world.taken(4)
+    world.cast.stage.struck["crash"] += 1
+    lost = replace(world.plot, conf=replace(world.plot.conf, intent_size=1))
+    world.cast = Cast(world.cast.stage, world.cast.near, world.cast.rates, lost, world.history.dlq.pk, "", "")
+    assert world.said("duplicates, ") == (["3 duplicates, 1 may be."] if is_told else [])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprocessing.models import DeadLetterQueue, Lane, Letter, Run
-from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.ordering import lanes
+from reprocessing.store.ordering import lane_counts, lanes
 from reprocessing.store.replay import task_hints
 from reprocessing.store.runs import progress, run_transitions
 from reprocessing.store.safety import stops
@@ -98,7 +97,7 @@ def test_no_round_of_hints_waits_for_a_stopped_lane_and_its_status_says_who_stop
     lane = _stop(bench)
     Lane.objects.filter(pk=lane.pk).update(hinted_until=lanes.database_now())
     assert task_hints.next_hint_round(most=8, least_life=5, most_life=60).width == 8
-    told = [found.why for found in dlq_status.lane_counts(bench.dlq.pk)]
+    told = [found.why for found in lane_counts.lane_counts(bench.dlq.pk)]
     assert sorted(told) == ["", "stopped by anna: this customer is migrated"]
     assert lane.run_id
     assert progress.count_letters(lane.run_id).held == 1

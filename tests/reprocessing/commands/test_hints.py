@@ -116,6 +116,7 @@ def hints() -> Iterator[tuple[str, str, str, str]]:
             yield one.where, one.text[: found.start()], sentence[0], rest
 
 
+@pytest.mark.soak
 def test_each_hint_is_taken_by_the_parser_of_its_command(subtests: pytest.Subtests) -> None:
     found = [one for one in hints() if one[2].split()[0] != "sandbox"]
     assert len(found) > 50
@@ -137,6 +138,7 @@ def is_taken(where: str, before: str, sentence: str, rest: str) -> None:
         pytest.fail(f"{where}: manage.py {sentence} would only show what it does: add --confirm")
 
 
+@pytest.mark.soak
 def test_no_command_is_told_to_be_run_by_its_bare_name() -> None:
     assert [one for one in texts() if BARE.search(one.text)] == []
 

@@ -160,6 +160,8 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
+    ("keep_bodies_at_most_10_years", lambda s: _dlq(s, keep_bodies=3_651)),
+    ("only_ended_letter_has_no_body", lambda s: _letter(s, body_deleted_at=NOW)),
     ("only_dlq_with_policy_has_own_settings", lambda s: _dlq(s, own_settings=["mode"])),
     ("one_mark_per_managed_object", lambda _: [_mark(), _mark()]),
     ("unlock_has_person_and_reason", lambda _: _mark(unlocked_by="anna")),

@@ -14,7 +14,7 @@ from tests.reprocessing.pipeline.bench import Workbench
 from tests.reprocessing.store.explained import explained
 from tests.reprocessing.store.seeded_letters import standing_run, with_statistics, without_statistics
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 #: Letters of a batch, and buffers that it may read for each: the letter, its entry of two indexes, and its lock.
 BATCH: Final = 100

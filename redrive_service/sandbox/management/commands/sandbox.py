@@ -92,7 +92,9 @@ class Command(BaseCommand):
                 with Demo(stack, say=self.say) as demo:
                     self.tell(demo, options)
                     if not options["exit"]:
-                        self.say(f"The shop's consumer goes on: it receives what you replay. {demo.admin()}")
+                        self.say(
+                            f"The shop's consumer still runs: it receives the messages that you replay. {demo.admin()}"
+                        )
                     self.stay(stack, options)
             else:
                 self.stay(stack, options)

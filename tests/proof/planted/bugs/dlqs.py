@@ -8,8 +8,8 @@ BUGS = quoted("""
 @reprocessing/admin/dlqs/dlq_form.py
 @tests/reprocessing/admin/dlqs/test_dlq_form.py
 a-target-cannot-be-tried-for-ever: test_give_up_after_has_a_default_and_can_be_set_or_emptied
--{"give_up_after", "new_key_delay",
-+{"new_key_delay",
+-    "give_up_after", "new_key_delay", "receive_limit",
++    "new_key_delay", "receive_limit",
 the-admin-forgets-when-a-target-is-given-up: test_give_up_after_has_a_default_and_can_be_set_or_emptied
 -"waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",
 +"waves", "wave_success", "role_arn", "held_copies_limit",

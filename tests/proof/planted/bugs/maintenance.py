@@ -78,4 +78,11 @@ a-purge-frees-a-held-key: test_a_letter_is_not_deleted_while_its_target_may_hold
 a-guard-that-was-switched-off-is-well: test_dropped_and_disabled_parts_are_named
 - WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND
 + WHERE NOT t.tgisinternal AND
+
+@reprocessing/store/maintenance/body_retention.py
+@tests/reprocessing/store/maintenance/test_body_retention.py
+a-letter-whose-attempt-is-open-loses-its-body:
+    test_a_letter_with_an_open_attempt_keeps_its_body_until_the_attempt_is_closed
+-   AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
++
 """)

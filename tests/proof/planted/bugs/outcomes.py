@@ -101,4 +101,11 @@ every-look-is-read-to-forget-the-old-ones (alone): test_the_reads_of_a_statement
 -               AND
 +             WHERE s.target_id + 0 = t.id
 +               AND
+
+@reprocessing/store/outcomes/acknowledgements.py
+@tests/reprocessing/pipeline/capture/test_returned_copies.py
+a-report-makes-a-letter-without-a-body-wait:
+    test_a_late_report_of_failure_waits_for_the_message_itself_where_the_body_was_deleted
+- AND (NOT said.failed OR l.body_deleted_at IS NULL)
++
 """)

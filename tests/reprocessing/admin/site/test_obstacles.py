@@ -8,7 +8,7 @@ import pytest
 from reprocessing.domain.runs.selection import ALL_LETTERS
 from reprocessing.models import Breaker, DeadLetterQueue, HealthCheck, Lane, Letter, Run, Target, Wave
 from reprocessing.pipeline.runs import drain
-from reprocessing.store.dlqs import dlq_status
+from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.runs import run_transitions
 from reprocessing.store.runs.plans import RunRequest
@@ -60,7 +60,7 @@ def test_obstacle_is_the_same_in_status_message_and_run(put: Callable[[Run], obj
     letter = Letter.objects.earliest("pk")
     of_letter = html.unescape(ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode())
     of_run = html.unescape(ann.get(f"/admin/reprocessing/run/{run.pk}/change/").content.decode())
-    assert [(one.n, dlq_status.describe_lanes(one)) for one in dlq_status.lane_counts(run.dlq_id)] == [(2, why)]
+    assert [(one.n, lane_counts.describe_lanes(one)) for one in lane_counts.lane_counts(run.dlq_id)] == [(2, why)]
     assert (f"this message waits: {why}<" in of_letter, "as soon as" in of_letter) == (True, False)
     assert (f"<b>2</b> key queues: {why}<" in of_run, f"end unknown: {why}" in of_run) == (True, True)
     assert "time left, if nothing fails" not in of_run
@@ -70,7 +70,7 @@ def test_wave_waits_for_a_message_that_was_not_accepted() -> None:
     run = _running(waves=True)
     letter, wave = Letter.objects.earliest("pk"), Wave.objects.get(run=run)
     tried_again(letter, closed_at=database_now(), outcome="not_sent", run=run, wave=wave)
-    assert sorted((one.n, dlq_status.describe_lanes(one)) for one in dlq_status.lane_counts(run.dlq_id)) == [
+    assert sorted((one.n, lane_counts.describe_lanes(one)) for one in lane_counts.lane_counts(run.dlq_id)) == [
         (1, "due: waiting for a worker"),
         (1, "the target did not accept a message of the run's wave, which will be sent again"),
     ]

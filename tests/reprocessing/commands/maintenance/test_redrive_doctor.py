@@ -478,14 +478,14 @@ def test_without_postgresql_the_others_are_looked_at(shop: Shop, no_postgres: Ca
 
 
 def test_without_redis_the_others_are_looked_at(shop: Shop, settings: Settings) -> None:
-    from reprocessing import tasks  # noqa: PLC0415  its cache is emptied for this test alone
+    from reprocessing.gateways.redis import shared_clients  # noqa: PLC0415  its cache is emptied for this test alone
 
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    tasks.send_rates.cache_clear()
+    shared_clients.send_rates.cache_clear()
     try:
         remarks, failed = doctor()
     finally:
-        tasks.send_rates.cache_clear()
+        shared_clients.send_rates.cache_clear()
     grades = {one["where"]: one["grade"] for one in remarks}
     assert (failed, grades["Redis"], grades["beat"], grades["orders"]) == (True, "error", "well", "well")
 

@@ -35,5 +35,5 @@ def test_a_purge_that_finds_nothing_reads_no_kept_letter(*, known: bool) -> None
         if known:
             with_statistics()
         with explained() as found:
-            assert retention.delete_letters(history=90.0 * DAY, limit=1_000) == 0
+            assert retention.delete_letters(stock.dlq.pk, history=90.0 * DAY, limit=1_000) == 0
     assert [one.buffers for one in found if one.buffers > MOST or one.scanned] == []

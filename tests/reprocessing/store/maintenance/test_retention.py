@@ -13,6 +13,7 @@ from reprocessing.models import (
     AuditEntry,
     BulkAction,
     Claim,
+    DeadLetterQueue,
     DlqCopy,
     Lane,
     Letter,
@@ -54,7 +55,8 @@ def _single(stock: Stock, key: bytes = b"s") -> Lane:
 
 
 def _forget(history: float = HISTORY, limit: int = 100) -> int:
-    return retention.delete_letters(history=history, limit=limit)
+    dlqs = DeadLetterQueue.objects.values_list("pk", flat=True)
+    return sum(retention.delete_letters(dlq, history=history, limit=limit) for dlq in dlqs)
 
 
 def _is_there(letter: Letter) -> bool:

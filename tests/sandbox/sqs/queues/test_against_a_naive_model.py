@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, consumes, invariant, multiple, rule
@@ -220,7 +221,7 @@ def test_the_names_of_the_pair_are_what_the_policy_says() -> None:
     lives.teardown()
 
 
-TestLives = Lives.TestCase
+TestLives = pytest.mark.soak(Lives.TestCase)
 TestLives.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
-TestOrderedLives = OrderedLives.TestCase
+TestOrderedLives = pytest.mark.soak(OrderedLives.TestCase)
 TestOrderedLives.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

@@ -1,0 +1,103 @@
+"""The page that adds a DLQ or changes its settings: form, preview and confirmation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from reprocessing import conf
+from reprocessing.admin.dlqs import team_limits
+from reprocessing.admin.dlqs.dlq_form import COLUMNS, DlqForm
+from reprocessing.admin.site import preview_form, visible_rows
+from reprocessing.admin.site.confirmed_action import Done
+from reprocessing.admin.site.preview_form import FormPage, Preview
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.dlqs import examine
+from reprocessing.pipeline.dlqs.examine import Examination
+from reprocessing.store.capture import capture_lease
+from reprocessing.store.dlqs import automatic_redrive, registration
+
+ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
+
+
+def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
+    """Show the form of a new DLQ, or of a registered DLQ."""
+    every = DeadLetterQueue.objects.select_related("interval", "crontab")
+    row, seen = visible_rows.row_or_404(request, every, dlq) if dlq else None, visible_rows.of(request)
+    if row is None:
+        visible_rows.require_all(request)
+    begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
+    there = reverse("admin:reprocessing_deadletterqueue_changelist")
+    asked = FormPage(
+        permission=CHANGE if row else ADD,
+        title=f"Change {row.name}" if row else "Add a DLQ",
+        intro="The preview reads the attributes of the queues. It receives, sends and saves nothing."
+        if row
+        else "The preview reads the attributes of the queues. It receives, sends and saves nothing. Empty fields get "
+        "defaults that fit the queues.",
+        button="Save" if row else "Add",
+        back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
+        about=row.name if row else "Dead-letter queues",
+        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin)),
+        look=_look,
+        write=_write,
+    )
+    return preview_form.page(request, asked)
+
+
+def _look(form: DlqForm) -> Preview:
+    found = examine.dlq(form.wanted(), conf.current())
+    sight = found.observed
+    return Preview(
+        payload=found,
+        changes=registration.differences(found.proposal),
+        findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],
+        passed=found.passed,
+        new=sight.row is None,
+        facts=(
+            ("Queue", sight.dlq.facts.arn),
+            ("Messages", f"about {sight.depth.visible:,} visible, {sight.depth.in_flight:,} in flight"),
+            ("Source queues", ", ".join(seen.address.name for seen in sight.sources.values()) or "none known"),
+        ),
+    )
+
+
+def _write(look: Preview, by: str, reason: str) -> Done:
+    found: Examination = look.payload
+    name = found.proposal.name
+    registration.register(found.proposal, by=by, reason=reason, seen=look.changes)
+    row = DeadLetterQueue.objects.get(name=name)
+    capture_lease.note_depth(row.pk, visible=found.observed.depth.visible, in_flight=found.observed.depth.in_flight)
+    told = f"{name} is {'added' if look.new else 'changed'}."
+    if any(change.field == "mode" for change in look.changes):
+        nothing = f"Nothing is redriven {'yet' if look.new else 'automatically any more'}: plan a run."
+        told = f"{told} {automatic_redrive.describe_redrive(name, by_hand=nothing)}"
+    return Done(reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]), told)
+
+
+def _defaults(begin: dict[str, str]) -> dict[str, Any]:
+    new = DeadLetterQueue()
+    plain = (
+        "mode", "missing_key", "stale", "when_parked", "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter",
+        "wave_success", "give_up_after",
+    )  # fmt: skip
+    return {
+        **{name: getattr(new, name) for name in plain},
+        "waves": "yes", "at_once": "no", "held_copies_limit": conf.current().held_copies_limit, **begin,
+    }  # fmt: skip
+
+
+def _settings(row: DeadLetterQueue) -> dict[str, Any]:
+    found = {name: getattr(row, name) for name in COLUMNS}
+    every = row.interval and int(registration.interval_seconds(row.interval))
+    cron = row.crontab
+    return {
+        **found,
+        **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
+        "public_fields": "\n".join(row.public_fields),
+        "teams": sorted(row.teams.values_list("name", flat=True)),
+        "interval": every,
+        "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",
+    }

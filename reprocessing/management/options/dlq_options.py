@@ -1,0 +1,179 @@
+"""Options of a DLQ: its queue, keys, attempts and schedule."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, BooleanOptionalAction
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandParser
+
+from reprocessing.domain.errors import InvalidSelector
+from reprocessing.domain.message.identity import Selector, SelectorSource
+from reprocessing.domain.routing import jmespath_query
+from reprocessing.management.arguments import not_empty, number, or_off, slug, whole_number
+from reprocessing.management.options.target_policy_options import add_role
+from reprocessing.management.shared.rule_command import add_backoff
+from reprocessing.models.dlq import MAX_DAYS, MAX_HELD_COPIES, DeleteWhen, MissingKey, Mode, ParkedHead, StalePolicy
+from reprocessing.models.target import MAX_SECONDS
+from reprocessing.store.dlqs import registration
+
+
+def add_queues(parser: CommandParser) -> None:
+    """Add the options of the DLQ, its sources, teams and copies."""
+    parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
+    parser.add_argument(
+        "--source", action="append", metavar="WHAT",
+        help="source that SQS does not list: URL of a queue, or ARN of a Lambda function, SNS subscription or "
+        "EventBridge target; repeatable. If it is given once, it is the source of messages naming none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--team", action="append", type=not_empty, metavar="NAME",
+        help="Django group whose members see the DLQ in the admin; repeatable, and replaces the teams before; off: no "
+        "team, so that only people with the permission view_all_dlqs see the DLQ (default: off)",
+    )  # fmt: skip
+    add_role(parser, "the DLQ")
+    parser.add_argument(
+        "--mode",
+        choices=Mode.values,
+        help="observe: receive and send nothing; manual: redrive when a person asks; automatic: redrive all the time "
+        "(default: manual)",
+    )
+    parser.add_argument(
+        "--delete-when", choices=DeleteWhen.values,
+        help="delete a message from the DLQ when it is finished (terminal), or as soon as it is captured (default: "
+        "terminal, FIFO: captured)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--policy", type=or_off(slug), metavar="NAME",
+        help="policy of a configuration file whose settings the DLQ has; its other options here override the policy. "
+        "Given again, it removes the DLQ's own settings; off ends the inheritance and keeps the values",
+    )  # fmt: skip
+    parser.add_argument(
+        "--held-copies-limit", type=whole_number(0, MAX_HELD_COPIES), metavar="N",
+        help="max captured messages that stay in the DLQ, in flight (default: 20000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--public-field", action="append", dest="public_fields", type=expression, metavar="JMESPATH",
+        help="body field that people see without the permission view_payload, such as order.id; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
+        help="delete the bodies of messages so many days after they are delivered or discarded; their history stays. "
+        "off: keep bodies as long as the history (default: off)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--parking-url",
+        type=or_off(not_empty),
+        metavar="URL",
+        help="URL of an SQS queue that gets a copy of parked messages, or off for none",
+    )
+
+
+def add_keys(parser: CommandParser) -> None:
+    """Add the options that say where keys are, and what their order means."""
+    shapes = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
+    parser.add_argument(
+        "--ordering-key",
+        type=selector,
+        metavar="S",
+        help=f"where the ordering key is: {shapes} (default: none, FIFO: system:MessageGroupId)",
+    )
+    parser.add_argument(
+        "--sequence", type=selector, metavar="S",
+        help="where the value is that orders the messages of a key (default: system:SentTimestamp, FIFO: "
+        "system:SequenceNumber)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--idempotency-key", type=selector, metavar="S", help="where the idempotency key is (default: message-id)"
+    )
+    parser.add_argument(
+        "--missing-key", choices=MissingKey.values,
+        help="what to do with a message that has no ordering key: park it, or send it in no order (lane) "
+        "(default: park)",
+    )  # fmt: skip
+    for option, field in (("--message-type", "type"), ("--tenant", "tenant")):
+        parser.add_argument(
+            option,
+            type=or_off(shared),
+            metavar="S",
+            help=f"where the {field} of a message is, for rules that compare it, or off (default: off)",
+        )
+    parser.add_argument(
+        "--stale", choices=StalePolicy.values,
+        help="what to do with a message when a later message of its ordering key was delivered already (default: park)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--when-parked", choices=ParkedHead.values,
+        help="when a message is parked: continue with the key's next message (aside), or hold the key (default: aside)",
+    )  # fmt: skip
+
+
+def add_attempts(parser: CommandParser) -> None:
+    """Add the options of attempts and delays."""
+    parser.add_argument("--max-attempts", type=whole_number(1), metavar="N", help="attempts per message (default: 3)")
+    add_backoff(parser, base=number(0, MAX_SECONDS))
+    parser.add_argument(
+        "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
+        help="wait before the first message of a new ordering key is sent, or off to wait for the source queue's "
+        "visibility timeout (default: off)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--receive-limit", type=or_off(whole_number(1)), metavar="N",
+        help="park messages that this service received from the DLQ more than N times, or off for no limit "
+        "(default: off)",
+    )  # fmt: skip
+
+
+def add_schedule(parser: CommandParser) -> None:
+    """Add the options of the poll schedule."""
+    schedule = parser.add_mutually_exclusive_group()
+    schedule.add_argument(
+        "--every", dest="interval", type=whole_number(1, MAX_SECONDS), metavar="SECONDS",
+        help="poll interval in mode automatic (default: 60)",
+    )  # fmt: skip
+    schedule.add_argument("--crontab", type=crontab, metavar="FIELDS", help='poll at "minute hour day month weekday"')
+    parser.add_argument(
+        "--at-once",
+        action=BooleanOptionalAction,
+        help="poll again at once after a poll that found messages (default: no)",
+    )
+
+
+def selector(text: str) -> str:
+    """Read a selector: where a value is in a message, such as `attribute:customer`."""
+    try:
+        return str(Selector.parse(text))
+    except InvalidSelector as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def shared(text: str) -> str:
+    """Read a selector. Refuse a selector whose value differs in every message."""
+    if Selector.parse(found := selector(text)).source in (
+        SelectorSource.NONE,
+        SelectorSource.CONTENT_HASH,
+        SelectorSource.MESSAGE_ID,
+    ):
+        raise ArgumentTypeError(f"{text} is different in every message. Use an attribute or a body field, or off")
+    return found
+
+
+def expression(text: str) -> str:
+    """Read a JMESPath expression."""
+    if problem := jmespath_query.problem(text, as_in="order.id"):
+        raise ArgumentTypeError(problem)
+    return text
+
+
+def crontab(text: str) -> str:
+    """Read a schedule: the five fields of a crontab."""
+    try:
+        schedule = registration.crontab_schedule(text)
+        schedule.clean_fields()
+    except (ValidationError, ValueError) as error:
+        raise ArgumentTypeError(f'{text!r} is not a schedule. Example: "*/5 * * * *"') from error
+    try:
+        _ = schedule.schedule
+    except ValueError as error:  # Celery knows days that no month has
+        raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day") from error
+    return " ".join(text.split())

@@ -1,0 +1,66 @@
+"""Delete the bodies of finished letters before their history, for DLQs that keep bodies for fewer days."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from django.db import transaction
+
+from reprocessing.store import rows
+from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
+from reprocessing.store.replay.settlement_effects import COPY_UNTIL
+
+# Letters of the DLQ that finished more than `keep_bodies` days ago, after those whose bodies are deleted.
+_PAST: Final[LiteralString] = """
+  FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
+ WHERE d.id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
+   AND l.finished_at < (SELECT redrive_now() - make_interval(days => keep_bodies) FROM redrive_dlq WHERE id = %(dlq)b)
+   AND l.finished_at >= (SELECT coalesce(bodies_deleted_through, '-infinity') FROM redrive_dlq WHERE id = %(dlq)b)
+   AND l.body_deleted_at IS NULL
+"""
+
+# An attempt whose outcome is open, or a copy that may come back, may make the letter wait again.
+_CHOOSE = f"""
+SELECT l.id {_PAST}
+   AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
+   AND {COPY_UNTIL} IS NULL
+ ORDER BY l.finished_at, l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
+"""  # noqa: S608  # the inserted texts are constants
+
+# The audit log keeps who edited a letter, and why.
+_DELETE: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
+    """
+UPDATE redrive_letter SET body_deleted_at = redrive_now(), revision_id = NULL WHERE id = ANY(%(ids)b::bigint[])
+""",
+    "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
+)
+
+_NOTE_THROUGH = f"""
+UPDATE redrive_dlq SET bodies_deleted_through = coalesce(
+       (SELECT min(l.finished_at) {_PAST}), redrive_now() - make_interval(days => keep_bodies))
+ WHERE id = %(dlq)b AND keep_bodies IS NOT NULL
+"""  # noqa: S608  # as above
+
+_DLQS = "SELECT id FROM redrive_dlq WHERE keep_bodies IS NOT NULL ORDER BY id"
+
+
+def dlqs_that_delete_bodies() -> list[int]:
+    """Return the DLQs that keep bodies for fewer days than history."""
+    return rows.column(int, _DLQS, {})
+
+
+def delete_bodies(dlq: int, *, limit: int) -> int:
+    """Delete the payloads and edits of up to `limit` letters past the DLQ's `keep_bodies`; return how many letters."""
+    with transaction.atomic():
+        ids = rows.column(int, _CHOOSE, {"dlq": dlq, "limit": limit})
+        if ids:
+            rows.execute(ALLOW_AUDIT_DELETE, {})
+            for statement in _DELETE:
+                rows.execute(statement, {"ids": ids})
+    return len(ids)
+
+
+def note_deleted_through(dlq: int) -> None:
+    """Note up to which time bodies are deleted, so that the next call of `delete_bodies` begins there."""
+    rows.execute(_NOTE_THROUGH, {"dlq": dlq})

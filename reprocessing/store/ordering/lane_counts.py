@@ -1,0 +1,71 @@
+"""Count lanes by phase and by the reason for which they wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.domain.lifecycle import LanePhase
+from reprocessing.store import rows
+from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCount:
+    """The number of lanes of a DLQ in one phase, for one reason.
+
+    Attributes:
+        why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
+        due_at: when the first of these lanes may be leased, or its lease ends.
+    """
+
+    dlq_id: int
+    phase: str
+    why: str
+    is_barred: bool
+    due: bool
+    n: int
+    due_at: datetime | None
+
+
+_PHASES: Final = {
+    LanePhase.LEASED: "leased by a worker",
+    LanePhase.AWAITING: "waiting for the outcome of the first message",
+    LanePhase.HELD: "held by a parked message until a person decides",
+}
+
+_LANES: Final[LiteralString] = f"""
+SELECT n.dlq_id, n.phase, w.why, h.obstacle <> '' AS is_barred, coalesce(n.due_at <= redrive_now(), false) AS due,
+       count(*) AS n, min(n.due_at) AS due_at
+  FROM (SELECT * FROM redrive_lane WHERE phase <> 'idle' AND {{which}}) n {OBSTACLE_JOINS}
+ CROSS JOIN LATERAL (SELECT {OBSTACLE} AS obstacle) h
+ CROSS JOIN LATERAL (
+    SELECT CASE WHEN h.obstacle <> '' THEN h.obstacle
+                WHEN n.phase = 'ready'
+                     AND (n.why LIKE 'the circuit breaker is %%' OR n.why LIKE 'its target is not healthy%%')
+                THEN '' ELSE n.why END AS why) w
+ GROUP BY n.dlq_id, n.phase, w.why, is_barred, due ORDER BY n.dlq_id, n.phase, n DESC, w.why
+"""  # noqa: S608  # the inserted texts are constants
+
+_LANES_OF_DLQ = _LANES.format(which="(%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)")
+_LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
+
+
+def lane_counts(dlq: int | None = None) -> list[LaneCount]:
+    """Count the lanes of this DLQ (None: of all) that have letters to redrive, by phase and reason."""
+    return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
+
+
+def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
+    """Count the lanes of a run by phase and reason, up to `most` lanes in all."""
+    return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
+
+
+def describe_lanes(counted: LaneCount) -> str:
+    """Return, as text for people, why these lanes wait."""
+    if counted.is_barred or (counted.phase == LanePhase.HELD and counted.why.startswith("rule ")):
+        return counted.why
+    if counted.phase == LanePhase.READY and not counted.why:
+        return "due: waiting for a worker" if counted.due else "waiting for the first message's next attempt"
+    return _PHASES.get(LanePhase(counted.phase), counted.why)

@@ -1,0 +1,53 @@
+"""Read the runs that have not ended, with the number of their unfinished letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reprocessing.store import rows
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has not ended.
+
+    Attributes:
+        unfinished: unfinished letters, counted up to the parameter `most` of `open_runs`.
+        why: who stopped the run, and why.
+        wave_size: letters of the open wave; None: all remaining letters.
+        touched: letters sent in the open wave; not counted (0) if `most` is given and the wave has all letters.
+    """
+
+    id: int
+    dlq_id: int
+    name: str
+    kind: str
+    state: str
+    asked_by: str
+    started_at: datetime | None
+    unfinished: int
+    why: str
+    wave: int | None
+    wave_size: int | None
+    touched: int
+
+
+_WORKING = """
+SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
+       (SELECT count(*) FROM (
+            SELECT FROM redrive_letter l
+             WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
+             LIMIT %(most)b::bigint) u) AS unfinished,
+       r.why, w.no AS wave, w.size AS wave_size,
+       CASE WHEN w.size IS NULL AND %(most)b::bigint IS NOT NULL THEN 0
+            ELSE (SELECT count(*) FROM redrive_attempt a WHERE a.wave_id = w.id) END AS touched
+  FROM redrive_run r LEFT JOIN redrive_wave w ON w.run_id = r.id AND w.settled_at IS NULL
+ WHERE r.state NOT IN ('finished', 'aborted') AND (%(dlq)b::bigint IS NULL OR r.dlq_id = %(dlq)b::bigint)
+ ORDER BY r.dlq_id, r.id
+"""
+
+
+def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
+    """Return the open runs of this DLQ (None: of all). The letters of each run are counted up to `most`."""
+    return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})

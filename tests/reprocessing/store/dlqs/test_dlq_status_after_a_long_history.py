@@ -1,0 +1,54 @@
+"""The status of a DLQ is read without its finished letters and their copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, LiteralString
+
+import pytest
+from django.db import connection
+
+from reprocessing.pipeline.dlqs.examine import gathered
+from reprocessing.store.aws import aws_redrive_handover
+from reprocessing.store.dlqs import dlq_status
+from tests.reprocessing.store.explained import explained
+from tests.reprocessing.store.seeded_letters import nothing_is_vacuumed, with_statistics
+from tests.reprocessing.store.stock import Stock
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: Finished letters, with copies in about 60 pages; the statements may read so many.
+FINISHED: Final = 3_000
+MOST: Final = 30
+
+_FINISHED: Final[LiteralString] = """
+WITH n AS (SELECT n FROM generate_series(1, %(finished)s::int) n), letters AS (
+    INSERT INTO redrive_letter (public_id, dlq_id, message_id, state, body_hash, size, first_sent_at, finished_at)
+    SELECT gen_random_uuid(), %(dlq)s, 'done-' || n, 'delivered', 'hash', 9, redrive_now(), redrive_now() FROM n
+    RETURNING id, message_id
+)
+INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until, gone_at)
+SELECT %(dlq)s, message_id, id, 'gone', 'handle', redrive_now(), redrive_now() FROM letters
+"""
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda stock: dlq_status.dlq_statuses(stock.dlq.pk),
+        lambda stock: aws_redrive_handover.handover_blockers(stock.dlq.pk),
+        lambda stock: gathered._on_lanes(stock.dlq.pk),
+    ],
+    ids=["status", "handover to AWS", "letters on lanes"],
+)
+@pytest.mark.parametrize("known", [True, False], ids=["with statistics", "without"])
+def test_finished_letters_are_not_read(read: Callable[[Stock], object], *, known: bool) -> None:
+    with nothing_is_vacuumed():
+        stock = Stock()
+        with connection.cursor() as cursor:
+            cursor.execute(_FINISHED, {"dlq": stock.dlq.pk, "finished": FINISHED})
+        if known:
+            with_statistics()
+        with explained() as found:
+            read(stock)
+    assert [(one.name, one.buffers) for one in found if one.buffers > MOST or one.scanned] == []
