@@ -50,6 +50,7 @@ class Conf:
         hint_life: time until a waiting hint is replaced; doubled up to `hint_life_cap` while workers take no hint.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
         discover_every: interval of the discoveries of DLQs that are repeated; 0: never.
+        approval_life: time within which a second person can approve what needs two people.
         history: retention of finished messages and their attempts.
         outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
             targets and notifications may reach.
@@ -84,6 +85,7 @@ class Conf:
     hint_life_cap: timedelta = timedelta(seconds=60)
     doctor_every: timedelta = timedelta(minutes=10)
     discover_every: timedelta = timedelta(days=1)
+    approval_life: timedelta = timedelta(days=1)
     history: timedelta = timedelta(days=90)
     outbound_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
@@ -150,6 +152,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hints_per_slot": (1, 100),
     "hint_life": (1, 60),
     "hint_life_cap": (1, 3_600),
+    "approval_life": (60, 7 * 86_400),
     "history": (86_400, 3_650 * 86_400),
     "api_rate": (0.1, 10_000),
     **ALERT_LIMITS,

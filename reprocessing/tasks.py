@@ -22,6 +22,7 @@ from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.redis.shared_clients import restore_watermark, send_rates
 from reprocessing.models import DeadLetterQueue, Heartbeat
 from reprocessing.pipeline import notifications
+from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.aws import publish_metrics as publishing
 from reprocessing.pipeline.dlqs import discover
 from reprocessing.pipeline.maintenance import detect_restore
@@ -245,7 +246,8 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish the work of dead workers and failed calls."""
+    """Finish the work of dead workers and failed calls, and end requested approvals whose time is over."""
+    decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from reprocessing.api.approvals import approvals
 from reprocessing.api.dlqs import dlqs
 from reprocessing.api.messages import messages
 from reprocessing.api.parking_lot import bulk_actions, decisions
@@ -12,6 +13,7 @@ from reprocessing.api.runs import runs
 from reprocessing.api.safety import stops
 from reprocessing.api.site import problems
 from reprocessing.api.site.document import RedriveAPI
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 
 api: Final = RedriveAPI(
     title="Redrive", version="1", urls_namespace="api", docs_url=None,
@@ -26,6 +28,8 @@ for router in (
     bulk_actions.router,
     runs.router,
     rules.router,
+    approvals.router,
 ):
     api.add_router("", router)
 problems.add_handlers(api)
+api.add_exception_handler(ApprovalNeeded, approvals.request_approval)  # type: ignore[arg-type]  # an instance

@@ -15,6 +15,7 @@ GROUPS: Final = {
     "Configuration": ("export_config", "apply_config"),
     "Runs": ("drain_dlq", "show_runs", "rerun", "pause_run", "resume_run", "abort_run"),
     "Parking lot": ("release_parked", "discard_parked", "restore_discarded"),
+    "Approvals": ("list_approvals", "approve", "decline", "break_glass", "require_approvals"),
     "Safety": ("stop_redrive", "resume_redrive", "check_health", "reset_breaker"),
     "Routing and targets": (
         "add_target", "add_rule", "list_rules", "test_rules", "enable_rule", "disable_rule", "remove_rule",

@@ -169,6 +169,7 @@ class Migration(migrations.Migration):
                             ("dlqs", "DLQ"),
                             ("rules", "rule"),
                             ("notifications", "notification route"),
+                            ("approvals", "approval limit"),
                         ]
                     ),
                 ),
@@ -290,6 +291,7 @@ class Migration(migrations.Migration):
                 ("waves", models.BooleanField(default=True)),
                 ("wave_success", models.FloatField(default=0.8)),
                 ("give_up_after", models.FloatField(blank=True, default=86400, null=True)),
+                ("approval_above", models.PositiveIntegerField(blank=True, null=True)),
                 ("keep_bodies", models.PositiveIntegerField(blank=True, null=True)),
                 ("public_fields", models.JSONField(blank=True, default=list)),
                 ("held_copies_limit", models.PositiveIntegerField(default=20000)),
@@ -729,6 +731,8 @@ class Migration(migrations.Migration):
                                     "restore_detected",
                                     "doctor_worse",
                                     "dlq_discovered",
+                                    "approval_requested",
+                                    "acted_alone",
                                 ],
                             )
                         ),
@@ -2262,6 +2266,12 @@ class Migration(migrations.Migration):
                             ("assigned", "assigned"),
                             ("noted", "noted"),
                             ("unlocked", "unlocked from the configuration file"),
+                            ("requested", "requested an approval"),
+                            ("approved", "approved"),
+                            ("declined", "declined"),
+                            ("expired", "approval expired"),
+                            ("voided", "approval became void"),
+                            ("acted_alone", "ACTED WITHOUT APPROVAL"),
                         ]
                     ),
                 ),
@@ -2924,6 +2934,171 @@ class Migration(migrations.Migration):
                 related_name="default_of",
                 to="reprocessing.source",
             ),
+        ),
+        migrations.CreateModel(
+            name="Approval",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "deed",
+                    models.TextField(
+                        choices=[
+                            ("release", "release"),
+                            ("discard", "discard"),
+                            ("restore", "restore"),
+                            ("edit", "edit"),
+                            ("start_run", "start_run"),
+                            ("resume_run", "resume_run"),
+                            ("reopen_run", "reopen_run"),
+                            ("save_rule", "save_rule"),
+                            ("switch_rule", "switch_rule"),
+                            ("remove_rule", "remove_rule"),
+                            ("change_settings", "change_settings"),
+                        ]
+                    ),
+                ),
+                ("title", models.TextField()),
+                ("arguments", models.JSONField(default=dict)),
+                (
+                    "letters",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("body", models.BinaryField(blank=True, null=True)),
+                ("attributes", models.BinaryField(blank=True, null=True)),
+                ("stamp", models.BinaryField()),
+                ("digest", models.BinaryField()),
+                (
+                    "dlq_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("messages", models.IntegerField(blank=True, null=True)),
+                ("preview", models.JSONField(default=list)),
+                ("by", models.TextField()),
+                ("by_key", models.TextField()),
+                ("reason", models.TextField()),
+                ("asked_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("open", "open"),
+                            ("approved", "approved and done"),
+                            ("declined", "declined"),
+                            ("expired", "expired: nothing was done"),
+                            ("void", "void: something changed, nothing was done"),
+                            ("alone", "done without approval"),
+                        ],
+                        db_default="open",
+                    ),
+                ),
+                ("decided_by", models.TextField(blank=True, db_default="")),
+                ("decided_key", models.TextField(blank=True, db_default="")),
+                ("decision_reason", models.TextField(blank=True, db_default="")),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                ("outcome", models.TextField(blank=True, db_default="")),
+            ],
+            options={
+                "db_table": "redrive_approval",
+                "permissions": [("act_alone", "Can act without the second person who is needed")],
+                "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(models.F("expires_at"), condition=models.Q(("state", "open")), name="open_approvals")
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by_key", ""), _negated=True), models.Q(("reason", ""), _negated=True)
+                        ),
+                        name="approval_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["approved", "declined", "alone"]), _negated=True),
+                            models.Q(
+                                models.Q(("decided_key", ""), _negated=True),
+                                models.Q(("decision_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="approval_decision_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "approved"), _negated=True),
+                            models.Q(("decided_key", models.F("by_key")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="approver_is_not_the_requester",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_at", None), ("state", "open")),
+                            models.Q(models.Q(("state", "open"), _negated=True), ("ended_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="only_ended_approval_has_end_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state", "open"), models.Q(("attributes", None), ("body", None)), _connector="OR"
+                        ),
+                        name="only_open_approval_keeps_message",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used_at", None), ("state__in", ["approved", "alone"]), _connector="OR"),
+                        name="only_approved_deed_is_done",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApprovalDefault",
+            fields=[
+                ("name", models.TextField(default="all", primary_key=True, serialize=False)),
+                ("above", models.PositiveIntegerField()),
+            ],
+            options={
+                "db_table": "redrive_approval_default",
+                "default_permissions": (),
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("name", "all")), name="one_approval_default")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UnapprovedDeed",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("by_key", models.TextField()),
+                ("messages", models.IntegerField()),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_unapproved_deed",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(models.F("dlq"), models.F("by_key"), models.F("at"), name="unapproved_deeds_by_person")
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("messages__gte", 1)), name="unapproved_deed_has_messages"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ApiToken",

@@ -1,7 +1,16 @@
 """Django models, one module for each aggregate."""
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
-from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
+from reprocessing.models.audit import (
+    Approval,
+    ApprovalDefault,
+    ApprovalState,
+    AuditAct,
+    AuditEntry,
+    GlobalStop,
+    Revision,
+    UnapprovedDeed,
+)
 from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source
@@ -38,6 +47,9 @@ from reprocessing.models.target import Report, Reporter, Target, TargetCheck
 __all__ = [
     "ApiCall",
     "ApiToken",
+    "Approval",
+    "ApprovalDefault",
+    "ApprovalState",
     "Attempt",
     "AuditAct",
     "AuditEntry",
@@ -93,5 +105,6 @@ __all__ = [
     "TargetCheck",
     "TaskHints",
     "TickCount",
+    "UnapprovedDeed",
     "Wave",
 ]  # fmt: skip

@@ -93,6 +93,8 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: where a message has these two values, which rules can read.
         wave_success: share of a wave that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
+        approval_above: a person's deed about more messages needs a second person; 0: every deed; null: the limit of
+            all DLQs (`ApprovalDefault`).
         keep_bodies: days after which the body of a finished letter is deleted; null: with its history.
         bodies_deleted_through: the bodies of all letters that had finished by then are deleted.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
@@ -147,6 +149,7 @@ class DeadLetterQueue(models.Model):
     waves = models.BooleanField(default=True)
     wave_success = models.FloatField(default=0.8)
     give_up_after = models.FloatField(null=True, blank=True, default=86_400)
+    approval_above = models.PositiveIntegerField(null=True, blank=True)
     keep_bodies = models.PositiveIntegerField(null=True, blank=True)
     public_fields = models.JSONField(default=list, blank=True)
     held_copies_limit = models.PositiveIntegerField(default=20_000)

@@ -35,11 +35,11 @@ COLUMNS: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",
-    "keep_bodies",
+    "keep_bodies", "approval_above",
 )  # fmt: skip
 _MAY_BE_EMPTY: Final = frozenset({
     "give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn",
-    "keep_bodies",
+    "keep_bodies", "approval_above",
 })  # fmt: skip
 
 
@@ -53,6 +53,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         ("Fields shown without the permission to see payloads", ("public_fields",)),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
+        ("(Approvals)", ("approval_above",)),
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
         (
             "(SQS copies and parking)",
@@ -110,6 +111,12 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         "Empty: never.",
         least=1, most=MAX_SECONDS,
     )  # fmt: skip
+    approval_above = whole_number(
+        "Second person above (messages)",
+        "Runs, discards, replays and edits of more messages, and rule changes, need a second person. 0: all. Empty: as "
+        "set for all DLQs. Lifting it needs a second person, too.",
+        least=0,
+    )
     interval = whole_number("Poll interval (s)", "Default: 60.", most=MAX_SECONDS)
     crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",

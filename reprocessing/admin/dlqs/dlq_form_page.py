@@ -50,7 +50,9 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
 def _look(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
     sight = found.observed
+    lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
     return Preview(
+        about={sight.row.pk: None} if sight.row and lifts else {},
         payload=found,
         changes=registration.differences(found.proposal),
         findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],

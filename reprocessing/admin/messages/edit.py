@@ -21,9 +21,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from reprocessing import conf
+from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages import comparison, show_payload
 from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.site import labels, visible_rows
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import pack_attributes, unpack_attributes
 from reprocessing.domain.parking_lot.edit_policy import SelectorsByPurpose
@@ -118,7 +120,14 @@ def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> Htt
     if "back" in request.POST:
         return _form(at, EditForms(stand, conf.current().marks, at.keys, written=to), overtaken=at.overtaken())
     form = EditConfirmForm(request.POST, may_replay=_may_replay(request), touched=edit.changed_keys(stand, to, at.keys))
-    return _do(at, to, form) if form.is_valid() else _preview(at, to, form)
+    if not form.is_valid():
+        return _preview(at, to, form)
+    try:
+        return _do(at, to, form)
+    except ApprovalNeeded as needed:
+        address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
+        messages.success(request, told)
+        return HttpResponseRedirect(address)
 
 
 def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
@@ -169,6 +178,7 @@ def _preview(at: _Page, to: Alteration, form: EditConfirmForm, refused: str = ""
         "changes": comparison.differences((bytes(at.stand.body), own), (to.body, to.attributes)), "form": form,
         "written": signing.dumps(written, salt=_WRITTEN, compress=True),
         "refused": refused or (at.overtaken() and _said(at)), "size": to.size, "was": at.stand.size,
+        "notice": requested.notice(at.request, {at.letter.dlq_id: 1}), "request_button": requested.BUTTON,
         "order": edit.place_after_edit(at.stand, to, place_letters.policy_of(at.letter.dlq)),
     }  # fmt: skip
     return TemplateResponse(at.request, "reprocessing/admin/edit_preview.html", context)

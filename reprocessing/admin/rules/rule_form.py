@@ -178,7 +178,10 @@ def _look(form: RuleForm, *, sees: bool) -> Preview:
     changes = [change for change in found if not new or change.after not in (None, [], False)]
     version = form.cleaned_data["opened"]
     shown = _preview(row, sees=sees)
-    return Preview(payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown)
+    about = rule_changes.counted_messages(row, rule_changes.find_rule(name))
+    return Preview(
+        payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown, about=about
+    )
 
 
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:

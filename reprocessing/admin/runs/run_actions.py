@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from reprocessing.admin.approvals import requested
 from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question, ReasonForm
 from reprocessing.models import Run
@@ -39,7 +40,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
     """Ask for the reason, then execute the action."""
     which = RUN_ACTIONS[deed]
     visible_rows.row_or_404(request, Run.objects, run)
-    question, act = partial(_question, run, which), partial(_act, run, which)
+    question, act = partial(_question, request, run, which), partial(_act, run, which)
     form = AbortRunForm if which is RUN_ACTIONS["abort"] and _may_stop(request, run) else ReasonForm
     return confirmed_action.page(request, permission=PERMISSION, question=question, act=act, form_class=form)
 
@@ -56,7 +57,7 @@ def _found(run: int) -> Run:
     return get_object_or_404(Run.objects.select_related("dlq"), pk=run)
 
 
-def _question(key: int, deed: RunAction) -> Question:
+def _question(request: HttpRequest, key: int, deed: RunAction) -> Question:
     run = _found(key)
     idle = why_impossible(run, deed)
     return Question(
@@ -69,7 +70,14 @@ def _question(key: int, deed: RunAction) -> Question:
         facts=(("Dead-letter queue", run.dlq.name), ("State", run.state), ("Messages selected", _selected(run))),
         idle=idle,
         begin={"stop_dlq": True},
+        notice="" if idle else _notice(request, run, deed),
     )
+
+
+def _notice(request: HttpRequest, run: Run, deed: RunAction) -> str:
+    if deed.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
+        return ""
+    return requested.notice(request, {run.dlq_id: run_transitions.count_to_send(run.pk)})
 
 
 def _selected(run: Run) -> str:

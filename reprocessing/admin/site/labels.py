@@ -11,6 +11,7 @@ from django.utils.text import capfirst
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
+    "approval": ("approval", "approvals"),
     "auditentry": ("audit entry", "audit entries"), "breaker": ("circuit breaker", "circuit breakers"),
     "lane": ("key queue", "key queues"), "source": ("source queue", "source queues"),
     "notificationroute": ("notification destination", "notification destinations"),
@@ -27,7 +28,9 @@ _NAMES: Final = {
 #: Labels of fields on pages and in column titles; other fields have Django's label.
 FIELDS: Final = {
     "act": "Action", "added_by": "Added by", "advance": "Next message", "answers": "Status codes", "arn": "ARN",
-    "asked_by": "Requested by", "at": "Time (UTC)", "at_least": "Min attempts for ratio", "at_once": "Poll again",
+    "approval_above": "Second person above (messages)",
+    "asked_by": "Requested by", "at": "Time (UTC)",
+    "at_least": "Min attempts for ratio", "at_once": "Poll again",
     "attempt_no": "Attempt", "attempts": "Attempts", "backoff_base": "Initial backoff (s)",
     "backoff_cap": "Max backoff (s)", "backoff_jitter": "Jitter", "consumed_at": "Last heartbeat",
     "breaker": "Circuit breaker", "breaker_epoch": "Circuit breaker epoch", "burst": "Burst (messages)", "by": "User",

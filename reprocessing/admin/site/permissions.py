@@ -41,6 +41,7 @@ PERMISSIONS: Final = {
     "Remove rules": "reprocessing.delete_rule",
     "Add notifications": "reprocessing.add_notificationroute",
     "Change notifications": "reprocessing.change_notificationroute",
+    "Act without the second person who is needed": "reprocessing.act_alone",
     "Unlock objects that a configuration file manages": "reprocessing.unlock_managedobject",
     "Remove notifications": "reprocessing.delete_notificationroute",
     "Make API tokens": "reprocessing.add_apitoken",

@@ -9,6 +9,7 @@ from uuid import UUID, uuid5
 from django.http import HttpRequest
 from ninja import Router
 
+from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
 from reprocessing.api.messages.message_query import MessageQuery, read_filter
 from reprocessing.api.parking_lot.decision_answers import (
     AbortAnswer,
@@ -36,6 +37,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
 
 router: Final = Router()
+_ANSWERS: Final = {200: BulkAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Bulk actions"
 #: Names the ids of bulk actions, which are made from idempotency keys.
 _NAMESPACE: Final = UUID("6c1f7c52-5f6c-4a35-8f0e-6b9f5c0c6d11")
@@ -59,7 +61,7 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
     return _view(caller_of(request).row(BulkAction.objects, "bulk action", pk=bulk_action))
 
 
-@changes(router, "/bulk-actions", Scope.MESSAGES_READ, BulkAnswer, tag=_TAG)
+@changes(router, "/bulk-actions", Scope.MESSAGES_READ, _ANSWERS, tag=_TAG)
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     """Act on all messages that a filter matches.
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Router
 
+from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
 from reprocessing.api.parking_lot.decision_answers import (
     Decision,
     DecisionAnswer,
@@ -33,6 +34,7 @@ from reprocessing.store.parking_lot import decisions
 from reprocessing.store.safety import stops
 
 router: Final = Router()
+_ANSWERS: Final = {200: DecisionAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Decisions"
 _MISSING: Final = "there is no such message, or this token does not see it"
 _ADD_TARGET: Final = "Add it in the admin, or send the name of another target."
@@ -48,7 +50,7 @@ class _Chosen:
     since: datetime
 
 
-@changes(router, "/messages/release", Scope.MESSAGES_RELEASE, DecisionAnswer, tag=_TAG)
+@changes(router, "/messages/release", Scope.MESSAGES_RELEASE, _ANSWERS, tag=_TAG)
 def release_messages(request: HttpRequest, decision: Release) -> DecisionAnswer:
     """Release parked messages.
 
@@ -66,7 +68,7 @@ def release_messages(request: HttpRequest, decision: Release) -> DecisionAnswer:
     return _decide(request, decision, LetterState.PARKED, act, "released", target=target)
 
 
-@changes(router, "/messages/discard", Scope.MESSAGES_DISCARD, DecisionAnswer, tag=_TAG)
+@changes(router, "/messages/discard", Scope.MESSAGES_DISCARD, _ANSWERS, tag=_TAG)
 def discard_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
     """Discard parked messages.
 
@@ -79,7 +81,7 @@ def discard_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer
     return _decide(request, decision, LetterState.PARKED, act, "discarded")
 
 
-@changes(router, "/messages/restore", Scope.MESSAGES_DISCARD, DecisionAnswer, tag=_TAG)
+@changes(router, "/messages/restore", Scope.MESSAGES_DISCARD, _ANSWERS, tag=_TAG)
 def restore_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
     """Restore discarded messages to the parking lot."""
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from ninja import Router
 from pydantic import Field
 
+from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
 from reprocessing.api.site import paging
 from reprocessing.api.site.caller import caller_of
 from reprocessing.api.site.document import changes, reads
@@ -61,6 +62,9 @@ class RuleAnswer(ChangeAnswer):
     rule: RuleView
 
 
+_ANSWERS: Final = {200: RuleAnswer, 202: ApprovalNeededAnswer}
+
+
 @reads(router, "/rules", Scope.RULES_READ, RulePage, tag=_TAG)
 def list_rules(request: HttpRequest, limit: Limit = paging.DEFAULT, after: After = "") -> RulePage:
     """List rules.
@@ -78,7 +82,7 @@ def get_rule(request: HttpRequest, rule: str) -> RuleView:
     return _view(_rule(request, rule))
 
 
-@changes(router, "/rules/{slug:rule}/enable", Scope.RULES_SWITCH, RuleAnswer, tag=_TAG)
+@changes(router, "/rules/{slug:rule}/enable", Scope.RULES_SWITCH, _ANSWERS, tag=_TAG)
 def enable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     """Enable a rule.
 
@@ -87,7 +91,7 @@ def enable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     return _switch(request, rule, change, enabled=True)
 
 
-@changes(router, "/rules/{slug:rule}/disable", Scope.RULES_SWITCH, RuleAnswer, tag=_TAG)
+@changes(router, "/rules/{slug:rule}/disable", Scope.RULES_SWITCH, _ANSWERS, tag=_TAG)
 def disable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     """Disable a rule.
 

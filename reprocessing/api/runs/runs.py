@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from reprocessing import conf
+from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
 from reprocessing.api.runs.run_answers import (
     AbortRun,
     PlanRequest,
@@ -36,6 +37,7 @@ from reprocessing.store.runs import enlistment_batches, run_transitions
 from reprocessing.store.runs.plans import RunRequest
 
 router: Final = Router()
+_ANSWERS: Final = {200: RunAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Runs"
 #: Names the ids of runs, which are made from idempotency keys.
 _NAMESPACE: Final = UUID("0d4b6cf4-1f7e-4a43-9d5c-90f3a6f8a1f2")
@@ -94,7 +96,7 @@ def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
     return RunAnswer(dry_run=False, changed=True, says=says, run=RunView.of(_run(request, run.name)))
 
 
-@changes(router, "/runs/{slug:run}/start", Scope.RUNS_OPERATE, RunAnswer, tag=_TAG)
+@changes(router, "/runs/{slug:run}/start", Scope.RUNS_OPERATE, _ANSWERS, tag=_TAG)
 def start_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     """Start a planned run.
 
@@ -112,7 +114,7 @@ def pause_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     return _move(request, run, RUN_ACTIONS["pause"], change)
 
 
-@changes(router, "/runs/{slug:run}/resume", Scope.RUNS_OPERATE, RunAnswer, tag=_TAG)
+@changes(router, "/runs/{slug:run}/resume", Scope.RUNS_OPERATE, _ANSWERS, tag=_TAG)
 def resume_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     """Resume a paused run.
 

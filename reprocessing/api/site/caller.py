@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from reprocessing import conf
 from reprocessing.api.site.problems import Problem, not_found
 from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.approvals.person import BY_TOKEN
 from reprocessing.gateways.redis.request_rate import RequestRates
 from reprocessing.models import ApiToken
 from reprocessing.store.api import tokens
@@ -37,8 +38,8 @@ class Caller:
     @property
     def by(self) -> str:
         """Return the name for the audit log."""
-        who = f"{self.token.user.get_username()}, " if self.token.user else ""
-        return f"{who}API token {self.token.name}"
+        user = self.token.user
+        return f"API token {self.token.name}" if user is None else f"{user.get_username()}{BY_TOKEN}{self.token.name}"
 
     def may(self, scope: Scope) -> bool:
         """Return whether the token has a scope; a user's token also needs the user's permission."""

@@ -23,6 +23,8 @@ class Scope(StrEnum):
     RULES_READ = "rules:read"
     RULES_SWITCH = "rules:switch"
     EVERYTHING_STOP = "everything:stop"
+    APPROVALS_READ = "approvals:read"
+    APPROVALS_DECIDE = "approvals:decide"
 
     @property
     def permission(self) -> str:
@@ -47,6 +49,8 @@ _MEANINGS: Final = {
     Scope.RULES_READ: ("view_rule", "list rules"),
     Scope.RULES_SWITCH: ("change_rule", "enable and disable rules"),
     Scope.EVERYTHING_STOP: ("stop_sends", "stop and resume all sends"),
+    Scope.APPROVALS_READ: ("view_approval", "list approvals"),
+    Scope.APPROVALS_DECIDE: ("view_approval", "approve and decline what others asked for"),
 }  # fmt: skip
 
 

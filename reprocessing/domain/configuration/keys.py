@@ -21,6 +21,7 @@ class Kind(StrEnum):
     DLQ = "dlqs"
     RULE = "rules"
     NOTIFICATION = "notifications"
+    APPROVAL = "approvals"
 
     @property
     def singular(self) -> str:
@@ -30,7 +31,7 @@ class Kind(StrEnum):
 
 _SINGULAR: Final = {
     Kind.POLICY: "policy", Kind.RATE_CLASS: "rate class", Kind.TARGET: "target", Kind.DLQ: "DLQ", Kind.RULE: "rule",
-    Kind.NOTIFICATION: "notification route",
+    Kind.NOTIFICATION: "notification route", Kind.APPROVAL: "approval limit",
 }  # fmt: skip
 
 
@@ -46,7 +47,7 @@ POLICY_KEYS: Final[Mapping[str, str]] = {
     **_BACKOFF,
     **_same("new_key_delay", "receive_limit", "delete_when", "held_copies_limit", "parking_url", "public_fields"),
     **_same("keep_bodies"),
-    **_same("waves", "wave_success", "give_up_after"),
+    **_same("waves", "wave_success", "give_up_after", "approval_above"),
     "every": "interval",
     **_same("crontab", "at_once"),
     "role": "role_arn",
@@ -84,6 +85,7 @@ KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
         "until": "valid_until",
     },
     Kind.NOTIFICATION: {"events": "kinds", "dlqs": "dlqs"},
+    Kind.APPROVAL: _same("above"),
 }
 #: Fields that policies can set.
 POLICY_FIELDS: Final = tuple(POLICY_KEYS.values())

@@ -63,6 +63,9 @@ class Command(Console):
             raise CommandError("Nothing was changed: somebody else is changing the configuration. Run this again.")
         self._tell(plan, options, acted=acted)
 
+    def reason_of(self, options: dict[str, Any]) -> str:
+        return f"apply_config, source: {options['source']}" if options["source"] else "apply_config"
+
     def _planned(
         self, options: dict[str, Any], found: Document, given: State, problems: list[Problem]
     ) -> Plan:  # fmt: skip

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing.management.arguments import iso_time, not_empty
 from reprocessing.management.console import format_time
 from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
-from reprocessing.models import Run
+from reprocessing.models import AuditAct, Run
 from reprocessing.models.run import RunKind
 from reprocessing.pipeline.parking_lot import act_on_parked, release_target
 from reprocessing.store.ordering import lanes
@@ -30,6 +30,7 @@ class Command(ParkingCommand):
 
     done_word = "released"
     act = staticmethod(act_on_parked.release)
+    deed = AuditAct.RELEASED
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

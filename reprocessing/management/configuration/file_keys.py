@@ -25,6 +25,7 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.DLQ: ("add_dlq",),
     Kind.RULE: ("add_rule",),
     Kind.NOTIFICATION: ("set_notification",),
+    Kind.APPROVAL: ("require_approvals",),
 }
 #: Options that are not named like their keys.
 _OPTIONS: Final = {"public_fields": "--public-field", "enabled": "--enable"}

@@ -21,11 +21,12 @@ from reprocessing.management.arguments import slug
 from reprocessing.management.configuration.file_keys import STRUCTURED, check_keys, keys_of
 from reprocessing.management.shared.health_question import read_question
 from reprocessing.management.shared.rule_command import backoff_fields
+from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store.configuration.state import check_order
 from reprocessing.store.notifications import routes
 
 #: Keys that each object of a kind must have.
-REQUIRED: Final = {Kind.DLQ: ("url",), Kind.RULE: ("when", "then")}
+REQUIRED: Final = {Kind.DLQ: ("url",), Kind.RULE: ("when", "then"), Kind.APPROVAL: ("above",)}
 _SLUGS: Final = (Kind.POLICY, Kind.RATE_CLASS, Kind.DLQ, Kind.RULE)
 _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
@@ -87,6 +88,8 @@ class _Reader:
             problem = _refusal(slug, name)
         elif kind is Kind.NOTIFICATION and "://" in name:
             problem = "This is a URL. Name the destination; its URL is the value of REDRIVE_NOTIFY_<NAME>."
+        elif kind is Kind.APPROVAL and name != ALL_DLQS:
+            problem = f"The only name here is {ALL_DLQS}. For one DLQ, give the DLQ the key approval_above."
         if problem:
             self.refuse((kind.value, name), problem)
         return not problem

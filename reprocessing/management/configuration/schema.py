@@ -18,6 +18,7 @@ _TITLES = {
     Kind.DLQ: "Dead-letter queues, by name",
     Kind.RULE: "Rules, by name; evaluated by position, then in the order in which they were added",
     Kind.NOTIFICATION: "Destinations of notifications, by name; REDRIVE_NOTIFY_<NAME> has the URL",
+    Kind.APPROVAL: "When a second person is needed, for DLQs without approval_above; the only name is all",
 }
 
 

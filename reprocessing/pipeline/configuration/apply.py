@@ -18,6 +18,7 @@ from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.configuration.check_settings import route_of, rule_row
 from reprocessing.pipeline.configuration.plan import Plan, governed, is_current
 from reprocessing.pipeline.routing import route
+from reprocessing.store.approvals import default_limit
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.configuration import managed, removals, state, turns
 from reprocessing.store.dlqs import registration, source_queues
@@ -176,11 +177,15 @@ def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:
     fields["dlq"] = DeadLetterQueue.objects.get(name=settings["dlq"]) if settings["dlq"] else None
     fields["rate_class"] = RateClass.objects.get(name=settings["rate_class"]) if settings["rate_class"] else None
     fields["target"] = work.plan.examined.rule_targets.get(arn) or Target.objects.get(arn=arn) if arn else None
-    rule_changes.save_rule(change.name, fields, **work.signed)
+    rule_changes.save_rule(change.name, fields, by=work.by, reason=work.reason)
 
 
 def _route(work: _Apply, change: ObjectChange, settings: Settings) -> None:
     routes.set_route(route_of(change.name, settings), **work.signed)
+
+
+def _approvals(work: _Apply, _: ObjectChange, settings: Settings) -> None:
+    default_limit.set_default(settings["above"], by=work.by, reason=work.reason)
 
 
 _WRITE: Final[Mapping[Kind, Callable[[_Apply, ObjectChange, Settings], None]]] = {
@@ -190,6 +195,7 @@ _WRITE: Final[Mapping[Kind, Callable[[_Apply, ObjectChange, Settings], None]]] =
     Kind.DLQ: _dlq,
     Kind.RULE: _rule,
     Kind.NOTIFICATION: _route,
+    Kind.APPROVAL: _approvals,
 }
 
 

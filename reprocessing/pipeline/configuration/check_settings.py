@@ -39,7 +39,7 @@ def problems(changes: Sequence[ObjectChange], given: State, now: State, desired:
                 yield from _rule(change.name, settings, desired)
             case Kind.NOTIFICATION:
                 yield from _route(change.name, settings)
-            case Kind.POLICY | Kind.RATE_CLASS:
+            case Kind.POLICY | Kind.RATE_CLASS | Kind.APPROVAL:
                 pass
 
 

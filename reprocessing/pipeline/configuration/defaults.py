@@ -24,7 +24,7 @@ def default_settings(kind: Kind, now: Settings) -> Settings:
     `now`: the stored settings. Settings in `KEPT` are not returned: without a key they keep their stored values.
     """
     match kind:
-        case Kind.POLICY:
+        case Kind.POLICY | Kind.APPROVAL:
             return {}
         case Kind.RATE_CLASS:
             return dict.fromkeys(KEYS[kind].values())

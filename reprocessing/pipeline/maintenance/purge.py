@@ -8,6 +8,7 @@ from functools import partial
 from reprocessing.conf import Conf
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.api import calls
+from reprocessing.store.approvals import requests
 from reprocessing.store.maintenance import body_retention, counters, retention
 from reprocessing.store.notifications import incident_retention, sending
 
@@ -29,6 +30,7 @@ def purge_expired(*, conf: Conf) -> int:
     retention.delete_waves(history=history)
     retention.delete_groups(history=history, limit=_CAUSES)
     retention.delete_bulk_actions(history=history, limit=_CAUSES)
+    requests.delete_ended(history=history)
     counters.delete_old_hours(history=history)
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # also notifications to destinations without a URL

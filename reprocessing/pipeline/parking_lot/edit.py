@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
+from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute, pack_attributes, unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts
@@ -21,6 +22,7 @@ from reprocessing.models.audit import AuditAct
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.parking_lot.message_edits import EditableLetter, NewRevision
 
@@ -143,12 +145,16 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
 
 
 def edit_letter(  # noqa: PLR0913  # each by its name
-    pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool
-) -> Edited | ChangedMeanwhile | Unsendable:
+    pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool,
+    approval: int | None = None,
+) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
     """Edit a parked letter, if it is unchanged since it was seen, and release it if `replay`, in one transaction.
 
     The captured bytes and the place in the lane are kept. Each revision is recognised if it comes back to the DLQ.
-    `names` are the names of the redrive attributes.
+    `names` are the names of the redrive attributes. `approval`: id of the approval that is being executed.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     if not by.strip() or not reason.strip():
         raise ValueError("by and reason must not be empty")
@@ -160,15 +166,28 @@ def edit_letter(  # noqa: PLR0913  # each by its name
             return ChangedMeanwhile(describe_change(pk, stand))
         if against := problems(stand, to, names):
             return Unsendable(tuple(against))
+        guard.check(_deed(pk, seen, to, replay=replay), {stand.dlq_id: 1}, by=by, approval=approval)
         made = message_edits.add_revision(
             pk, body=to.body, attributes=pack_attributes(to.attributes), size=to.size, key=to.key, by=by, reason=reason
         )
         _record(stand, to, made, by=by, reason=reason)
         if not replay:
             return Edited(made.no)
-        return Edited(made.no, act_on_parked.release([pk], by=by, reason=reason).refused.get(pk, ""))
+        return Edited(made.no, _replay(pk, by, reason))
 
     return rows.in_transaction(decide)
+
+
+def _replay(pk: int, by: str, reason: str) -> str:
+    return act_on_parked.release([pk], by=by, reason=reason, is_part=True).refused.get(pk, "")
+
+
+def _deed(pk: int, seen: SeenLetter, to: Alteration, *, replay: bool) -> Deed:
+    said = {
+        "finished_at": seen.finished_at.isoformat(), "revision": seen.revision, "key": to.key, "replay": replay,
+    }  # fmt: skip
+    title = "Edit and replay a parked message" if replay else "Edit a parked message"
+    return Deed(DeedKind.EDIT, title, said, (pk,), to.body, pack_attributes(to.attributes))
 
 
 def _facts(stand: EditableLetter, to: Alteration) -> LetterFacts:

@@ -29,6 +29,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.target import Proof
+from reprocessing.store.approvals import default_limit
 from reprocessing.store.notifications import routes
 from reprocessing.store.routing import rule_changes
 
@@ -47,7 +48,7 @@ def objections(kind: Kind, name: str) -> Iterator[str]:
                 or Attempt.objects.filter(breaker__rate_class__name=name).exists()
             ):
                 yield f"Stored messages were sent with the rate class {name}. Keep it in the file."
-        case Kind.POLICY | Kind.RULE | Kind.NOTIFICATION:
+        case Kind.POLICY | Kind.RULE | Kind.NOTIFICATION | Kind.APPROVAL:
             return
 
 
@@ -128,12 +129,17 @@ def _remove_route(name: str, by: str, reason: str) -> None:
         routes.remove_route(name, by=by, reason=reason)
 
 
+def _remove_default(by: str, reason: str) -> None:
+    default_limit.set_default(None, by=by, reason=reason)
+
+
 _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
     Kind.TARGET: _remove_target,
     Kind.RATE_CLASS: _remove_rate_class,
     Kind.POLICY: _remove_policy,
     Kind.RULE: _remove_rule,
     Kind.NOTIFICATION: _remove_route,
+    Kind.APPROVAL: lambda _, by, reason: _remove_default(by, reason),
     Kind.DLQ: lambda name, by, reason: remove_dlq(name, by=by, reason=reason),
 }
 

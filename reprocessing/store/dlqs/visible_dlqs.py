@@ -17,6 +17,7 @@ from django.db.models.functions import Cast
 
 from reprocessing.models import (
     ApiToken,
+    Approval,
     Attempt,
     AuditEntry,
     Breaker,
@@ -193,6 +194,11 @@ def _alone_targets(ids: Ids) -> Q:
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))
 
 
+def _approvals(ids: Ids) -> Q:
+    """Select the requests about visible DLQs alone; one about all DLQs names none."""
+    return Q(dlq_ids__contained_by=list(ids)) & ~Q(dlq_ids=[])
+
+
 def _everybody(_: Ids) -> Q:
     return Q()
 
@@ -206,6 +212,7 @@ _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
     Rule: _rules, RateClass: _rate_classes, Target: _targets, Breaker: _breakers,
     **dict.fromkeys((TargetCheck, HealthCheck), _of_targets),
     Report: _reports, Reporter: _reporters, BulkAction: _bulk_actions, AuditEntry: _audit_entries,
+    Approval: _approvals,
     # The stop of all DLQs, heartbeats of the workers and the version of all rules belong to nobody.
     **dict.fromkeys((GlobalStop, Heartbeat, Rulebook), _everybody),
 }  # fmt: skip

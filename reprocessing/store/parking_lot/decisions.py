@@ -29,6 +29,7 @@ class LockedLetter:
     """
 
     letter_id: int
+    dlq_id: int
     lane_id: int | None
     reason: str
     target_id: int | None
@@ -63,7 +64,7 @@ SELECT n.id AS lane_id FROM redrive_lane n
 
 # A FIFO target needs a message group; some targets accept only tasks or events.
 _ASK = """
-SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
+SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.body_deleted_at IS NOT NULL
             THEN 'its body was deleted on ' || to_char(l.body_deleted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')

@@ -20,6 +20,11 @@ def _run(stock: Stock, **fields: object) -> models.Run:
     return models.Run.objects.create(**{"name": "drain", "dlq": stock.dlq, **fields})
 
 
+def _approval(**fields: object) -> models.Approval:
+    values = {"deed": "discard", "title": "x", "stamp": b"1", "digest": b"1", "by": "ann", "by_key": "ann"}
+    return models.Approval.objects.create(**{**values, "reason": "obsolete", "expires_at": NOW, **fields})
+
+
 def _copy(stock: Stock, **fields: object) -> models.DlqCopy:
     values = {"message_id": "copy", "state": "held", "handle": "h", "visible_until": NOW, **fields}
     return models.DlqCopy.objects.create(dlq=stock.dlq, letter=stock.letter, **values)
@@ -294,6 +299,20 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("ignored_queue_has_person_and_reason", lambda _: _found(ignored_at=NOW, ignored_by="anna")),
     ("one_row_per_dlq_source_and_rule", _same_source_twice),
     ("discovered_source_kind_is_known", lambda _: _source_of_failures(_scope(), kind="topic")),
+    ("approval_has_person_and_reason", lambda _: _approval(by_key="")),
+    ("approval_decision_has_person_and_reason", lambda _: _approval(state="declined", ended_at=NOW)),
+    (
+        "approver_is_not_the_requester",
+        lambda _: _approval(state="approved", ended_at=NOW, decided_key="ann", decision_reason="me"),
+    ),
+    ("only_ended_approval_has_end_time", lambda _: _approval(ended_at=NOW)),
+    ("only_open_approval_keeps_message", lambda _: _approval(state="void", ended_at=NOW, body=b"x")),
+    ("only_approved_deed_is_done", lambda _: _approval(state="void", ended_at=NOW, used_at=NOW)),
+    ("one_approval_default", lambda _: models.ApprovalDefault.objects.create(name="orders", above=1)),
+    (
+        "unapproved_deed_has_messages",
+        lambda s: models.UnapprovedDeed.objects.create(dlq=s.dlq, by_key="ann", messages=0),
+    ),
     ("only_rules_have_targets", lambda _: _source_of_failures(_scope(), through="arn:rule")),
 ]
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
 from django.contrib.auth.models import Group
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
 from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.message.envelope import pack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
     ApiToken,
+    Approval,
     AuditAct,
     AuditEntry,
     BulkAction,
@@ -18,6 +21,7 @@ from reprocessing.models import (
     GlobalStop,
     HealthCheck,
     Heartbeat,
+    Letter,
     ManagedObject,
     ParkingQueueMessage,
     Policy,
@@ -45,6 +49,7 @@ def rows_of_everything() -> None:
         ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
         Heartbeat.record(f"queue-{number}")
         operated()
+        requested(letter)
         assert letter.source
         failure_group(letter.source, f"KeyError-{number}")
         AuditEntry.objects.create(act=AuditAct.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
@@ -82,6 +87,15 @@ def api_token(name: str = "deploy") -> ApiToken:
 def operated() -> BulkAction:
     bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(), {}, by="ann", reason="a note")
     return BulkAction.objects.latest("pk")
+
+
+def requested(letter: Letter, *, by: str = "ann", title: str = "Discard parked messages") -> Approval:
+    """A request to discard a message. It has the bytes of an edit, too, so that every page has something to show."""
+    return Approval.objects.create(
+        deed="discard", title=title, letters=[letter.pk], body=b"{}", attributes=pack_attributes({}), stamp=b"1",
+        digest=b"1", dlq_ids=[letter.dlq_id], messages=1, preview=[["Messages", "1"]], by=by, by_key=by, reason=by,
+        expires_at=database_now() + timedelta(days=1),
+    )  # fmt: skip
 
 
 def schedules() -> None:

@@ -13,13 +13,13 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from reprocessing.admin.site import permissions
-from reprocessing.models import ApiToken, Breaker, BulkAction, ManagedObject, Rule, Run
+from reprocessing.models import ApiToken, Approval, Breaker, BulkAction, ManagedObject, Rule, Run
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.store.maintenance import roles
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
-from tests.reprocessing.admin.site.sample_rows import api_token, operated, rows_of_everything, schedules
+from tests.reprocessing.admin.site.sample_rows import api_token, operated, requested, rows_of_everything, schedules
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
@@ -50,6 +50,8 @@ PAGES = {
     **{f"reprocessing_{one}_{act}": OPERATING for one in ("deadletterqueue", "lane") for act in ("stop", "resume")},
     "reprocessing_breaker_deed": OPERATING, "reprocessing_run_add": OPERATING,
     "reprocessing_run_progress": LOOKING, "reprocessing_run_deed": OPERATING,
+    **{f"reprocessing_approval_{deed}": OPERATING for deed in ("approve", "decline")},
+    "reprocessing_approval_alone": CONFIGURING, "reprocessing_approval_difference": set(),
     "parkedletter_edit": set(),
     **{f"parkedletter_{deed}": set() for deed in _DECIDING}, "operation_abort": set(),  # sent, never opened: see DEEDS
     "operation_progress": LOOKING,
@@ -84,6 +86,9 @@ DEEDS = {
     },
     **{f"/admin/reprocessing/breaker/{{breaker}}/{deed}/now": OPERATING for deed in ("close", "open", "half-open")},
     **{f"/admin/reprocessing/run/{{run}}/{deed}/now": OPERATING for deed in ("start", "pause", "resume", "abort")},
+    **{f"/admin/reprocessing/approval/{{approval}}/{deed}": OPERATING for deed in ("approve", "decline")},
+    "/admin/reprocessing/approval/{approval}/alone": CONFIGURING,
+    "/admin/reprocessing/approval/{approval}/difference": READING,
     "/admin/auth/user/add/": set(), "/admin/django_celery_beat/periodictask/add/": set(),
 }  # fmt: skip
 
@@ -105,6 +110,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     letter = ParkedLetter.objects.earliest("pk")
     examples = {"letter": letter.pk, "id": User.objects.earliest("pk").pk, "content_type_id": 1, "deed": "start"}
     examples |= {"run": Run.objects.earliest("pk").pk, "operation": BulkAction.objects.earliest("pk").pk}
+    examples |= {"approval": Approval.objects.earliest("pk").pk}
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk, "api_token": ApiToken.objects.earliest("pk").pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
@@ -168,6 +174,7 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
     examples = {
         "letter": letter.pk, "group": failure_group(letter.source).pk,
         "dlq": letter.dlq_id, "rule": Rule.objects.get().pk, "run": run.pk,
+        "approval": requested(letter).pk,
         "operation": operated().pk, "lane": letter.lane_id, "target": letter.target_id,
         "breaker": Breaker.objects.earliest("pk").pk, "route": NotificationRoute.objects.create(destination="ops").pk,
         "api_token": api_token().pk,
@@ -223,5 +230,5 @@ def test_every_deed_takes_a_permission_that_there_is() -> None:
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:
     page = people[OPERATOR].get("/admin/rights").content.decode()
     assert f"Your groups: {OPERATOR}." in page
-    assert page.count('<span class="may-not">no</span>') == 15
+    assert page.count('<span class="may-not">no</span>') == 16
     assert "You are in no group." in people[STAFF].get("/admin/rights").content.decode()

@@ -22,8 +22,10 @@ MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one
 NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
-    "ApiCall", "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "HourlyCount", "HourlyCountDelta",
-    "LetterCount", "LetterCountDelta", "Metric", "Payload", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "ApiCall", "ApprovalDefault",
+    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount",
+    "LetterCountDelta", "Metric", "Payload", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "UnapprovedDeed",
 }  # fmt: skip
 
 
