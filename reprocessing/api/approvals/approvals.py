@@ -61,7 +61,7 @@ def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpRespon
         approval=ApprovalView.of(row),
         approval_url=address,
     )
-    return JsonResponse(told.model_dump(), status=HTTPStatus.ACCEPTED, headers={"Location": address})
+    return JsonResponse(told.model_dump(), status=HTTPStatus.ACCEPTED)
 
 
 @reads(router, "/approvals", Scope.APPROVALS_READ, ApprovalPage, tag=_TAG)

@@ -30,6 +30,7 @@ from reprocessing.api.site.problems import Problem, conflict
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models.run import RunKind
 from reprocessing.pipeline.runs import request_plan, run_actions
 from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS, RunAction, why_impossible
 from reprocessing.pipeline.runs.run_status import RunStatus
@@ -149,6 +150,12 @@ def _selection(dlq: DeadLetterQueue, plan: PlanRequest) -> Selection:
     )  # fmt: skip
 
 
+def _notice(request: HttpRequest, run: Run, action: RunAction) -> list[str]:
+    if action.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
+        return []
+    return caller_of(request).approval_notice({run.dlq_id: run_transitions.count_to_send(run.pk)})
+
+
 def _move(
     request: HttpRequest, name: str, action: RunAction, change: RunChange, *, stop_dlq: bool = False
 ) -> RunAnswer:
@@ -159,7 +166,9 @@ def _move(
     if why := why_impossible(run, action):
         raise conflict(why)
     if not acts(request, confirm=change.confirm):
-        return RunAnswer(dry_run=True, changed=False, says=list(action.does(run)), run=RunView.of(run))
+        return RunAnswer(
+            dry_run=True, changed=False, says=[*action.does(run), *_notice(request, run, action)], run=RunView.of(run)
+        )
     given = {"reason": change.reason, "stop_dlq": stop_dlq}
     done = run_actions.move_run(run.pk, action, given, seen=version, by=caller_of(request).by)
     run = _run(request, name)

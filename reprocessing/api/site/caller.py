@@ -15,10 +15,12 @@ from django.http import HttpRequest
 from reprocessing import conf
 from reprocessing.api.site.problems import Problem, not_found
 from reprocessing.domain.api.scopes import Scope
-from reprocessing.domain.approvals.person import BY_TOKEN
+from reprocessing.domain.approvals.deed import Messages
+from reprocessing.domain.approvals.person import VIA_API
 from reprocessing.gateways.redis.request_rate import RequestRates
 from reprocessing.models import ApiToken
 from reprocessing.store.api import tokens
+from reprocessing.store.approvals import guard
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs, dlqs_of_token
 from reprocessing.store.ordering.lanes import database_now
 
@@ -37,9 +39,9 @@ class Caller:
 
     @property
     def by(self) -> str:
-        """Return the name for the audit log."""
-        user = self.token.user
-        return f"API token {self.token.name}" if user is None else f"{user.get_username()}{BY_TOKEN}{self.token.name}"
+        """Return the name for the audit log: who owns the token or, if teams own it, who made it; and the token."""
+        person = self.token.user.get_username() if self.token.user else self.token.added_by
+        return f"{person}{VIA_API}{self.token.name}"
 
     def may(self, scope: Scope) -> bool:
         """Return whether the token has a scope; a user's token also needs the user's permission."""
@@ -55,6 +57,11 @@ class Caller:
         if not self.may(scope):
             why = f"This takes the permission to {scope.sentence}, which the user of the token does not have."
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
+
+    def approval_notice(self, messages: Messages) -> list[str]:
+        """Return a sentence if a change of these messages needs a second person."""
+        notice = "This needs a second person: with confirm, an approval is requested, and nothing is done until then."
+        return [notice] if guard.is_needed(messages, by=self.by) else []
 
     def require_all_dlqs(self) -> None:
         """Refuse the request if the token does not see all DLQs."""

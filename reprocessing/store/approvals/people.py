@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
-from reprocessing.domain.approvals.person import BY_TOKEN, person_key
+from reprocessing.domain.approvals.person import VIA_API, person_key
 
 
 def is_same_person(one: str, other: str) -> bool:
@@ -14,7 +14,7 @@ def is_same_person(one: str, other: str) -> bool:
 
 def _addresses(name: str) -> set[str]:
     found = (
-        User.objects.filter(username__iexact=name.partition(BY_TOKEN)[0].strip())
+        User.objects.filter(username__iexact=name.partition(VIA_API)[0].strip())
         .exclude(email="")
         .values_list("email", flat=True)
     )

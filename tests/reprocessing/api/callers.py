@@ -43,10 +43,11 @@ class Program:
     ) -> HttpResponse:
         sent = {"Authorization": f"Bearer {self.secret}", **headers}
         kind = sent.pop("Content-Type", "application/json")
-        answer: HttpResponse = self.client.generic(
+        answer: Any = self.client.generic(
             method, PREFIX + path, body or b"", kind, query_params=query or None, headers=sent
         )
-        return answer
+        found: HttpResponse = answer
+        return found
 
 
 def program(*scopes: Scope, teams: tuple[Group, ...] = (), name: str | None = None) -> Program:
@@ -57,13 +58,13 @@ def program(*scopes: Scope, teams: tuple[Group, ...] = (), name: str | None = No
     return Program(named, made.secret)
 
 
-def told(answer: HttpResponse, status: int = 200) -> Any:  # noqa: ANN401  JSON
+def told(answer: Any, status: int = 200) -> Any:  # noqa: ANN401  JSON
     """The JSON of an answer with this status."""
     assert answer.status_code == status, answer.content
     return json.loads(answer.content)
 
 
-def problem(answer: HttpResponse, status: int) -> str:
+def problem(answer: Any, status: int) -> str:  # noqa: ANN401  of a client of Django's
     """What an error says."""
     found = told(answer, status)
     assert answer.headers["Content-Type"] == "application/problem+json"

@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from reprocessing.api.site.caller import Caller
 from reprocessing.api.urls import api
 from reprocessing.domain.api.scopes import Scope
-from reprocessing.models import AuditEntry, BulkAction, GlobalStop, Letter, Rule, Run
+from reprocessing.models import Approval, AuditEntry, BulkAction, GlobalStop, Letter, Rule, Run
 from reprocessing.store.dlqs import visible_dlqs
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ
 from tests.reprocessing.admin.site.two_teams import OURS, THEIRS, Team, two_teams
@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 DOCUMENT: Final[dict[str, Any]] = json.loads(json.dumps(api.get_openapi_schema(path_prefix="/api/v1/"), default=str))
 #: Takes a token that sees all DLQs: a team's token is refused whatever its scopes are.
 OF_ALL: Final = {"stop_everything", "resume_everything"}
+#: A person decides: a token of teams is refused.
+OF_PEOPLE: Final = {"approve", "decline"}
 #: Also takes the scope of its action.
 ALSO: Final = {"start_bulk": Scope.MESSAGES_DISCARD, "abort_bulk_action": Scope.MESSAGES_RELEASE}
 
@@ -67,9 +69,11 @@ def send(caller: Program, operation: Operation, about: Team, **more: object) -> 
 
 
 def examples(about: Team) -> dict[str, object]:
+    rows = about.rows
     return {
-        "dlq": about.dlq.name, "redrive_id": about.letter.public_id, "bulk_action": about.rows[BulkAction],
-        "run": Run.objects.get(pk=about.rows[Run]).name, "rule": Rule.objects.get(pk=about.rows[Rule]).name,
+        "dlq": about.dlq.name, "redrive_id": about.letter.public_id, "bulk_action": rows[BulkAction],
+        "approval": rows[Approval], "run": Run.objects.get(pk=rows[Run]).name,
+        "rule": Rule.objects.get(pk=rows[Rule]).name,
     }  # fmt: skip
 
 
@@ -92,7 +96,7 @@ def test_each_operation_takes_its_scope_and_no_other(teams: tuple[Team, Team]) -
     opened, expected = dict[str, set[str]](), dict[str, set[str]]()
     callers = {scope: program(scope, teams=(teams[0].group,)) for scope in Scope}
     for operation in OPERATIONS:
-        needs_more = operation.id in OF_ALL or operation.id in ALSO
+        needs_more = operation.id in OF_ALL | OF_PEOPLE or operation.id in ALSO
         expected[operation.id] = set() if needs_more else {operation.scope}
         opened[operation.id] = {
             scope.value for scope, caller in callers.items() if send(caller, operation, teams[0]).status_code != 403
@@ -131,7 +135,7 @@ def test_what_belongs_to_another_team_is_missing_and_not_forbidden(teams: tuple[
 def _missing(caller: Program, operation: Operation, about: Team, more: dict[str, object]) -> HttpResponse:
     """The answer to the same request about something that nobody has."""
     gone = {
-        "dlq": "nobodys", "run": "nobodys", "rule": "nobodys", "bulk_action": 999_999,
+        "dlq": "nobodys", "run": "nobodys", "rule": "nobodys", "bulk_action": 999_999, "approval": 999_999,
         "redrive_id": "00000000-0000-4000-8000-000000000000",
     }  # fmt: skip
     path = re.sub(r"\{(\w+)\}", lambda found: str(gone[found[1]]), operation.path)
@@ -198,7 +202,7 @@ def test_the_matrix_would_see_a_guard_that_is_missing(
     with monkeypatch.context() as patch:
         patch.setattr(Caller, "require", lambda *_: None)
         assert [one.id for one in OPERATIONS if send(reader, one, teams[0]).status_code == 403] == [
-            "stop_everything", "resume_everything",
+            "stop_everything", "resume_everything", "approve", "decline",
         ]  # fmt: skip
     with monkeypatch.context() as patch:
         patch.setattr(visible_dlqs, "_dlqs_of", lambda _: EVERY_DLQ)
