@@ -69,8 +69,8 @@ def refuse_unseen(dlq: int, what: str) -> None:
     """
     if limits.limits_of([dlq]):
         raise ApprovalRefused(
-            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. Redrive the "
-            "messages with drain_dlq, which requests an approval."
+            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. A run can be "
+            "approved: manage.py drain_dlq NAME, a dry run."
         )
 
 

@@ -28,9 +28,12 @@ from reprocessing.models import (
 )
 from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals.decide import Done, NotDone
+from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
 from reprocessing.store.approvals import default_limit, requests
+from reprocessing.store.dlqs import registration
+from reprocessing.store.dlqs.registration import DlqProposal
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.routing import rule_changes
@@ -287,7 +290,9 @@ def test_a_request_is_an_incident_that_ends_with_the_decision() -> None:
 
 def test_ended_requests_are_deleted_after_the_history_and_open_ones_stay() -> None:
     letters = limited(letters=2)
-    ended, still = (asked(lambda one=one: act_on_parked.discard([one.pk], **ANN)) for one in letters)
+    first, second = _ids(letters)
+    ended = asked(lambda: act_on_parked.discard([first], **ANN))
+    still = asked(lambda: act_on_parked.discard([second], **ANN))
     decide.decline(ended.pk, by="bob", reason="no")
     UnapprovedDeed.objects.create(dlq=letters[0].dlq, by_key="ann", messages=1, at=database_now() - timedelta(days=2))
     assert requests.delete_ended(history=60) == 0
@@ -352,6 +357,24 @@ def test_the_limit_itself_is_lifted_by_two_people_and_lowered_by_one() -> None:
     assert approved(row) == Done("The settings are changed.")
     assert not ApprovalDefault.objects.exists()
     assert DeadLetterQueue.objects.count() == 0
+
+
+@pytest.mark.parametrize("wanted", [{"approval_above": None}, {"approval_above": 9}, {"mode": "automatic"}])
+def test_a_dlq_s_limit_and_its_mode_are_lifted_by_two_people(wanted: dict[str, Any]) -> None:
+    (letter,) = limited(5)
+    tighter = DlqProposal(name=letter.dlq.name, dlq={"approval_above": 1})
+    assert registration.register(tighter, **ANN).differences
+    row = asked(lambda: registration.register(DlqProposal(name=letter.dlq.name, dlq=wanted), **ANN))
+    assert approved(row) == Done("The settings are changed.")
+    (name,) = wanted
+    assert getattr(DeadLetterQueue.objects.get(), name) == wanted[name]
+    assert AuditEntry.objects.filter(act="changed").latest("pk").by == "ann, approved by bob"
+
+
+def test_aws_s_own_redrive_is_refused_because_nobody_sees_its_messages_first() -> None:
+    (letter,) = limited(100)
+    with pytest.raises(ApprovalRefused, match="its messages cannot be shown first"):
+        native_redrive.start(letter.dlq, to="", per_second=None, **ANN)
 
 
 def test_restoring_and_releasing_need_two_people_too() -> None:
