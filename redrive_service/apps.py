@@ -27,6 +27,8 @@ class RedriveServiceConfig(AppConfig):
             from redrive_service.telemetry import tracing  # noqa: PLC0415  OpenTelemetry is optional
 
             tracing.start()
+        if settings.OIDC:
+            from redrive_service.oidc import checks  # noqa: F401, PLC0415  it registers what is weak
         connection_created.connect(_let_go, dispatch_uid="redrive_service: idle_in_transaction_session_timeout")
 
 
@@ -45,7 +47,7 @@ class CommandsConfig(AppConfig):
 class DeskConfig(AdminConfig):
     """Django's admin, with this service's sign-in form."""
 
-    default_site = "reprocessing.admin_site.RedriveAdminSite"
+    default_site = "redrive_service.admin_site.DeskSite"
 
     def ready(self) -> None:
         super().ready()

@@ -42,6 +42,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    *(["redrive_service.oidc.recheck.RecheckMiddleware"] if ENVIRONMENT.oidc else []),
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -103,7 +104,13 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 # Wrong passwords are counted per user name and address: an attacker elsewhere locks only his own address.
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    *(["django.contrib.auth.backends.ModelBackend"] if ENVIRONMENT.password_login else []),
+    *(["redrive_service.oidc.backend.ProviderBackend"] if ENVIRONMENT.oidc else []),
+]
+OIDC = ENVIRONMENT.oidc
+PASSWORD_LOGIN = ENVIRONMENT.password_login
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = ENVIRONMENT.sign_in.attempts
 AXES_COOLOFF_TIME = ENVIRONMENT.sign_in.lock

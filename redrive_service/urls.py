@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
 from django.templatetags.static import static
-from django.urls import path
+from django.urls import include, path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
@@ -19,6 +20,7 @@ handler404 = "reprocessing.admin.site.error_pages.missing"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    *([path("", include("redrive_service.oidc.urls"))] if settings.OIDC else []),
     path("reports", reports),
     path("api/v1/", api.urls),
     # Browsers request this icon for answers that are not pages, such as the dashboard's JSON.

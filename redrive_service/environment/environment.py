@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from redrive_service.environment import installation, observability, outbound, services, web
+from redrive_service.environment import installation, observability, oidc, outbound, services, web
 from redrive_service.environment.variables import Variables
 
 
@@ -32,6 +32,8 @@ class Environment:
     behind_proxy: bool
     proxy_count: int
     sign_in: web.SignIn
+    oidc: oidc.Oidc | None
+    password_login: bool
     outbound_hosts: tuple[str, ...]
     place: str
     colour: str
@@ -61,7 +63,9 @@ def read(variables: Mapping[str, str]) -> Environment:
         queue_urls=services.queue_urls(found, region),
         behind_proxy=(behind_proxy := found.yes_or_no("BEHIND_TLS_PROXY")),
         proxy_count=web.proxy_count(found, required=behind_proxy),
-        sign_in=web.sign_in(found),
+        sign_in=(sign_in := web.sign_in(found)),
+        oidc=(provider := oidc.oidc(found, sign_in.session)),
+        password_login=oidc.password_login(found, provider=provider is not None),
         outbound_hosts=outbound.hosts(found),
         place=installation.place(found),
         colour=installation.colour(found),

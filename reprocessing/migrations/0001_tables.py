@@ -563,6 +563,36 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ProviderIdentity",
+            fields=[
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="provider_identity",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("issuer", models.TextField()),
+                ("subject", models.TextField()),
+            ],
+            options={
+                "db_table": "redrive_provider_identity",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("issuer", "subject"), name="one_user_of_a_provider_identity"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("issuer", ""), _negated=True), models.Q(("subject", ""), _negated=True)
+                        ),
+                        name="provider_identity_has_issuer_and_subject",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="HourlyCount",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

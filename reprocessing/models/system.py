@@ -1,10 +1,11 @@
-"""State of the service: heartbeats, ticks, task hints, counts, doubts after a restore, outbox of parking queues."""
+"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, parking outbox, signed-in people."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Final, LiteralString
 
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
@@ -252,3 +253,27 @@ class Metric(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.part}: {self.value:g}"
+
+
+class ProviderIdentity(models.Model):
+    """The person of an OpenID provider whom a user is: the provider's issuer, and its `sub` for the person.
+
+    No e-mail address: a provider may give an address to somebody else, and a person may change it.
+    """
+
+    user = models.OneToOneField(User, primary_key=True, on_delete=models.CASCADE, related_name="provider_identity")
+    issuer = models.TextField()
+    subject = models.TextField()
+
+    class Meta:
+        db_table = "redrive_provider_identity"
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_user_of_a_provider_identity"),
+            models.CheckConstraint(
+                condition=~Q(issuer="") & ~Q(subject=""), name="provider_identity_has_issuer_and_subject"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} of {self.issuer}"

@@ -16,7 +16,8 @@ from reprocessing.domain.runs.forecast import duration_in_words as lasting
 from reprocessing.store import rows
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
-from reprocessing.store.outcomes.evidence import FROM, GAP, PAUSE
+from reprocessing.store.outcomes import evidence
+from reprocessing.store.outcomes.evidence import ENOUGH_LOOKS, FROM, GAP, PAUSE
 
 #: A consumer that runs receives a message within this time.
 _SOON: Final = timedelta(seconds=10)
@@ -97,7 +98,7 @@ SELECT {{which}} AS which, o.dlq_id, o.arn AS source, t.id AS target_id, t.arn A
          WHERE again.target_id = t.id AND again.idle_since IS NOT NULL AND again.seen_at >= {_COUNTED}
            AND EXISTS (SELECT FROM redrive_target_check s
                         WHERE s.target_id = again.target_id AND s.idle_since = again.idle_since
-                          AND s.seen_at >= {_COUNTED} AND {FROM} + {PAUSE} <= again.seen_at)
+                          AND s.seen_at >= {_COUNTED} AND {FROM} + {PAUSE} <= again.seen_at AND {ENOUGH_LOOKS})
          ORDER BY again.seen_at LIMIT 1) emptied ON true
  WHERE %(dlq)b::bigint IS NULL OR o.dlq_id = %(dlq)b::bigint
  ORDER BY o.dlq_id, o.arn
@@ -113,12 +114,17 @@ _NEWEST = _STATEMENT.format(
 
 def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
     """Return the targets of this DLQ, or of all DLQs. `count_lag`: seconds by which SQS's counts may lag."""
-    return _seen(rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag}), seen)
+    return _seen(
+        rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}), seen
+    )
 
 
 def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
     """Return the targets of this run with letters that have no outcome yet, with the newest such letter of each."""
-    return _seen(rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag}), seen)
+    return _seen(
+        rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}),
+        seen,
+    )
 
 
 def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:

@@ -108,4 +108,10 @@ a-report-makes-a-letter-without-a-body-wait:
     test_a_late_report_of_failure_waits_for_the_message_itself_where_the_body_was_deleted
 - AND (NOT said.failed OR l.body_deleted_at IS NULL)
 +
+
+@reprocessing/store/outcomes/evidence.py
+@tests/reprocessing/pipeline/outcomes/test_empty_target.py
+two-looks-that-may-both-miss-a-message-are-enough: test_four_looks_in_a_row_must_find_the_target_empty
+-               AND {ENOUGH_LOOKS}
++
 """)

@@ -24,7 +24,7 @@ NAMES = [one._meta.model_name or "" for one in MODELS]
 BESIDE = {
     "ApiCall", "ApprovalDefault",
     "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount",
-    "LetterCountDelta", "Metric", "Payload", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "LetterCountDelta", "Metric", "Payload", "ProviderIdentity", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
     "UnapprovedDeed",
 }  # fmt: skip
 

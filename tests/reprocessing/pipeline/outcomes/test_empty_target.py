@@ -24,6 +24,12 @@ LAG, WINDOW = 60.0, 3_600.0
 NOTHING = Depth(0, 0, 0)
 
 
+@pytest.fixture(autouse=True)
+def _two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks are enough here: their times are what is tested."""
+    monkeypatch.setattr(evidence, "LOOKS", 2)
+
+
 @dataclass
 class Trial:
     """A letter that its target took, and looks at that target. All seconds count from the send."""
@@ -107,6 +113,17 @@ def test_two_empty_looks_or_a_window_without_visible_messages_prove_absence(
     for seconds, found in looks.items():
         trial.look(seconds, found)
     assert trial.is_known(drained=drained) is known
+
+
+@pytest.mark.parametrize(("more", "known"), [((), False), ((LAG + 20,), False), ((LAG + 20, LAG + 40), True)])
+def test_four_looks_in_a_row_must_find_the_target_empty(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, *, more: tuple[float, ...], known: bool
+) -> None:
+    monkeypatch.undo()
+    assert evidence.LOOKS == 4
+    for seconds in (FIRST, *more, SECOND):
+        trial.look(seconds)
+    assert trial.is_known(drained=SECOND + 1) is known
 
 
 def test_the_capture_begins_after_the_second_look_was_answered(trial: Trial) -> None:

@@ -1,0 +1,48 @@
+"""The admin site with this service's sign-in: by password, by an OpenID provider, or by both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.cache import add_never_cache_headers
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+
+from reprocessing.admin_site import RedriveAdminSite
+
+
+class DeskSite(RedriveAdminSite):
+    """The app's site. Nothing of `redrive_service.oidc` is imported as long as no provider is set."""
+
+    login_template = "redrive_service/login.html"
+
+    @method_decorator(never_cache)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the ways to sign in. Refuse a password where passwords are switched off."""
+        if not settings.PASSWORD_LOGIN and request.method not in {"GET", "HEAD"}:
+            from redrive_service.oidc import refusals, views  # noqa: PLC0415  see above
+
+            return views.page(request, refusals.NO_PASSWORDS)
+        ways = {"provider": settings.OIDC, "passwords": settings.PASSWORD_LOGIN}
+        return super().login(request, ways | (extra_context or {}))
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """End the session here, then at the provider.
+
+        A form may send the browser to this host only (the policy's form-action), so a page leads to the provider.
+        """
+        there = ""
+        if settings.OIDC and request.method == "POST":
+            from redrive_service.oidc import leaving  # noqa: PLC0415  see above
+
+            there = leaving.address(request)
+        answer = super().logout(request, extra_context)
+        if not there:
+            return answer
+        context = {**self.each_context(request), "title": "Signing out", "provider": settings.OIDC, "there": there}
+        page = TemplateResponse(request, "redrive_service/signing_out.html", context)
+        add_never_cache_headers(page)
+        return page

@@ -1,0 +1,64 @@
+"""What a provider's claims mean here: groups, access, and a person's names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from itertools import count
+from typing import Final
+
+from redrive_service.environment import Oidc
+
+Claims = Mapping[str, object]
+_NOT_IN_USER_NAMES: Final = re.compile(r"[^\w.@+-]+")  # Django's UnicodeUsernameValidator
+_LONGEST_USER_NAME: Final = 140  # Django allows 150; the rest is for a number
+_LONGEST_NAME: Final = 150  # Django's first and last name
+_LONGEST_EMAIL: Final = 254  # Django's, and RFC 5321's
+
+
+def mapped_groups(claims: Claims, oidc: Oidc) -> frozenset[str]:
+    """Return the groups of this service that the claims give."""
+    told = claims.get(oidc.groups_claim)
+    values = told if isinstance(told, list) else [told]
+    return frozenset(group for value, group in oidc.groups if value in values)
+
+
+def may_enter(claims: Claims, oidc: Oidc) -> bool:
+    """Return whether the claim for access is true, or there is none."""
+    return not oidc.staff_claim or claims.get(oidc.staff_claim) in (True, "true")
+
+
+def hides_groups(claims: Claims, oidc: Oidc) -> bool:
+    """Return whether the provider left out the groups, because they are too many for a token (Microsoft Entra)."""
+    left_out = claims.get("_claim_names")
+    return isinstance(left_out, Mapping) and oidc.groups_claim in left_out
+
+
+def names(claims: Claims) -> dict[str, str]:
+    """Return the user's e-mail address, first and last name."""
+    email = text(claims, "email")
+    return {
+        "email": email if len(email) <= _LONGEST_EMAIL else "",
+        "first_name": text(claims, "given_name")[:_LONGEST_NAME],
+        "last_name": text(claims, "family_name")[:_LONGEST_NAME],
+    }
+
+
+def user_name(claims: Claims) -> str:
+    """Return the user name that the claims suggest, in characters that Django accepts."""
+    told = text(claims, "preferred_username") or text(claims, "email") or text(claims, "sub")
+    plain = unicodedata.normalize("NFKC", told)
+    return _NOT_IN_USER_NAMES.sub("-", plain)[:_LONGEST_USER_NAME].strip("-") or "person"
+
+
+def free_name(wished: str, taken: Collection[str]) -> str:
+    """Return the name, or the name with a number, so that nobody has it. `taken` are names in lower case."""
+    numbered = (wished if number == 1 else f"{wished}-{number}" for number in count(1))
+    return next(name for name in numbered if name.lower() not in taken)
+
+
+def text(claims: Claims, name: str) -> str:
+    """Return the claim if it is a text that can be stored, else an empty text."""
+    value = claims.get(name)
+    return value.strip() if isinstance(value, str) and value.isprintable() else ""

@@ -1,0 +1,88 @@
+"""The user of a provider's person: found by issuer and `sub` alone, with the groups that the claims give."""
+
+from __future__ import annotations
+
+import logging
+
+from django.contrib.auth.models import Group, User
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Lower
+
+from redrive_service.environment import Oidc
+from redrive_service.oidc import claims as claim
+from redrive_service.oidc.claims import Claims
+from redrive_service.oidc.refusals import DISABLED, NO_ACCESS, SignInRefused
+from reprocessing.models import ProviderIdentity
+
+logger = logging.getLogger("redrive.sign_in")
+
+
+def admitted(issuer: str, claims: Claims, oidc: Oidc) -> User:
+    """Return the person's user, up to date. A person without access loses it here, too.
+
+    Raises:
+        SignInRefused: no group of the person has access, or the user was disabled.
+    """
+    user = _committed(issuer, claims, oidc)
+    if user is None:
+        why = "too many groups for a token" if claim.hides_groups(claims, oidc) else "no mapped group"
+        raise SignInRefused(NO_ACCESS, why)
+    if not user.is_active:
+        raise SignInRefused(DISABLED, f"{user.username} is disabled")
+    return user
+
+
+def _committed(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
+    try:
+        with transaction.atomic():
+            return _updated(issuer, claims, oidc)
+    except IntegrityError:  # another first sign-in, of this person or of this name, was committed meanwhile
+        with transaction.atomic():
+            return _updated(issuer, claims, oidc)
+
+
+def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
+    """Set the user's groups and names; None: the person has no access."""
+    subject = str(claims["sub"])
+    known = ProviderIdentity.objects.select_for_update().select_related("user").filter(issuer=issuer, subject=subject)
+    identity = known.first()
+    groups = _existing(claim.mapped_groups(claims, oidc)) if claim.may_enter(claims, oidc) else []
+    if identity is None and not groups:
+        return None
+    user = identity.user if identity else _create(issuer, subject, claims)
+    _set_groups(user, groups, oidc)
+    for field, value in claim.names(claims).items():
+        setattr(user, field, value)
+    user.is_staff = bool(groups)
+    user.save(update_fields=["email", "first_name", "last_name", "is_staff"])
+    return user if groups else None
+
+
+def _create(issuer: str, subject: str, claims: Claims) -> User:
+    """Create a user without a password. Its name is new: a local user is never taken over."""
+    wished = claim.user_name(claims)
+    alike = User.objects.filter(username__istartswith=wished)
+    user = User.objects.create_user(claim.free_name(wished, set(alike.values_list(Lower("username"), flat=True))))
+    ProviderIdentity.objects.create(user=user, issuer=issuer, subject=subject)
+    logger.info("A new user: %s", user.username)
+    return user
+
+
+def _existing(names: frozenset[str]) -> list[Group]:
+    found = list(Group.objects.filter(name__in=names))
+    for name in sorted(names - {group.name for group in found}):
+        cure = "Create it (roles: manage.py make_roles --confirm), or correct the variable."
+        logger.warning("The group %r of REDRIVE_OIDC_GROUPS does not exist. %s", name, cure)
+    return found
+
+
+def _set_groups(user: User, groups: list[Group], oidc: Oidc) -> None:
+    """Add and remove groups. Only those that the map names are the provider's to decide."""
+    has = {group.name: group for group in user.groups.filter(name__in={name for _, name in oidc.groups})}
+    wanted = {group.name: group for group in groups}
+    added, removed = wanted.keys() - has.keys(), has.keys() - wanted.keys()
+    user.groups.add(*(wanted[name] for name in added))
+    user.groups.remove(*(has[name] for name in removed))
+    for verb, changed in (("added", added), ("removed", removed)):
+        if changed:
+            logger.info("Groups of %s %s: %s", user.username, verb, ", ".join(sorted(changed)))

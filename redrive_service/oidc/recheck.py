@@ -1,0 +1,55 @@
+"""Asks the provider again, during a session, whether the person still has access."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from django.contrib.auth import BACKEND_SESSION_KEY, logout
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+
+from redrive_service.oidc.backend import BACKEND
+from redrive_service.oidc.metadata import provider
+from redrive_service.oidc.refusals import UNCONFIRMED
+from redrive_service.oidc.views import ENDS_AT, RECHECK_AT, page
+
+#: Seconds for which a form may still be submitted when the provider should be asked: its page was open before.
+GRACE: Final = 600.0
+_ROOT: Final = "/admin/"
+
+
+class RecheckMiddleware:
+    """Sends a page by way of the provider (`prompt=none`) when a session is due. A form cannot be sent there."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the next middleware's answer, or what asks the provider."""
+        return self._question(request) or self._get_response(request)
+
+    def _question(self, request: HttpRequest) -> HttpResponse | None:
+        here = request.path_info.startswith(_ROOT) and request.path_info != reverse("admin:logout")
+        if not here or request.session.get(BACKEND_SESSION_KEY) != BACKEND:
+            return None
+        now = time.time()  # noqa: TID251  a door
+        if now >= request.session.get(ENDS_AT, 0):
+            logout(request)
+            return None
+        overdue = now - request.session.get(RECHECK_AT, 0)
+        return _asked(request, overdue) if provider().recheck and overdue >= 0 else None
+
+
+def _asked(request: HttpRequest, overdue: float) -> HttpResponse | None:
+    if request.method not in {"GET", "HEAD"}:
+        return page(request, UNCONFIRMED) if overdue >= GRACE else None
+    is_page = request.headers.get("Sec-Fetch-Dest", "document") == "document" and "HX-Request" not in request.headers
+    if not is_page:  # a part of a page cannot go by way of the provider: htmx loads the page anew
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers={"HX-Refresh": "true"})
+    where = {"silent": "yes", "next": request.get_full_path()}
+    return HttpResponseRedirect(f"{reverse('oidc_begin')}?{urlencode(where)}")

@@ -1,0 +1,12 @@
+"""The addresses that the provider and the sign-in page know."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from redrive_service.oidc import backend, views
+
+urlpatterns = [
+    path("oidc/sign-in", views.begin, name="oidc_begin"),
+    path("oidc/callback", views.callback, name=backend.CALLBACK),
+]
