@@ -87,7 +87,7 @@ def _selected(run: Run) -> str:
 
 
 def _act(key: int, deed: RunAction, given: Mapping[str, Any], by: str) -> Done | NotDone:
-    done = run_actions.move_run(key, deed, given, seen=given["seen"], by=by)
+    done = run_actions.carry_out(key, deed, given, seen=given["seen"], by=by)
     run = _found(key)
     if done:
         return Done(

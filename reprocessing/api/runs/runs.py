@@ -170,7 +170,7 @@ def _move(
             dry_run=True, changed=False, says=[*action.does(run), *_notice(request, run, action)], run=RunView.of(run)
         )
     given = {"reason": change.reason, "stop_dlq": stop_dlq}
-    done = run_actions.move_run(run.pk, action, given, seen=version, by=caller_of(request).by)
+    done = run_actions.carry_out(run.pk, action, given, seen=version, by=caller_of(request).by)
     run = _run(request, name)
     if not done:
         raise conflict(

@@ -137,7 +137,7 @@ def state_sentence(run: Run) -> str:
     return f"It is {run.state}{by}."
 
 
-def move_run(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
+def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
     """Execute an action if the run is unchanged since `seen` (its `page_stamp`); return whether it was done.
 
     `given`: the reason and, for an abort, `stop_dlq`.

@@ -25,10 +25,10 @@ class Program:
     secret: str
     client: Client = field(default_factory=lambda: Client(enforce_csrf_checks=True, raise_request_exception=False))
 
-    def get(self, path: str, **query: object) -> HttpResponse:
+    def get(self, path: str, **query: Any) -> HttpResponse:  # noqa: ANN401  of any parameter
         return self._send("GET", path, query, None, {})
 
-    def post(self, path: str, *, key: str | None = None, **body: object) -> HttpResponse:
+    def post(self, path: str, *, key: str | None = None, **body: Any) -> HttpResponse:  # noqa: ANN401  of any field
         """Send a change with a reason; if it is confirmed, with a key of its own."""
         given = {"reason": "a test", **body}
         key = str(uuid4()) if key is None and given.get("confirm") else key

@@ -9,6 +9,7 @@ from reprocessing.domain.api.scopes import Scope
 from reprocessing.models import Approval, AuditEntry, Letter
 from reprocessing.store.api.tokens import TokenRequest, make_token
 from tests.reprocessing.api.callers import Program, problem, program, told
+from tests.reprocessing.api.test_matrix import OPERATIONS
 from tests.reprocessing.pipeline.approvals.two_people import limited, states
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +77,19 @@ def test_nobody_approves_their_own_request_by_another_token(ann: User, bob: Prog
     assert states(letters) == {"parked"}
     told(second.post(f"/approvals/{approval}/approve", confirm=True))
     assert states(letters) == {"discarded"}
+
+
+def test_each_operation_that_changes_something_is_classified() -> None:
+    """As in tests/reprocessing/pipeline/approvals/test_every_deed.py: what needs a second person documents 202."""
+    found = {one.id: "202" in one.answers for one in OPERATIONS if one.method == "post"}
+    assert {name for name, needs in found.items() if needs} == {
+        "release_messages", "discard_messages", "restore_messages", "start_bulk", "start_run", "resume_run",
+        "enable_rule", "disable_rule",
+    }  # fmt: skip
+    assert {name for name, needs in found.items() if not needs} == {
+        "stop_everything", "resume_everything", "stop_dlq", "resume_dlq", "abort_bulk_action", "plan_run", "pause_run",
+        "abort_run", "approve", "decline",
+    }  # fmt: skip
 
 
 def test_a_program_of_a_team_decides_nothing(ann: User) -> None:

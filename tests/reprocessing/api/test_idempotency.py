@@ -82,7 +82,7 @@ def test_runs_and_bulk_actions_have_ids_made_from_the_key() -> None:
     caller = program()
     parked(dlq("orders"))
     token = ApiToken.objects.get(name=caller.name)
-    sent = [
+    sent: list[tuple[str, dict[str, Any]]] = [
         ("/runs", {"dlq": "orders", "capture": False}),
         ("/bulk-actions", {"action": "discard", "filter": {"dlq": "orders"}}),
     ]

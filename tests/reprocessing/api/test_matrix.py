@@ -39,14 +39,15 @@ class Operation:
     method: str
     path: str
     scope: str
+    answers: frozenset[str]
 
 
 def operations() -> Iterator[Operation]:
     for path, methods in DOCUMENT["paths"].items():
         for method, found in methods.items():
-            yield Operation(
-                found["operationId"], method, path.removeprefix("/api/v1"), found["security"][0]["ApiToken"][0]
-            )
+            (scope,) = found["security"][0]["ApiToken"]
+            answers = frozenset(map(str, found["responses"]))
+            yield Operation(found["operationId"], method, path.removeprefix("/api/v1"), scope, answers)
 
 
 OPERATIONS: Final = tuple(operations())
