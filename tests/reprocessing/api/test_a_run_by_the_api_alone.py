@@ -69,7 +69,7 @@ def test_messages_of_a_dlq_are_delivered_and_their_history_tells_how(clock: Cloc
     caller = program()
     bench.bury('{"card": "4111"}', key="k")
     bench.capture()
-    plan = {"dlq": bench.dlq.name, "capture": False, "waves": False}
+    plan: dict[str, Any] = {"dlq": bench.dlq.name, "capture": False, "waves": False}
     run = told(caller.post("/runs", confirm=True, **plan))["run"]
     assert (run["selected"], run["run"].startswith("run-")) == (1, True)
     (captured,) = told(caller.get("/messages", dlq=bench.dlq.name, state="captured"))["items"]

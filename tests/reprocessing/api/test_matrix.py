@@ -119,7 +119,7 @@ def test_what_belongs_to_another_team_is_missing_and_not_forbidden(teams: tuple[
     told, sung, silent = list[str](), list[str](), set[str]()
     before = AuditEntry.objects.count()
     for operation in OPERATIONS:
-        for more in ({}, {"confirm": True}):
+        for more in (dict[str, bool](), {"confirm": True}):
             answer = send(ours, operation, teams[1], **more)
             sung += [operation.id] if canaries(answer) else []
             if answer.status_code != _missing(ours, operation, teams[1], more).status_code:
@@ -133,7 +133,7 @@ def test_what_belongs_to_another_team_is_missing_and_not_forbidden(teams: tuple[
     assert {name for name in silent if name.startswith(("get", "list"))} == set()
 
 
-def _missing(caller: Program, operation: Operation, about: Team, more: dict[str, object]) -> HttpResponse:
+def _missing(caller: Program, operation: Operation, about: Team, more: dict[str, bool]) -> HttpResponse:
     """The answer to the same request about something that nobody has."""
     gone = {
         "dlq": "nobodys", "run": "nobodys", "rule": "nobodys", "bulk_action": 999_999, "approval": 999_999,

@@ -110,7 +110,7 @@ def test_a_body_takes_its_scope_and_each_view_is_recorded(caplog: pytest.LogCapt
 def test_a_decision_is_shown_first_then_made_about_exactly_these() -> None:
     caller, source = program(), dlq("orders")
     letters = [parked(source, key=f"k{n}") for n in range(2)]
-    body = {"redrive_ids": [*ids(*letters), "00000000-0000-4000-8000-000000000000"]}
+    body: dict[str, Any] = {"redrive_ids": [*ids(*letters), "00000000-0000-4000-8000-000000000000"]}
     looked = told(caller.post("/messages/release", **body))
     assert (looked["dry_run"], looked["changed"], looked["messages"], looked["done"]) == (True, False, 2, [])
     assert [one["why"] for one in looked["refused"]] == ["there is no such message, or this token does not see it"]
@@ -165,7 +165,7 @@ def test_a_decision_that_cannot_be_meant_is_refused(more: dict[str, Any], why: s
 def test_a_bulk_action_is_shown_started_watched_and_aborted() -> None:
     caller, source = program(), dlq("orders")
     letters = [parked(source, key=f"k{n}") for n in range(3)]
-    asked = {"action": "discard", "filter": {"dlq": "orders"}}
+    asked: dict[str, Any] = {"action": "discard", "filter": {"dlq": "orders"}}
     looked = told(caller.post("/bulk-actions", **asked))
     assert (looked["says"], looked["bulk_action"]) == (["3 messages match."], None)
     assert looked["counts"] == [{"dlq": "orders", "state": "parked", "reason": "attempts_spent", "messages": 3}]
@@ -187,7 +187,7 @@ def test_a_bulk_action_is_shown_started_watched_and_aborted() -> None:
 def test_a_searched_text_is_in_no_answer_and_no_kept_answer() -> None:
     caller = program()
     parked(dlq("orders"), body=CARD)
-    asked = {"action": "discard", "filter": {"dlq": "orders", "text": "4111 1111"}}
+    asked: dict[str, Any] = {"action": "discard", "filter": {"dlq": "orders", "text": "4111 1111"}}
     answer = caller.post("/bulk-actions", **asked, confirm=True)
     assert told(answer)["bulk_action"]["filter"]["text"] == "(a text in their bodies)"
     assert b"4111" not in answer.content + bytes(ApiCall.objects.get().answer or b"")
