@@ -81,6 +81,7 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = ENVIRONMENT.redis_url
 METRICS_TOKEN = ENVIRONMENT.metrics_token
+ALIVE_FILE = ENVIRONMENT.alive_file
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

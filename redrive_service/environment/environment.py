@@ -46,6 +46,7 @@ class Environment:
     log_format: observability.LogFormat
     traces: bool
     trace_messages: bool
+    alive_file: str
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -78,6 +79,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         log_format=observability.log_format(found),
         traces=(traces := observability.traces(found)),
         trace_messages=observability.trace_messages(found, traces=traces),
+        alive_file=observability.alive_file(found),
     )
     if found.problems:
         problems = "\n".join(f"  - {problem}" for problem in found.problems)

@@ -1,8 +1,9 @@
-"""The log format, and traces."""
+"""The log format, traces, and the file that shows that a process is alive."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, Literal
 
 from redrive_service.environment.variables import Variables
@@ -10,6 +11,7 @@ from redrive_service.environment.variables import Variables
 LogFormat = Literal["text", "json"]
 _TRACES: Final = "REDRIVE_TRACES"
 _MESSAGES: Final = "REDRIVE_TRACE_MESSAGES"
+_ALIVE: Final = "REDRIVE_ALIVE_FILE"
 _NEEDED: Final = ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 INSTALL: Final = "pip install --require-hashes -r requirements-otel.txt"
 
@@ -39,6 +41,14 @@ def trace_messages(variables: Variables, *, traces: bool) -> bool:
     if wanted and not traces:
         variables.problems.append(f"{_MESSAGES} is yes, but {_TRACES} is not. Set {_TRACES}=yes, or unset {_MESSAGES}.")
     return wanted
+
+
+def alive_file(variables: Variables) -> str:
+    """Return the path of the file that worker and beat touch; empty: no file."""
+    value = variables.value(_ALIVE)
+    if value and not (Path(value).is_absolute() and Path(value).parent.is_dir()):
+        variables.problems.append(f"{_ALIVE} must be the absolute path of a file in an existing folder: /tmp/alive")
+    return value
 
 
 def _is_installed(module: str) -> bool:

@@ -25,7 +25,7 @@ GROUPS: Final = {
     "AWS": ("provision_queues", "iam_policy", "put_alarms", "native_redrive"),
     "Notifications": ("set_notification", "test_notification", "list_notifications", "remove_notification"),
     "Maintenance": ("redrive_doctor", "check_pulse", "after_restore", "make_roles", "purge_idempotency"),
-    "Servers": ("serve", "sandbox"),
+    "Servers": ("serve", "deployment_files", "sandbox"),
 }  # fmt: skip
 #: Commands whose Django applications are installed only while the command runs.
 _ELSEWHERE: Final = {"sandbox": "redrive_service.sandbox"}

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
@@ -37,6 +38,17 @@ def _incident(**fields: object) -> models.Incident:
 def _mark(**fields: object) -> models.ManagedObject:
     its = {"kind": "dlqs", "name": "orders", "written": {}, "applied_by": "anna"}
     return models.ManagedObject.objects.create(**{**its, **fields})
+
+
+def _api_token(**fields: object) -> models.ApiToken:
+    its = {"name": "deploy", "token_hash": b"1", "scopes": ["runs:read"], "added_by": "anna"}
+    return models.ApiToken.objects.create(**{**its, **fields})
+
+
+def _api_calls(many: int, **fields: object) -> list[models.ApiCall]:
+    token = _api_token()
+    its = {"token": token, "key": "k", "request_hash": b"1", "made_at": NOW, "leased_until": NOW}
+    return [models.ApiCall.objects.create(**{**its, **fields}) for _ in range(many)]
 
 
 def _route(**fields: object) -> models.NotificationRoute:
@@ -127,6 +139,12 @@ def _same_source_twice(_: Stock) -> None:
         _source_of_failures(scope)
 
 
+def _person(_: Stock, name: str = "ann", **fields: object) -> object:
+    user = User.objects.create_user(f"{name}-{User.objects.count()}")
+    values = {"user": user, "issuer": "https://login", "subject": "1", **fields}
+    return models.ProviderIdentity.objects.create(**values)
+
+
 def _schedule() -> IntervalSchedule:
     return IntervalSchedule.objects.create(every=1, period="minutes")
 
@@ -165,9 +183,15 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
+    ("one_user_of_a_provider_identity", _twice(_person)),
+    ("provider_identity_has_issuer_and_subject", lambda s: _person(s, subject="")),
     ("keep_bodies_at_most_10_years", lambda s: _dlq(s, keep_bodies=3_651)),
     ("only_ended_letter_has_no_body", lambda s: _letter(s, body_deleted_at=NOW)),
     ("only_dlq_with_policy_has_own_settings", lambda s: _dlq(s, own_settings=["mode"])),
+    ("api_token_has_author", lambda _: _api_token(added_by="")),
+    ("api_token_has_scopes", lambda _: _api_token(scopes=[])),
+    ("one_api_call_per_idempotency_key", lambda _: _api_calls(2)),
+    ("api_call_is_answered_or_leased", lambda _: _api_calls(1, status=200)),
     ("one_mark_per_managed_object", lambda _: [_mark(), _mark()]),
     ("unlock_has_person_and_reason", lambda _: _mark(unlocked_by="anna")),
     ("closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
