@@ -263,8 +263,8 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.discover_dlqs")
 def discover_dlqs(**_future: object) -> None:
-    """Look for DLQs in the accounts and regions that are due, for half a capture slice; a task does the rest."""
-    if not discover.look_at_due(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
+    """Scan the due accounts and regions for DLQs, for half a capture slice. Enqueue a task for the rest."""
+    if not discover.scan_due_scopes(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
         discover_dlqs.apply_async(queue=CAPTURE)
 
 

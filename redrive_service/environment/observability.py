@@ -1,4 +1,4 @@
-"""The log format, traces, and the file that shows that a process is alive."""
+"""Read the variables of logs, traces and the liveness file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSTALL: Final = "pip install --require-hashes -r requirements-otel.txt"
 
 
 def log_format(variables: Variables) -> LogFormat:
-    """Return the format of log lines: text unless LOG_FORMAT says json."""
+    """Return the format of log lines, from LOG_FORMAT: text (the default) or json."""
     value = variables.value("LOG_FORMAT").lower() or "text"
     if value == "json":
         return "json"
@@ -27,7 +27,7 @@ def log_format(variables: Variables) -> LogFormat:
 
 
 def traces(variables: Variables) -> bool:
-    """Return whether attempts are traced. OpenTelemetry is looked for only if they are."""
+    """Return whether attempts are traced (REDRIVE_TRACES). If so, OpenTelemetry must be installed."""
     wanted = variables.yes_or_no(_TRACES)
     if wanted and not all(map(_is_installed, _NEEDED)):
         cure = f"Install it: {INSTALL} (or unset {_TRACES})"
@@ -36,7 +36,7 @@ def traces(variables: Variables) -> bool:
 
 
 def trace_messages(variables: Variables, *, traces: bool) -> bool:
-    """Return whether messages are sent with the trace context of their attempt."""
+    """Return whether messages are sent with the trace context of their attempt (REDRIVE_TRACE_MESSAGES)."""
     wanted = variables.yes_or_no(_MESSAGES)
     if wanted and not traces:
         variables.problems.append(f"{_MESSAGES} is yes, but {_TRACES} is not. Set {_TRACES}=yes, or unset {_MESSAGES}.")
@@ -54,5 +54,5 @@ def alive_file(variables: Variables) -> str:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # a package above it is missing
+    except ModuleNotFoundError:  # a parent package is missing
         return False

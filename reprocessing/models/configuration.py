@@ -14,7 +14,7 @@ from reprocessing.domain.configuration.keys import Kind
 class Policy(models.Model):
     """A named set of DLQ settings. A DLQ has the values of its policy, except for its own settings.
 
-    `settings`: values by the DLQ's field names; `interval` in seconds, `crontab` as five fields in one text.
+    `settings`: values by the DLQ's field names. `interval` is in seconds, `crontab` is a text of five fields.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -33,8 +33,8 @@ class ManagedObject(models.Model):
 
     Attributes:
         name: the object's name; of a target, its ARN or URL.
-        written: the object's settings after the last apply. If the database differs, that is drift.
-        applied_from: what the file was applied from, such as a commit.
+        written: the object's settings after the last apply. Any difference from them is drift.
+        applied_from: where the file came from, such as a commit (apply_config --source).
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """
 

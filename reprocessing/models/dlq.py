@@ -95,8 +95,8 @@ class DeadLetterQueue(models.Model):
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
         approval_above: a person's deed about more messages needs a second person; 0: every deed; null: the limit of
             all DLQs (`ApprovalDefault`).
-        keep_bodies: days after which the body of a finished letter is deleted; null: with its history.
-        bodies_deleted_through: the bodies of all letters that had finished by then are deleted.
+        keep_bodies: days after which the body of a finished letter is deleted; null: it is deleted with the history.
+        bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.

@@ -50,8 +50,8 @@ class Letter(models.Model):
         presumed: delivered, but only because the letter did not come back.
         group: the failure group, determined at `grouped_at`.
         revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
-        body_deleted_at: since when the letter has no payload and no edits, because its DLQ keeps bodies for fewer days
-            than history. If the message comes back, its bytes are stored again.
+        body_deleted_at: when the payload and the edits were deleted, after the DLQ's `keep_bodies`. If the message
+            comes back, its bytes are stored again.
         assigned_to: name of the user who works on the parked letter.
     """
 

@@ -132,7 +132,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )
     keep_bodies = whole_number(
         "Keep bodies (days)",
-        "How long bodies are kept after a message is delivered or discarded. Empty: as long as the history.",
+        "How long bodies are kept after a message is delivered, duplicate or discarded. Empty: as long as the history.",
         least=0, most=MAX_DAYS,
     )  # fmt: skip
     new_key_delay = number(

@@ -7,6 +7,8 @@ from typing import Any, Final
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
+from reprocessing.domain.lifecycle import STATE_NAMES
+
 #: Singular and plural of a model's name, where the pages show another name than Django's.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
@@ -68,8 +70,6 @@ FIELDS: Final = {
     "watched_by": "DLQ behind it", "why": "Reason", "window": "Return window (s)",
 }  # fmt: skip
 
-_STATES: Final = {"waiting": "queued", "awaiting": "awaiting outcome"}
-
 
 def singular(options: Options[Any]) -> str:
     """Return the name of a row of this model, such as "circuit breaker"."""
@@ -88,4 +88,4 @@ def column(title: str) -> str:
 
 def state(name: str) -> str:
     """Return the name of a message's state in docs/concepts.md, such as "queued" for `waiting`."""
-    return _STATES.get(name, name)
+    return STATE_NAMES.get(name, name)

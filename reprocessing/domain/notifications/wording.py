@@ -193,8 +193,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         many="new DLQs found",
         more=("Sources: {sources}.", "Messages in it: {messages}."),
         service="It does not watch this DLQ: SQS deletes its messages when their retention period ends.",
-        person="Add it: manage.py discover_dlqs --adopt {queue}, a dry run. If nobody needs it: manage.py discover_dlqs"
-        " --ignore {queue}, a dry run.",
+        person="Run: manage.py discover_dlqs --adopt {queue} (or --ignore {queue}, if nobody needs it)",
         page=Page("discoveredqueue"),
     ),
     EventKind.APPROVAL_REQUESTED: Wording(

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.domain.lifecycle import STATE_NAMES
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.ordering.placement import LetterPlace
 from reprocessing.domain.replay.verdicts import Park
@@ -15,7 +16,6 @@ from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
 from reprocessing.management.arguments import add_confirm, add_json, add_name, whole_number
 from reprocessing.management.console import Console, find_dlq, format_time
-from reprocessing.management.output.drain_output import STATE_NAMES
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.capture import peek
 from reprocessing.pipeline.capture.peek import Peeked, PeekedMessage

@@ -1,4 +1,4 @@
-"""Read a configuration file into settings by field name, with every problem and its line."""
+"""Read a configuration file into settings by field name, and collect every problem with its line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def read_bytes(name: str) -> bytes:
     except IsADirectoryError:
         raise CommandError(f"{name} is a directory. Name a file.") from None
     except OSError as error:
-        raise CommandError(f"{name} cannot be read: {error.strerror}. To write one: export_config") from None
+        raise CommandError(
+            f"{name} cannot be read: {error.strerror}. To write one, run: manage.py export_config > redrive.yaml"
+        ) from None
 
 
 def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
@@ -196,7 +198,7 @@ class _Reader:
         return {key: float(one) if key.startswith("max") else one for key, one in options.items() if one is not None}
 
     def _backoff(self, path: Path, found: Settings) -> Settings:
-        """Complete a backoff as the commands do."""
+        """Return the complete backoff, with the defaults of the commands."""
         try:
             return backoff_fields({key: found.get(key) for key in _BACKOFF})
         except CommandError as error:
@@ -205,7 +207,7 @@ class _Reader:
 
 
 def _refusal(read: Callable[[str], object], text: str) -> str:
-    """Return why the text cannot be read; empty: it can."""
+    """Return the error of reading a text; empty: none."""
     try:
         read(text)
     except (ArgumentTypeError, RedriveError) as error:

@@ -58,7 +58,7 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
-        help="delete the bodies of messages so many days after they are delivered or discarded; their history stays. "
+        help="delete the body of a message DAYS days after it is delivered, duplicate or discarded; its history stays; "
         "off: keep bodies as long as the history (default: off)",
     )  # fmt: skip
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Read from returned copies the bodies that their letters no longer have."""
+"""Get the bodies that were deleted from the returned copies of their messages."""
 
 from __future__ import annotations
 

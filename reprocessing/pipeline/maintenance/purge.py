@@ -19,14 +19,14 @@ def purge_expired(*, conf: Conf) -> int:
     """Delete letters that were delivered or discarded longer ago than `conf.history`; return how many.
 
     A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver the
-    copy again. The body of a letter may be deleted earlier: after `keep_bodies` days of its DLQ.
+    copy again. The body of a letter is deleted earlier, if its DLQ has `keep_bodies`.
     """
     history, purged = conf.history.total_seconds(), 0
     for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
         purged += _repeated(partial(retention.delete_letters, dlq, history=history, limit=_GROUP))
-    for dlq in body_retention.dlqs_that_delete_bodies():
+    for dlq in body_retention.dlqs_with_body_retention():
         _repeated(partial(body_retention.delete_bodies, dlq, limit=_GROUP))
-        body_retention.note_deleted_through(dlq)
+        body_retention.store_deleted_through(dlq)
     retention.delete_waves(history=history)
     retention.delete_groups(history=history, limit=_CAUSES)
     retention.delete_bulk_actions(history=history, limit=_CAUSES)

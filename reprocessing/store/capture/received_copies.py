@@ -131,7 +131,7 @@ WITH seen AS (
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
        l.attempts - l.attempts_before_release AS attempts, met.run_id, met.breaker_id, {RULE_BACKOFF},
-       l.body_deleted_at IS NOT NULL AS lacks_body
+       l.body_deleted_at IS NOT NULL AND l.state = 'delivered' AS lacks_body
   FROM met CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.id = met.letter_id OFFSET 0) l
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC

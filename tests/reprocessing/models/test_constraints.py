@@ -317,7 +317,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("class_backoff_complete_or_absent", lambda _: _class(backoff_base=1, backoff_jitter="full")),
     ("one_discovery_per_role_region_and_filter", _twice(lambda _: _scope(tags={"team": "a"}))),
     ("discovery_has_region", lambda _: _scope(region="")),
-    ("open_look_has_stage_and_start", lambda _: _scope(stage="queues")),
+    ("open_scan_has_stage_and_start", lambda _: _scope(stage="queues")),
     ("discovered_queue_has_arn", lambda _: _found(arn="https://queue")),
     ("discovered_queue_was_read_or_has_trouble", lambda _: _found(visible=None)),
     ("ignored_queue_has_person_and_reason", lambda _: _found(ignored_at=NOW, ignored_by="anna")),

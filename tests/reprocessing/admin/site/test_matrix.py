@@ -42,7 +42,7 @@ PAGES = {
     "reprocessing_auditentry_export": OPERATING,
     **{f"reprocessing_{one}_add": CONFIGURING for one in ("deadletterqueue", "notificationroute", "rule", "target")},
     **{f"reprocessing_notificationroute_{deed}": CONFIGURING for deed in ("edit", "remove")},
-    **{f"reprocessing_discoveredqueue_{act}": CONFIGURING for act in ("adopt", "ignore", "unignore", "look")},
+    **{f"reprocessing_discoveredqueue_{act}": CONFIGURING for act in ("adopt", "ignore", "unignore", "scan")},
     "reprocessing_apitoken_add": CONFIGURING, "reprocessing_apitoken_revoke": CONFIGURING,
     "reprocessing_deadletterqueue_examine": CONFIGURING, "reprocessing_rule_edit": CONFIGURING,
     **{f"reprocessing_rule_{deed}": CONFIGURING for deed in ("remove", "enable", "disable")},
