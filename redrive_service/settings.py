@@ -34,6 +34,7 @@ MIDDLEWARE = [
     *(["redrive_service.telemetry.access_log.AccessLogMiddleware"] if ENVIRONMENT.log_format == "json" else []),
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "reprocessing.api.site.middleware.ApiMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

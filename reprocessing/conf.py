@@ -66,6 +66,7 @@ class Conf:
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
+        api_rate: requests a second of one API token; after a pause, the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
             omits the attribute.
@@ -103,6 +104,7 @@ class Conf:
     own_queues: tuple[str, ...] = ()
     destinations: Mapping[str, Destination] = field(default_factory=dict, repr=False, hash=False)
     public_url: str = ""
+    api_rate: float = 20.0
     alert_parked_count: int = _ALERTS.parked_count
     alert_parked_age: timedelta = _ALERTS.parked_age
     alert_expires_within: timedelta = _ALERTS.expires_within
@@ -162,6 +164,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "approval_life": (60, 7 * 86_400),
     "history": (86_400, 3_650 * 86_400),
     "payload_key_cache": (1, 86_400),
+    "api_rate": (0.1, 10_000),
     **ALERT_LIMITS,
     "price_standard": (0, 1_000),
     "price_fifo": (0, 1_000),

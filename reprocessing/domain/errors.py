@@ -105,3 +105,7 @@ class PayloadDestroyed(PayloadUnreadable):
 
 class ErasureRefused(RedriveError):
     """Messages cannot be erased or shredded now, because some of them are being sent."""
+
+
+class InvalidApiToken(RedriveError):
+    """An API token cannot be made: its name, scopes, owner or end are not valid."""

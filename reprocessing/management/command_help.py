@@ -22,6 +22,7 @@ GROUPS: Final = {
         "add_target", "add_rule", "list_rules", "test_rules", "enable_rule", "disable_rule", "remove_rule",
         "add_rate_class", "add_reporter", "list_reporters", "revoke_reporter",
     ),
+    "HTTP API": ("make_api_token", "list_api_tokens", "revoke_api_token"),
     "AWS": ("provision_queues", "iam_policy", "put_alarms", "native_redrive"),
     "Notifications": ("set_notification", "test_notification", "list_notifications", "remove_notification"),
     "Maintenance": ("redrive_doctor", "check_pulse", "after_restore", "make_roles", "purge_idempotency"),

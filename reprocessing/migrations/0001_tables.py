@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -3218,6 +3219,87 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("messages__gte", 1)), name="unapproved_deed_has_messages"
                     )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiToken",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("token_hash", models.BinaryField(unique=True)),
+                ("scopes", models.JSONField(default=list)),
+                ("added_by", models.TextField()),
+                ("added_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("reads", models.BigIntegerField(db_default=0)),
+                (
+                    "teams",
+                    models.ManyToManyField(
+                        blank=True, db_table="redrive_api_token_team", related_name="api_tokens", to="auth.group"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="api_tokens",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "API token",
+                "db_table": "redrive_api_token",
+                "default_permissions": ("view", "add", "change"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("added_by", ""), _negated=True), name="api_token_has_author"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("scopes", []), _negated=True), name="api_token_has_scopes"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiCall",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.TextField()),
+                ("request_hash", models.BinaryField()),
+                ("made_at", models.DateTimeField()),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("status", models.IntegerField(blank=True, null=True)),
+                ("answer", models.BinaryField(blank=True, null=True)),
+                (
+                    "token",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calls",
+                        to="reprocessing.apitoken",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_api_call",
+                "default_permissions": (),
+                "indexes": [models.Index(models.F("made_at"), name="api_calls_by_time")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("token", "key"), name="one_api_call_per_idempotency_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("answer", None), ("leased_until__isnull", False), ("status", None)),
+                            models.Q(("answer__isnull", False), ("leased_until", None), ("status__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="api_call_is_answered_or_leased",
+                    ),
                 ],
             },
         ),

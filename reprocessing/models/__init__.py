@@ -13,7 +13,7 @@ from reprocessing.models.audit import (
     Revision,
     UnapprovedDeed,
 )
-from reprocessing.models.configuration import ManagedObject, Policy
+from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
@@ -48,6 +48,8 @@ from reprocessing.models.system import (
 from reprocessing.models.target import Report, Reporter, Target, TargetCheck
 
 __all__ = [
+    "ApiCall",
+    "ApiToken",
     "Approval",
     "ApprovalDefault",
     "ApprovalState",

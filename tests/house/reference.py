@@ -1,4 +1,6 @@
-"""Write docs/reference.md (every command, every name of settings.REDRIVE), redrive.schema.json and deployment/.
+"""Write docs/reference.md (every command, every name of settings.REDRIVE), two JSON documents, and deployment/.
+
+redrive.schema.json is the schema of configuration files, openapi.json describes the HTTP API.
 
 python -m tests.house.reference         writes them
 python -m tests.house.reference --check  says whether they are what the code says; 1 where they are not
@@ -7,6 +9,7 @@ python -m tests.house.reference --check  says whether they are what the code say
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -128,10 +131,13 @@ def _cell(text: str) -> str:
 def main() -> int:
     os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     django.setup()
-    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  it asks for Django's settings
+    from reprocessing.api.urls import api  # noqa: PLC0415  it asks for Django's settings
+    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  as above
 
     wrong = 0
-    for name, wanted in {"reference.md": page(), "redrive.schema.json": schema_text(), **deployment()}.items():
+    described = json.dumps(api.get_openapi_schema(path_prefix="/api/v1/"), indent=1, default=str) + "\n"
+    made = {"reference.md": page(), "redrive.schema.json": schema_text(), "openapi.json": described, **deployment()}
+    for name, wanted in made.items():
         path = DOCS / name
         if "--check" not in sys.argv[1:]:
             path.parent.mkdir(parents=True, exist_ok=True)

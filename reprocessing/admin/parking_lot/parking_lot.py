@@ -28,6 +28,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.store.approvals import frozen, limits
 from reprocessing.store.ordering import lanes
@@ -245,9 +246,7 @@ def _insist(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> M
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
     sieve = message_list.allowed(asked, request)
-    if sieve.states != (deed.state.value,):
-        raise InvalidFilter(f"This is only for {deed.state.value} messages. Select messages in the list of these.")
-    message_filters.require_exhaustive(sieve)
+    start_bulk_action.require_decidable(BulkActionKind(deed.value), sieve)
     return sieve
 
 

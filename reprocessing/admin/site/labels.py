@@ -23,6 +23,7 @@ _NAMES: Final = {
     "parkingqueuemessage": ("parking queue notice", "parking queue notices"),
     "rulebook": ("rules version", "rules version"),
     "discoveredqueue": ("discovered DLQ", "discovered DLQs"),
+    "apitoken": ("API token", "API tokens"),
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
 }  # fmt: skip
 

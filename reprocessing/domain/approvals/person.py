@@ -7,12 +7,18 @@ from typing import Final
 
 #: Between the two names in a history: "ann, approved by bob". No name may contain it.
 APPROVED_BY: Final = ", approved by "
+#: Between a person's name and the API token that acted for the person: "ann, API token deploy".
+VIA_API: Final = ", API token "
 #: After the name of a person who acted without the second person who was needed.
 ALONE: Final = ", without approval"
 
 
 def person_key(name: str) -> str:
-    """Return a form of a name that is equal for variants in letter case, in spaces, and in Unicode forms."""
+    """Return a form of a name that is equal for variants in letter case, in spaces, and in Unicode forms.
+
+    A person who acts with an API token is the same person.
+    """
+    name = name.partition(VIA_API)[0]
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())
 

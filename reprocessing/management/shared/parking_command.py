@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.selection_mark import selection_mark
 from reprocessing.management.arguments import add_change_options, add_name, current_user, not_empty, whole_number
 from reprocessing.management.command_line import DOCUMENTED
 from reprocessing.management.console import Console, find_dlq
@@ -23,7 +24,6 @@ from reprocessing.management.shared.parking_selection import (
     filter_options,
     no_match,
     selection_lines,
-    selection_mark,
     selection_type,
     shell_quoted,
 )

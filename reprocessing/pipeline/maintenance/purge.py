@@ -1,4 +1,4 @@
-"""Delete finished letters and their history, bodies, reports, counters and incidents past their retention."""
+"""Delete letters, history, bodies, reports, counters, incidents and answers of the API past their retention."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 
 from reprocessing.conf import Conf
 from reprocessing.models import DeadLetterQueue
+from reprocessing.store.api import calls
 from reprocessing.store.approvals import requests
 from reprocessing.store.maintenance import body_retention, counters, retention
 from reprocessing.store.notifications import incident_retention, sending
@@ -33,6 +34,7 @@ def purge_expired(*, conf: Conf) -> int:
     counters.delete_old_hours(history=history)
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # also notifications to destinations without a URL
+    _repeated(partial(calls.delete_old, limit=_GROUP))
     retention.delete_reports(history=history, limit=_REPORTS)
     return purged
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
-from reprocessing.domain.approvals.person import person_key
+from reprocessing.domain.approvals.person import VIA_API, person_key
 
 
 def is_same_person(one: str, other: str) -> bool:
@@ -13,5 +13,9 @@ def is_same_person(one: str, other: str) -> bool:
 
 
 def _addresses(name: str) -> set[str]:
-    found = User.objects.filter(username__iexact=name.strip()).exclude(email="").values_list("email", flat=True)
+    found = (
+        User.objects.filter(username__iexact=name.partition(VIA_API)[0].strip())
+        .exclude(email="")
+        .values_list("email", flat=True)
+    )
     return {person_key(address) for address in found}

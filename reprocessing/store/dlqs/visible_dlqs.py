@@ -16,6 +16,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from reprocessing.models import (
+    ApiToken,
     Approval,
     Attempt,
     AuditEntry,
@@ -95,7 +96,15 @@ def visible_dlqs(user: AbstractBaseUser | AnonymousUser) -> VisibleDlqs:
         return VisibleDlqs(())
     if user.has_perm(ALL_DLQS):
         return EVERY_DLQ
-    groups = user.groups.values("pk")
+    return _dlqs_of(user.groups.values("pk"))
+
+
+def dlqs_of_token(token: ApiToken) -> VisibleDlqs:
+    """Return the DLQs that an API token sees: those of its user, or those of its teams."""
+    return _dlqs_of(token.teams.values("pk")) if token.user is None else visible_dlqs(token.user)
+
+
+def _dlqs_of(groups: QuerySet[Any, Any]) -> VisibleDlqs:
     teams = DeadLetterQueue.teams.through.objects.filter(group__in=groups)
     return VisibleDlqs(
         tuple(teams.order_by("deadletterqueue_id").values_list("deadletterqueue_id", flat=True).distinct())

@@ -192,7 +192,7 @@ class LetterPage:
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
     """Return the letters that a filter matches, the last finished first. `below`: last letter of the previous page."""
-    with _patiently():
+    with patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
         narrow = _where_reasons_are(sieve)
@@ -204,13 +204,13 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
 def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return the last finished letters that a filter matches."""
-    with _patiently():
+    with patiently():
         return _newest(sieve, None, limit)
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
     """Count the letters that a filter matches by state and reason, up to `MAX_COUNT` + 1 in all."""
-    with _patiently():
+    with patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
         )
@@ -218,7 +218,7 @@ def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
 
 def count_letters(sieve: MessageFilter) -> int:
     """Count the letters that a filter matches, up to `MAX_COUNT` + 1."""
-    with _patiently():
+    with patiently():
         return _count(sieve)
 
 
@@ -233,7 +233,7 @@ def is_exhaustive(sieve: MessageFilter) -> bool:
         return True
     asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
     without = where_clause(replace(sieve, text=None))
-    with _patiently():
+    with patiently():
         return rows.value(int, _COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
@@ -293,7 +293,7 @@ def _patient(sieve: MessageFilter) -> dict[str, Any]:
 
 
 @contextmanager
-def _patiently() -> Iterator[None]:
+def patiently() -> Iterator[None]:
     """Set a statement timeout. If it is exceeded, raise an error that says what to do."""
     try:
         with transaction.atomic():

@@ -48,6 +48,17 @@ def _mark(**fields: object) -> models.ManagedObject:
     return models.ManagedObject.objects.create(**{**its, **fields})
 
 
+def _api_token(**fields: object) -> models.ApiToken:
+    its = {"name": "deploy", "token_hash": b"1", "scopes": ["runs:read"], "added_by": "anna"}
+    return models.ApiToken.objects.create(**{**its, **fields})
+
+
+def _api_calls(many: int, **fields: object) -> list[models.ApiCall]:
+    token = _api_token()
+    its = {"token": token, "key": "k", "request_hash": b"1", "made_at": NOW, "leased_until": NOW}
+    return [models.ApiCall.objects.create(**{**its, **fields}) for _ in range(many)]
+
+
 def _route(**fields: object) -> models.NotificationRoute:
     return models.NotificationRoute.objects.create(**{"destination": "ops", **fields})
 
@@ -185,6 +196,10 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("keep_bodies_at_most_10_years", lambda s: _dlq(s, keep_bodies=3_651)),
     ("only_ended_letter_has_no_body", lambda s: _letter(s, body_deleted_at=NOW)),
     ("only_dlq_with_policy_has_own_settings", lambda s: _dlq(s, own_settings=["mode"])),
+    ("api_token_has_author", lambda _: _api_token(added_by="")),
+    ("api_token_has_scopes", lambda _: _api_token(scopes=[])),
+    ("one_api_call_per_idempotency_key", lambda _: _api_calls(2)),
+    ("api_call_is_answered_or_leased", lambda _: _api_calls(1, status=200)),
     ("one_mark_per_managed_object", lambda _: [_mark(), _mark()]),
     ("unlock_has_person_and_reason", lambda _: _mark(unlocked_by="anna")),
     ("closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import uuid4
 
+from django.contrib.auth.models import Group
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
+from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.message.envelope import pack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
+    ApiToken,
     Approval,
     AuditAct,
     AuditEntry,
@@ -31,6 +34,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.models.notification import Incident, Notification, NotificationRoute
+from reprocessing.store.api.tokens import TokenRequest, make_token
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.routing import rule_changes
@@ -61,6 +65,7 @@ def rows_of_everything() -> None:
         incident = Incident.objects.create(kind=kind, subject=f"run:{number}", facts={})
         route = NotificationRoute.objects.create(destination=f"team-{number}")
         Notification.objects.create(incident=incident, route=route, phase="opened")
+        api_token(f"deploy-{number}")
         scope = DiscoveryScope.objects.create(region=f"eu-west-{number}")
         queue = DiscoveredQueue.objects.create(
             arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, trouble="SQS refused it."
@@ -71,6 +76,12 @@ def rows_of_everything() -> None:
     Policy.objects.create(name="careful")
     ManagedObject.objects.create(kind="policies", name="careful", written={}, applied_by="ann")
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
+
+
+def api_token(name: str = "deploy") -> ApiToken:
+    team, _ = Group.objects.get_or_create(name="a team of tokens")
+    asked = TokenRequest(name, (Scope.DLQS_READ,), teams=(team,))
+    return make_token(asked, by="ann", reason="a test").row
 
 
 def operated() -> BulkAction:

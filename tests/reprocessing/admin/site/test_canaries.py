@@ -21,6 +21,7 @@ from reprocessing.admin.messages import message_page
 from reprocessing.admin.parking_lot import decision
 from reprocessing.domain.replay.verdicts import Outcome, Refused
 from reprocessing.models import (
+    ApiToken,
     Approval,
     AuditEntry,
     Breaker,
@@ -211,6 +212,7 @@ def deeds(letter: ParkedLetter) -> Iterator[str]:
     its |= {"rule": Rule.objects.earliest("pk").pk, "breaker": Breaker.objects.earliest("pk").pk}
     its |= {"route": NotificationRoute.objects.create(destination="ops").pk}
     its |= {"mark": ManagedObject.objects.earliest("pk").pk, "approval": Approval.objects.earliest("pk").pk}
+    its |= {"api_token": ApiToken.objects.earliest("pk").pk}
     for address in test_matrix.DEEDS:
         if not address.startswith(("/admin/auth/", "/admin/django_celery_beat/")):
             yield address.format(**its)

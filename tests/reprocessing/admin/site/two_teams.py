@@ -66,7 +66,7 @@ class Team:
         return {
             "letter": self.letter.pk, "dlq": self.dlq.pk, "lane": self.letter.lane_id, "target": self.letter.target_id,
             "run": pk[Run], "operation": pk[BulkAction], "rule": pk[Rule], "breaker": pk[Breaker],
-            "route": pk[NotificationRoute], "mark": 1,
+            "route": pk[NotificationRoute], "mark": 1, "api_token": 1,
             "approval": pk[Approval], "deed": "pause", "move": "open", "content_type_id": 1,
         }  # fmt: skip
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from django.core.management import get_commands
 
 from reprocessing.admin.parking_lot.decision import DecisionKind
-from reprocessing.admin.runs.run_actions import RUN_ACTIONS
 from reprocessing.domain.approvals.deed import DeedKind
 from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS
 from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.site import test_matrix
 
@@ -51,9 +51,11 @@ DECIDES = {"approve", "decline", "break_glass", "list_approvals"}
 #: No run, discard, edit or change of a rule: they stop, show, configure, or prepare.
 FREE = {
     "abort_run", "add_rate_class", "add_reporter", "add_target", "after_restore", "check_health", "check_pulse",
-    "export_config", "iam_policy", "list_notifications", "list_reporters", "list_rules", "make_roles", "pause_run",
+    "export_config", "iam_policy", "list_api_tokens", "list_notifications", "list_reporters", "list_rules",
+    "make_api_token", "make_roles", "pause_run",
     "peek_dlq", "provision_queues", "put_alarms", "redrive_doctor", "redrive_status", "remove_notification",
-    "remove_source", "reset_breaker", "resume_redrive", "revoke_reporter", "set_notification", "show_runs",
+    "remove_source", "reset_breaker", "resume_redrive", "revoke_api_token", "revoke_reporter",
+    "set_notification", "show_runs",
     "stop_redrive", "test_notification", "test_rules",
 }  # fmt: skip
 
@@ -71,7 +73,8 @@ ADMIN_FREE = {
     "notificationroute/{route}/edit", "notificationroute/{route}/remove", "target/{target}/edit",
     "managedobject/{mark}/unlock", "deadletterqueue/{dlq}/stop", "deadletterqueue/{dlq}/resume", "lane/{lane}/stop",
     "lane/{lane}/resume", "breaker/{breaker}/close/now", "breaker/{breaker}/open/now",
-    "breaker/{breaker}/half-open/now", "run/{run}/pause/now", "run/{run}/abort/now",
+    "apitoken/add/", "apitoken/{api_token}/revoke", "breaker/{breaker}/half-open/now", "run/{run}/pause/now",
+    "run/{run}/abort/now",
 }  # fmt: skip
 
 
