@@ -24,12 +24,14 @@ from reprocessing.admin.site.buttons import Button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
 from reprocessing.domain.approvals.deed import DeedKind
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.message.envelope import unpack_attributes
-from reprocessing.models import Approval, ApprovalState, AuditAct, AuditEntry
+from reprocessing.models import Approval, ApprovalState, AuditAct, AuditEntry, DeadLetterQueue
 from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals.decide import Decision
-from reprocessing.store.approvals import people
+from reprocessing.store.approvals import people, requests
 from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.payloads import viewed_content
 
 #: The permission to do a requested deed without the second person, in addition to the permission of the deed.
 ACT_ALONE: Final = "reprocessing.act_alone"
@@ -165,15 +167,23 @@ def _difference(request: HttpRequest, approval: int) -> HttpResponse:
     row = visible_rows.row_or_404(request, Approval.objects, approval)
     if not request.user.has_perms(("reprocessing.view_approval", *_SHOWS)):
         raise PermissionDenied
-    stand = message_edits.read_letter(row.letters[0]) if row.letters else None
-    if row.body is None or row.attributes is None or stand is None:
+    try:
+        stand = message_edits.read_letter(row.letters[0]) if row.letters else None
+        deed = requests.deed_of(row)
+    except PayloadUnreadable as error:
+        raise Http404(str(error)) from error
+    if deed.body is None or deed.attributes is None or stand is None:
         raise Http404
     AuditEntry.objects.create(
         act=AuditAct.REVEALED, letter_id=stand.letter_id, dlq_id=stand.dlq_id, by=request.user.get_username(),
         reason=f"Looked at the edit of approval {approval}.",
     )  # fmt: skip
-    before = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
-    after = bytes(row.body), unpack_attributes(bytes(row.attributes))
+    dlq = DeadLetterQueue.objects.get(pk=stand.dlq_id)
+    shown = (
+        viewed_content.masked(dlq, body, unpack_attributes(attributes))
+        for body, attributes in ((stand.body, stand.attributes), (deed.body, deed.attributes))
+    )
+    before, after = ((found.body, found.attributes) for found in shown)
     context = admin.site.each_context(request) | {
         "title": "Difference", "original": row, "changes": comparison.differences(before, after),
     }  # fmt: skip

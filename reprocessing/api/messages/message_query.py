@@ -14,9 +14,11 @@ from reprocessing.api.site.caller import Caller
 from reprocessing.api.site.fields import Name, Request
 from reprocessing.api.site.problems import Problem
 from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import LONGEST, MessageFilter
 from reprocessing.models import DeadLetterQueue, Rule, Run
+from reprocessing.store.payloads import viewed_content
 
 _Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
 _Words = Annotated[str, Field(min_length=1, max_length=LONGEST)]
@@ -52,7 +54,7 @@ def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
     """Return the filter, which matches only messages that the token sees.
 
     Raises:
-        InvalidFilter: a value is not valid.
+        InvalidFilter: a value is not valid, or `text` would search masked values.
         Problem: the token sees no DLQ, run or rule of this name, or it searches bodies without their scope.
     """
     if query.text is not None:
@@ -62,7 +64,10 @@ def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
         if name in given:
             given[name] = str(_id(caller, every, what, given[name]))
     lists = {name: value if isinstance(value, list) else [str(value)] for name, value in given.items()}
-    return replace(MessageFilter.from_query(lists), dlqs=caller.seen.ids)
+    found = MessageFilter.from_query(lists)
+    if found.text is not None and viewed_content.masks_fields(found.dlq):
+        raise InvalidFilter("These messages may have masked values, which a search for texts would find. Omit `text`.")
+    return replace(found, dlqs=caller.seen.ids)
 
 
 def _id(caller: Caller, every: Manager[Any], what: str, name: str) -> int:

@@ -124,7 +124,7 @@ def get_message_body(request: HttpRequest, redrive_id: UUID, *, captured: bool =
         raise not_found("body")
     body = _readable(found.body)
     return BodyView(
-        redrive_id=redrive_id, edit=found.edit, encoding=body.encoding, body=body.text,
+        redrive_id=redrive_id, edit=found.revision, encoding=body.encoding, body=body.text,
         attributes=[_attribute(name, attribute) for name, attribute in sorted(found.attributes.items())],
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from functools import partial
 from reprocessing.conf import Conf
 from reprocessing.domain.approvals.deed import ApprovalRefused, Deed
 from reprocessing.domain.approvals.person import is_one_name, signed_alone, signed_by_both
-from reprocessing.domain.errors import RedriveError
+from reprocessing.domain.errors import PayloadUnreadable, RedriveError
 from reprocessing.models import Approval
 from reprocessing.models.audit import ApprovalState
 from reprocessing.pipeline.approvals import perform
@@ -83,7 +83,10 @@ def end_expired() -> int:
 
 def changed_since(row: Approval) -> str:
     """Return why an open request would be void now; empty: nothing has changed."""
-    return _difference(row, requests.deed_of(row))
+    try:
+        return _difference(row, requests.deed_of(row))
+    except PayloadUnreadable as error:
+        return str(error)
 
 
 def _execute(  # noqa: PLR0913  # each by its name
@@ -95,7 +98,12 @@ def _execute(  # noqa: PLR0913  # each by its name
         return NotDone(why)
     if why := may(found):
         return NotDone(f"Nothing was done: {why}")
-    perform.prepare(requests.deed_of(found))
+    try:
+        deed = requests.deed_of(found)
+        requests.seal(deed)  # unwraps the keys before the transaction
+    except PayloadUnreadable as error:
+        return NotDone(f"Nothing was done: {error}")
+    perform.prepare(deed)
     try:
         done = rows.in_transaction(partial(_act, approval, state, by, reason, conf))
     except RedriveError as error:

@@ -34,6 +34,7 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
     if not is_one_name(by):
         raise ApprovalRefused("The name of the person who asks must be one name.")
     deed = needed.deed
+    sealed = requests.seal(deed)
 
     def work() -> Approval:
         rows.execute(_TURN, {"who": person_key(by)})
@@ -43,6 +44,6 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
         number = sum(found.messages.values()) if found.messages else None
         told = previews.describe(deed, found)
         until = lanes.database_now() + lasts
-        return requests.create(deed, found, told, messages=number, by=by, reason=reason, expires_at=until)
+        return requests.create(deed, sealed, found, told, messages=number, by=by, reason=reason, expires_at=until)
 
     return rows.in_transaction(work)

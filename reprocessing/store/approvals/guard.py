@@ -18,6 +18,7 @@ from reprocessing.models.audit import ApprovalState
 from reprocessing.store import rows
 from reprocessing.store.approvals import limits
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content
 
 #: The messages that one person handles alone are summed over this time.
 WITHIN: Final = timedelta(days=1)
@@ -94,8 +95,9 @@ def _count(messages: Messages, by: str) -> None:
 
 def _use(approval: int, deed: Deed) -> None:
     """Mark an approval as used. The statement finds only a row that this same transaction may use, and only once."""
+    (stamp,) = content.keyed([deed.stamp])
     fit = Approval.objects.filter(
-        pk=approval, state__in=[ApprovalState.APPROVED, ApprovalState.ALONE], stamp=deed.stamp, used_at=None
+        pk=approval, state__in=[ApprovalState.APPROVED, ApprovalState.ALONE], stamp=stamp, used_at=None
     )
     if not fit.update(used_at=database_now()):
         raise ApprovalRefused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,12 +11,14 @@ from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.approvals.person import person_key
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_approval
-from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, UnapprovedDeed
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, Letter, UnapprovedDeed
 from reprocessing.models.audit import ApprovalState
 from reprocessing.store.approvals.frozen import Frozen
 from reprocessing.store.approvals.guard import WITHIN
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content
 
 #: Who ends an approval that expired.
 _NOBODY: Final = "the service"
@@ -26,9 +29,31 @@ _ACTS: Final = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class SealedDeed:
+    """What of a deed is stored encrypted: the edited message, and the digest of the deed."""
+
+    body: bytes | None
+    attributes: bytes | None
+    stamp: bytes
+
+
+def seal(deed: Deed) -> SealedDeed:
+    """Return the encrypted parts of a deed. Call it outside a transaction. Raises PayloadKeyUnavailable."""
+    (stamp,) = content.keyed([deed.stamp])
+    if deed.body is None or deed.attributes is None:
+        return SealedDeed(None, None, stamp)
+    dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=deed.letters[0])
+    sealer = content.sealer_of(dlq_id, database_now().date())
+    return SealedDeed(
+        sealer.bytes(deed.body, Part.BODY, of=message_id),
+        sealer.bytes(deed.attributes, Part.ATTRIBUTES, of=message_id), stamp,
+    )  # fmt: skip
+
+
 def create(  # noqa: PLR0913  # each by its name
-    deed: Deed, frozen: Frozen, preview: Collection[tuple[str, str]], *, messages: int | None, by: str, reason: str,
-    expires_at: datetime,
+    deed: Deed, sealed: SealedDeed, frozen: Frozen, preview: Collection[tuple[str, str]], *, messages: int | None,
+    by: str, reason: str, expires_at: datetime,
 ) -> Approval:  # fmt: skip
     """Store a request, or return the open request of the same deed by the same person.
 
@@ -36,13 +61,13 @@ def create(  # noqa: PLR0913  # each by its name
     """
     key = person_key(by)
     known = Approval.objects.filter(
-        state=ApprovalState.OPEN, stamp=deed.stamp, digest=frozen.digest, by_key=key, expires_at__gt=database_now()
+        state=ApprovalState.OPEN, stamp=sealed.stamp, digest=frozen.digest, by_key=key, expires_at__gt=database_now()
     ).first()
     if known is not None:
         return known
     row = Approval.objects.create(
         deed=deed.kind.value, title=deed.title, arguments=dict(deed.arguments), letters=list(deed.letters),
-        body=deed.body, attributes=deed.attributes, stamp=deed.stamp, digest=frozen.digest,
+        body=sealed.body, attributes=sealed.attributes, stamp=sealed.stamp, digest=frozen.digest,
         dlq_ids=sorted(frozen.dlqs), messages=messages, preview=[list(pair) for pair in preview], by=by, by_key=key,
         reason=reason, expires_at=expires_at,
     )  # fmt: skip
@@ -52,9 +77,22 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def deed_of(row: Approval) -> Deed:
-    """Return the stored deed."""
-    body, attributes = (None if part is None else bytes(part) for part in (row.body, row.attributes))
+    """Return the stored deed. Raises PayloadUnreadable."""
+    body = attributes = None
+    if row.body is not None and row.attributes is not None:
+        message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
+        body = content.opened_bytes(bytes(row.body), Part.BODY, of=message_id)
+        attributes = content.opened_bytes(bytes(row.attributes), Part.ATTRIBUTES, of=message_id)
     return Deed(DeedKind(row.deed), row.title, row.arguments, tuple(row.letters), body, attributes)
+
+
+def void_edits(letters: Collection[int], why: str) -> int:
+    """End the open requests to edit these letters, whose content is removed; return how many."""
+    found = Approval.objects.select_for_update().filter(state=ApprovalState.OPEN, letters__overlap=list(letters))
+    edits = list(found.exclude(body=None).order_by("pk"))
+    for row in edits:
+        end(row, ApprovalState.VOID, why)
+    return len(edits)
 
 
 def lock(approval: int) -> Approval | None:

@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
+from reprocessing.store.approvals.requests import void_edits
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import decisions
 
@@ -97,6 +98,7 @@ def remove_content(
         return Removed(busy=busy)
     touched = decisions.discard_letters([letter.id for letter in free if letter.state == "parked"])
     rows.execute(_DISCARD_CAPTURED, {"letters": ids})
+    void_edits(ids, "The content of the message was removed.")
     counts = {name: rows.execute(statement, {"letters": ids}) for name, statement in _REMOVALS.items()}
     rows.execute(_RECORD, {
         "letters": ids, "states": [letter.state for letter in free], "act": act.value, "by": by, "reason": reason,
