@@ -114,13 +114,9 @@ def _addresses() -> Iterator[tuple[str, str]]:
     examples = {"letter": letter.pk, "id": User.objects.earliest("pk").pk, "content_type_id": 1, "deed": "start"}
     examples |= {"run": Run.objects.earliest("pk").pk, "operation": BulkAction.objects.earliest("pk").pk}
     examples |= {"approval": Approval.objects.earliest("pk").pk}
+    examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk, "api_token": ApiToken.objects.earliest("pk").pk}
     examples |= {"group": FailureGroup.objects.earliest("pk").pk}
-    examples |= {
-        "rule": Rule.objects.earliest("pk").pk,
-        "api_token": ApiToken.objects.earliest("pk").pk,
-        "group": FailureGroup.objects.earliest("pk").pk,
-    }
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
     examples |= {"route": NotificationRoute.objects.earliest("pk").pk, "mark": ManagedObject.objects.earliest("pk").pk}
     for pattern, space in _patterns(get_resolver().url_patterns, ""):
