@@ -172,6 +172,7 @@ REDRIVE: dict[str, Any] = {
     "SECRETS": ENVIRONMENT.secrets,
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,
+    "FIRST_STEPS": ENVIRONMENT.first_steps,
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,
     "DESTINATIONS": ENVIRONMENT.destinations,
     "PUBLIC_URL": ENVIRONMENT.public_url,

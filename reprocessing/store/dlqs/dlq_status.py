@@ -124,7 +124,8 @@ SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
        SELECT count(*) FROM redrive_dlq_copy c
         WHERE c.dlq_id = d.id AND (c.state = 'delete' OR (c.state = 'gone' AND c.gone_at > d.depth_at))
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
- WHERE d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
+   AND d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
 """
 
 _STATES = """
@@ -181,12 +182,12 @@ class _InSight:
     n: int
 
 
-def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return for each DLQ that is not in mode automatic how many copies of captured messages SQS counted as visible.
+def visible_copies(dlq: int | None = None, *, visibility: float, count_lag: float) -> dict[int, int]:
+    """Return for this DLQ (None: each DLQ), if it is not in mode automatic, how many copies of captured messages SQS counted as visible.
 
     `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
     """
-    found = rows.fetch(_InSight, _IN_SIGHT, {"visibility": visibility, "count_lag": count_lag})
+    found = rows.fetch(_InSight, _IN_SIGHT, {"dlq": dlq, "visibility": visibility, "count_lag": count_lag})
     return {row.dlq_id: row.n for row in found}
 
 
