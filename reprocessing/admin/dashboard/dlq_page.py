@@ -1,10 +1,9 @@
-"""The page of one DLQ's messages: by state, failure reasons, runs, targets, and its hourly chart. It refreshes itself."""
+"""The page of one DLQ: messages by state, failure reasons, runs, targets and the hourly chart. It refreshes itself."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 

@@ -15,7 +15,7 @@ from reprocessing.admin.messages.readable_bytes import duration
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure. `mood`: "warm" needs a person, "bad" is urgent, or empty. `note`: what the figure is about, if known."""
+    """A figure. `mood`: "warm" needs a person, "bad" is urgent, or empty. `note`: the DLQs of the figure."""
 
     label: str
     value: str
@@ -49,7 +49,8 @@ def _oldest(found: Sequence[DlqRow]) -> Figure:
     row = max((row for row in found if row.age is not None), key=lambda row: row.age or 0, default=None)
     if row is None:
         return Figure("Oldest waiting", "none", _table(sort="-oldest"))
-    return Figure("Oldest waiting", duration(timedelta(seconds=row.age or 0)), _table(sort="-oldest"), "", row.status.name)
+    age = duration(timedelta(seconds=row.age or 0))
+    return Figure("Oldest waiting", age, _table(sort="-oldest"), "", row.status.name)
 
 
 def _soonest(found: Sequence[DlqRow]) -> Figure:

@@ -29,7 +29,7 @@ KINDS: Final = {
 }
 _LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels around the bars, and of the highest bar
 _FEW, _SOME = 6, 12  # hours: up to `_FEW`, bars show their counts; above `_SOME`, every other hour has a label
-_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 46}  # pixels of an hour, by the most hours
+_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels of an hour, by the most hours
 _TICKS: Final = 4
 
 

@@ -31,19 +31,30 @@ def sparkline(trend: Trend) -> Sparkline | None:
         return None
     text = f"24 h: {trend.captured:,} captured, {trend.delivered:,} delivered, {trend.failed:,} failed again"
     return Sparkline(
-        _bars(trend.slots, trend.captured_by_hour, largest), _bars(trend.slots, trend.delivered_by_hour, largest), text
-    )
+        _bars(_heights(trend.slots, trend.captured_by_hour, largest)),
+        _line(_heights(trend.slots, trend.delivered_by_hour, largest)) if trend.delivered else "", text,
+    )  # fmt: skip
 
 
-def _bars(slots: Sequence[int], counts: Sequence[int], largest: int) -> str:
-    """Return one bar for each hour; neighbours of equal height are one bar."""
+def _heights(slots: Sequence[int], counts: Sequence[int], largest: int) -> list[int]:
     heights = [0] * HOURS
     for slot, count in zip(slots, counts, strict=True):
         if count > 0 and 0 <= slot < HOURS:
             heights[slot] = max(round(HEIGHT * count / largest), _LEAST)
+    return heights
+
+
+def _bars(heights: Sequence[int]) -> str:
+    """Return one bar for each hour; neighbours of equal height are one bar."""
     return "".join(
         f"M{start} {HEIGHT}v-{height}h{end - start}v{height}" for start, end, height in _spans(heights) if height
     )
+
+
+def _line(heights: Sequence[int]) -> str:
+    """Return a line through the middle of each hour; hours of equal height are one part."""
+    points = [(x + 0.5, HEIGHT - height) for start, end, height in _spans(heights) for x in sorted({start, end - 1})]
+    return "M" + "L".join(f"{x:g} {y}" for x, y in points)
 
 
 def _spans(heights: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -23,15 +23,22 @@ _TITLES: Final = (
     ("name", "DLQ", ""),
     ("state", "State", "mode, and what needs attention"),
     ("depth", "In SQS", "messages in the DLQ, visible and in flight, as SQS last counted them"),
-    ("review", "Review", "messages that need a person: parked, in a paused run, or captured and in no run"),
-    ("progress", "Progress", "captured messages that are queued, sent or awaiting their outcome"),
+    ("review", "Needs review", "messages that need a person: parked, in a paused run, or captured and in no run"),
+    ("progress", "In progress", "captured messages that are queued, sent or awaiting their outcome"),
     ("oldest", "Oldest", "age of the oldest message that is unfinished or parked"),
     ("expires", "Expires", "time until SQS deletes the first copy of an unfinished message"),
     ("trend", "24 h", "captured (bars) and delivered (line) messages per hour; sorted by captured messages"),
     ("rate", "Rate now", "messages sent per second in the last 10 s, of the rate that is allowed now"),
-    ("breaker", "Breaker", "circuit breakers of the DLQ's targets"),
+    ("breaker", "Circuit breaker", "circuit breakers of the DLQ's targets"),
     ("action", "Next action", ""),
 )
+#: The states that have a mark, the worst first.
+_CHIPS: Final = (
+    (RowState.STOPPED, "stopped", "bad"), (RowState.TROUBLE, "problem", "bad"),
+    (RowState.AWS, "redrive by AWS", "warm"), (RowState.PAUSED, "run paused", "warm"),
+    (RowState.UNCAPTURED, "not captured", "warm"),
+)  # fmt: skip
+_CHIPS_SHOWN: Final = 2
 _TEXTS: Final = frozenset({"name", "state", "trend", "breaker", "action"})
 
 
@@ -104,7 +111,7 @@ def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | Anonym
     review = f"{parked}?{urlencode({'dlq__id__exact': row.status.id})}" if is_parked else address
     return TableRow(
         id=row.status.id, name=visible(row.status.name), address=address, mode=row.status.mode,
-        chips=tuple(_chips(row)), depth="" if row.depth is None else f"{row.depth:,}",
+        chips=_chips(row), depth="" if row.depth is None else f"{row.depth:,}",
         review=f"{row.review:,}" if row.review else "", review_address=review,
         progress=f"{row.progress:,}" if row.progress else "", oldest=_lasting(row.age), expires=_lasting(row.left),
         is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
@@ -112,15 +119,11 @@ def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | Anonym
     )  # fmt: skip
 
 
-def _chips(row: DlqRow) -> Iterator[Chip]:
-    states = row.states
-    for state, text, mood in (
-        (RowState.STOPPED, "stopped", "bad"), (RowState.TROUBLE, "problem", "bad"),
-        (RowState.AWS, "redrive by AWS", "warm"), (RowState.PAUSED, "run paused", "warm"),
-        (RowState.UNCAPTURED, "not captured", "warm"),
-    ):  # fmt: skip
-        if state in states:
-            yield Chip(text, mood)
+def _chips(row: DlqRow) -> tuple[Chip, ...]:
+    """Return the two worst states, and how many more there are."""
+    found = [Chip(text, mood) for state, text, mood in _CHIPS if state in row.states]
+    more = len(found) - _CHIPS_SHOWN
+    return (*found[:_CHIPS_SHOWN], *((Chip(f"+{more}", "warm"),) if more > 0 else ()))
 
 
 def _lasting(seconds: float | None) -> str:

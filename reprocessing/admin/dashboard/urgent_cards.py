@@ -16,6 +16,7 @@ from reprocessing.admin.dashboard.dlq_row import DlqRow, RowState
 from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.notifications.event import EventKind
+from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import Incident
 
 _NAMED: Final = 3  # DLQs or findings that a card shows
@@ -33,14 +34,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class UrgentCard:
-    """A kind of problem. `more`: how many further lines there are; `address` leads to all of them."""
+    """A kind of problem. `others` are named only; `more`: how many are not named. `address` leads to all of them."""
 
     title: str
-    lines: tuple[Line, ...]
+    first: Line
+    others: tuple[Line, ...]
     more: int
     address: str
     mood: str
     advice: str = ""
+
+    @property
+    def count(self) -> int:
+        """Return the number of DLQs or findings."""
+        return 1 + len(self.others) + self.more
 
 
 def urgent_cards(found: Sequence[DlqRow], request: HttpRequest) -> list[UrgentCard]:
@@ -62,7 +69,7 @@ def _cards(found: Sequence[DlqRow]) -> Iterator[UrgentCard]:
         if hit:
             lines = tuple(Line(row.status.name, _page(row), _short(text(row))) for row in hit[:_NAMED])
             address = f"{reverse('admin:index')}?{urlencode({'state': state})}#dlqs"
-            yield UrgentCard(title, lines, len(hit) - len(lines), address, mood)
+            yield UrgentCard(title, lines[0], lines[1:], len(hit) - len(lines), address, mood)
 
 
 def _first(state: RowState) -> Callable[[DlqRow], tuple[float, str]]:
@@ -87,7 +94,8 @@ def _expiry(row: DlqRow) -> str:
 
 
 def _uncaptured(row: DlqRow) -> str:
-    return f"{row.uncaptured:,} in SQS, until SQS deletes them"
+    kept = duration_in_words(row.status.retention)
+    return f"{row.uncaptured:,} in SQS, deleted {kept} after they {'failed' if row.status.fifo else 'were first sent'}"
 
 
 def _findings(request: HttpRequest) -> Iterator[UrgentCard]:
@@ -109,8 +117,9 @@ def _findings(request: HttpRequest) -> Iterator[UrgentCard]:
     )
     address = f"{reverse('admin:reprocessing_incident_changelist')}?{urlencode({'kind': EventKind.DOCTOR_WORSE})}"
     yield UrgentCard(
-        "Errors of redrive_doctor", lines, len(incidents) - len(lines), address, "bad", "manage.py redrive_doctor"
-    )
+        "Errors of redrive_doctor", lines[0], lines[1:], len(incidents) - len(lines), address, "bad",
+        advice="manage.py redrive_doctor",
+    )  # fmt: skip
 
 
 def _page(row: DlqRow) -> str:

@@ -97,14 +97,15 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
  WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
 """
 
-# The first expiry of an unfinished letter whose copy is held. The tests on `state` and the ORDER BY make the planner
-# use indexes; otherwise the planner would read all copies for one letter.
+# The first expiry of an unfinished letter whose copy is held. The tests on `state`, the ORDER BY and the subquery with
+# LIMIT make the planner use indexes; otherwise the planner would read all copies for one letter, or for each DLQ.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
        SELECT l.expires_at AS at FROM redrive_letter l
         WHERE l.dlq_id = d.id AND l.finished_at IS NULL AND l.expires_at IS NOT NULL
-          AND EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id AND c.state || '' = 'held')
+          AND (SELECT c.letter_id FROM redrive_dlq_copy c
+                WHERE c.letter_id = l.id AND c.state || '' = 'held' LIMIT 1) IS NOT NULL
         ORDER BY l.expires_at LIMIT 1) first
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
    AND (SELECT c.dlq_id FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
@@ -183,7 +184,9 @@ class _InSight:
 
 
 def visible_copies(dlq: int | None = None, *, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return for this DLQ (None: each DLQ), if it is not in mode automatic, how many copies of captured messages SQS counted as visible.
+    """Return for this DLQ (None: each) how many copies of captured messages SQS counted as visible.
+
+    DLQs in mode automatic are left out.
 
     `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
     """
