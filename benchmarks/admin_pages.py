@@ -1,11 +1,11 @@
 """Measure the admin's pages with a million letters: milliseconds and SQL statements per request.
 
-Starts the embedded stack, and writes letters of twenty dlqs (`--dlqs`) into it: 60 % delivered, 25 % captured or queued, 10 %
-parked, the rest discarded and duplicates. They have two hundred causes, lanes, attempts, copies, runs, reviews and
-reports. Django's test client then requests each page in this process: no network and no other requests, so the
-figures are those of the service and of PostgreSQL alone. Statements are also counted with a thousand letters; the count
-must be the same. Prints a table, and exits with 1 when a page is slower than `LONGEST`, or the dashboard's refresh is
-slower or larger than its own limits. `--pages board` measures the dashboard alone.
+Starts the embedded stack, and writes letters of twenty dlqs (`--dlqs`) into it: 60 % delivered, 25 % captured or
+queued, 10 % parked, the rest discarded and duplicates. They have two hundred causes, lanes, attempts, copies, runs,
+audit entries and reports. Django's test client then requests each page in this process: no network and no other
+requests, so the figures are those of the service and of PostgreSQL alone. Statements are also counted with a thousand
+letters; the count must be the same. Prints a table, and exits with 1 when a page is slower than `LONGEST`, or the
+dashboard's refresh is slower or larger than its own limits. `--pages board` measures the dashboard alone.
 """
 
 from __future__ import annotations

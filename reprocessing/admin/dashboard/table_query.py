@@ -17,6 +17,7 @@ _DIGITS: Final = 9  # of a team's id or a page number
 
 Value = float | str | None
 _SHUT: Final = {BreakerState.CLOSED.value: 0, BreakerState.HALF_OPEN.value: 1, BreakerState.OPEN.value: 2}
+_RANKS: Final[Mapping[RowState, int]] = {state: number for number, state in enumerate(RowState)}
 #: The columns by which the table is sorted. The first order of a text is ascending, of a number descending.
 COLUMNS: Final[Mapping[str, Callable[[DlqRow], Value]]] = {
     "name": lambda row: row.status.name,
@@ -31,7 +32,6 @@ COLUMNS: Final[Mapping[str, Callable[[DlqRow], Value]]] = {
     "breaker": lambda row: max((_SHUT[breaker.state] for breaker in row.breakers), default=None),
     "action": lambda row: row.review + row.uncaptured,
 }
-_RANKS: Final = {state: number for number, state in enumerate(RowState)}
 _ASCENDING: Final = frozenset({"name", "state", "expires"})
 
 

@@ -56,7 +56,7 @@ SELECT dlq_id, coalesce(sum(n) FILTER (WHERE state = 'captured'), 0)::bigint AS 
 
 # Reads the last hours of each DLQ by the index of the stored counts; history is kept for months.
 _TRENDS: Final[LiteralString] = """
-WITH span AS (
+WITH span AS MATERIALIZED (
     SELECT date_trunc('hour', redrive_now(), 'UTC') - make_interval(hours => %(hours)b::int - 1) AS start
 ), found AS (
     SELECT d.id AS dlq_id, c.hour, c.what, c.n FROM redrive_dlq d CROSS JOIN span

@@ -59,15 +59,16 @@ SELECT group_id, state, sum(n)::bigint AS n FROM {COUNTS} t
 
 # Reads the last hours of each DLQ by the index of the stored counts; history is kept for months.
 _HOURS = """
+WITH span AS MATERIALIZED (SELECT redrive_now() - make_interval(hours => %(hours)b::int) AS start)
 SELECT hour, what, sum(n)::bigint AS n FROM (
-    SELECT c.hour, c.what, c.n FROM redrive_dlq d
+    SELECT c.hour, c.what, c.n FROM redrive_dlq d CROSS JOIN span
      CROSS JOIN LATERAL (SELECT hour, what, n FROM redrive_hourly_count
-                          WHERE dlq_id = d.id AND hour > redrive_now() - make_interval(hours => %(hours)b::int)) c
+                          WHERE dlq_id = d.id AND hour > span.start) c
      WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
        AND (%(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[]))
      UNION ALL
-    SELECT hour, what, n FROM redrive_hourly_count_delta
-     WHERE hour > redrive_now() - make_interval(hours => %(hours)b::int)
+    SELECT hour, what, n FROM redrive_hourly_count_delta CROSS JOIN span
+     WHERE hour > span.start
        AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
        AND (%(dlqs)b::bigint[] IS NULL OR dlq_id = ANY(%(dlqs)b::bigint[]))) t
  GROUP BY 1, 2 ORDER BY 1, 2

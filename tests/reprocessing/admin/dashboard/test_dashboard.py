@@ -186,7 +186,6 @@ def test_next_action_is_the_most_urgent_one(ann: Client, shop: Source) -> None:
 
 def test_rate_is_that_of_the_own_messages_in_the_last_seconds(ann: Client, shop: Source) -> None:
     other = dlq("other")
-    assert shop.target
     Source.objects.filter(pk=other.pk).update(target=shop.target)
     breaker = Breaker.objects.get(target=shop.target)
     Breaker.objects.filter(pk=breaker.pk).update(ramp=0.5)
