@@ -30,14 +30,14 @@ def asks_for_help(words: list[str]) -> bool:
 
 
 def main() -> None:
-    """Run one command. Only `sandbox` and help run without the service's environment."""
+    """Run one command. Only `sandbox`, `deployment_files` and help run without the service's environment."""
     open_what_is_closed()
     if "sandbox" in (sys.argv[1:2] if sys.argv[1:2] != ["help"] else sys.argv[2:3]):
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.sandbox.settings"
         from redrive_service.sandbox import stopping  # noqa: PLC0415  # for the sandbox only, and first
 
         stopping.remember_signals()  # also while Django is imported
-    elif asks_for_help(sys.argv[1:]):
+    elif asks_for_help(sys.argv[1:]) or sys.argv[1] == "deployment_files":
         os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
 

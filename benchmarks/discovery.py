@@ -70,7 +70,7 @@ def _measure(scopes: int, queues: int) -> int:
     began, processor = time.monotonic(), time.process_time()
     for scope in range(scopes):
         key = discovery_scopes.add_scope(Scope(os.environ["AWS_DEFAULT_REGION"], prefix=f"d{scope:02}-"))
-        discover.look(key, conf.current(), dice=random.SystemRandom().random)
+        discover.scan_scope(key, conf.current(), dice=random.SystemRandom().random)
     took, processor = time.monotonic() - began, time.process_time() - processor
     found, wanted = len(discovered_queues.list_dlqs()), scopes * (queues // 3)
     print(f"{scopes} scopes x {queues} queues: {took:.1f} s, processor {processor:.1f} s, {found:,} DLQs")

@@ -14,7 +14,9 @@ local SQS's call log, without the broker's queues.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
+import secrets
 import sys
 import tempfile
 import time
@@ -171,7 +173,10 @@ def build(plan: Plan, stack: Stack) -> Iterator[Stand]:
     """Register the DLQ, write the history, and start the worker and what the plan needs beside it."""
     port = free_port()
     endpoint = None if plan.http is None else f"http://127.0.0.1:{port}/letters"
-    furnish(stack, {"LONG_POLL": plan.long_poll, "COUNT_LAG": 0, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"]})
+    keys = [f"bench={base64.b64encode(secrets.token_bytes(32)).decode()}"] if plan.encrypt else []
+    furnish(stack, {
+        "LONG_POLL": plan.long_poll, "COUNT_LAG": 0, "OUTBOUND_HOSTS": [f"127.0.0.1:{port}"], "PAYLOAD_KEYS": keys,
+    })  # fmt: skip
     with ExitStack() as leaving:
         sqs, database = boto3.client("sqs"), Database(stack.postgres.url)
         leaving.callback(database.close)

@@ -13,10 +13,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django_celery_beat.schedulers import DatabaseScheduler, ModelEntry
 
 from redrive_service.leadership import Leadership, dedicated_connection
+from redrive_service.telemetry.alive import touch
 
 logger = logging.getLogger("redrive.beat")
 
@@ -50,6 +52,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
 
     def tick(self, *_args: BeatValue, **_kwargs: BeatValue) -> float:
         """Send the due ticks if this process leads; return seconds until the next check. Errors are only logged."""
+        touch(settings.ALIVE_FILE)
         if not self._leadership.is_held():
             self._schedule_is_known = False
             return _ASKS_EVERY

@@ -12,6 +12,7 @@ from celery.utils.log import get_multiprocessing_logger
 from django.conf import settings
 
 from redrive_service.startup import explained
+from redrive_service.telemetry.alive import AliveStep
 from redrive_service.telemetry.log_format import formatter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "redrive_service.settings")
@@ -20,6 +21,7 @@ app = Celery("redrive_service")
 with explained():
     app.config_from_object("django.conf:settings", namespace="CELERY", force=True)
 app.autodiscover_tasks()
+app.steps["consumer"].add(AliveStep)
 
 
 @task_prerun.connect

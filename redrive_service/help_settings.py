@@ -1,6 +1,7 @@
 """Minimal Django settings for the commands' help in an unconfigured environment: they reach no server.
 
-`manage.py` uses them only for `help` and `--help`. They have the applications of settings.py, without admin and Celery.
+`manage.py` uses them only for `help`, `--help` and `deployment_files`. They have the applications of settings.py,
+without admin and Celery.
 """
 
 #: What both settings install after their own applications.

@@ -34,6 +34,7 @@ MIDDLEWARE = [
     *(["redrive_service.telemetry.access_log.AccessLogMiddleware"] if ENVIRONMENT.log_format == "json" else []),
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "reprocessing.api.site.middleware.ApiMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -80,6 +81,7 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = ENVIRONMENT.redis_url
 METRICS_TOKEN = ENVIRONMENT.metrics_token
+ALIVE_FILE = ENVIRONMENT.alive_file
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -170,6 +172,8 @@ LOGGING = {
 REDRIVE: dict[str, Any] = {
     "OUTBOUND_HOSTS": ENVIRONMENT.outbound_hosts,
     "SECRETS": ENVIRONMENT.secrets,
+    "PAYLOAD_KEYS": ENVIRONMENT.payload_keys,
+    "MASKED_FIELDS": ENVIRONMENT.masked_fields,
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,
     "FIRST_STEPS": ENVIRONMENT.first_steps,

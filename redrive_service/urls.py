@@ -9,6 +9,7 @@ from django.urls import include, path
 from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
+from reprocessing.api.urls import api
 from reprocessing.report_endpoint import reports
 
 # The admin's error pages.
@@ -21,6 +22,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     *([path("", include("redrive_service.oidc.urls"))] if settings.OIDC else []),
     path("reports", reports),
+    path("api/v1/", api.urls),
     # Browsers request this icon for answers that are not pages, such as the dashboard's JSON.
     path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("reprocessing/icon.svg"))),
 ]

@@ -36,7 +36,8 @@ _LISTS: Final = (
     ("Bulk actions", "bulkaction"), ("Dead-letter queues", "deadletterqueue"), ("Discover", "discoveredqueue"),
     ("Targets", "target"), ("Rules", "rule"),
     ("Circuit breakers", "breaker"), ("Key queues", "lane"), ("Notifications", "notificationroute"),
-    ("Policies", "policy"), ("Configuration file", "managedobject"), ("Audit log", "auditentry"),
+    ("Policies", "policy"), ("Configuration file", "managedobject"), ("API tokens", "apitoken"),
+    ("Audit log", "auditentry"),
 )  # fmt: skip
 
 

@@ -10,3 +10,9 @@ class ReprocessingConfig(AppConfig):
 
     name = "reprocessing"
     verbose_name = "Dead messages"
+
+    def ready(self) -> None:
+        from reprocessing import checks  # noqa: F401, PLC0415  # models are there only now
+        from reprocessing.pipeline.payloads import key_ring  # noqa: PLC0415  # as above
+
+        key_ring.install()

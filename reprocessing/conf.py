@@ -22,6 +22,8 @@ from reprocessing.domain.message.redrive_attributes import MarkNames, is_name
 from reprocessing.domain.notifications.destination import Destination, Unusable, read_destination
 from reprocessing.domain.notifications.destination import is_name as is_destination
 from reprocessing.domain.notifications.thresholds import Thresholds
+from reprocessing.domain.payloads.key_ring import key_problems
+from reprocessing.domain.payloads.mask_rules import mask_problems
 from reprocessing.domain.safety.url_policy import AllowList, UrlDenied, allow_list
 from reprocessing.domain.targets.signing_secret import secret_bytes as key_of_secret
 from reprocessing.domain.targets.signing_secret import secret_problem as problem_of_secret
@@ -50,15 +52,21 @@ class Conf:
         hint_life: time until a waiting hint is replaced; doubled up to `hint_life_cap` while workers take no hint.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
         discover_every: interval of the discoveries of DLQs that are repeated; 0: never.
+        approval_life: time within which a second person can approve what needs two people.
         history: retention of finished messages and their attempts.
         outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
             targets and notifications may reach.
         secrets: signing secrets of HTTP targets, by name. They are never shown.
+        payload_keys: NAME=KEY of each key that wraps data keys; the first one encrypts. A key is 32 bytes in base64, or
+            the ARN of a KMS key. Empty: payloads are stored readable. They are never shown.
+        payload_key_cache: time that a process keeps an unwrapped data key in memory.
+        masked_fields: names of fields, and JMESPath expressions of body fields, that are masked in all DLQs.
         place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
         own_queues: URLs of the queues of the service's own tasks. Each has a DLQ.
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
+        api_rate: requests a second of one API token; after a pause, the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
@@ -84,15 +92,20 @@ class Conf:
     hint_life_cap: timedelta = timedelta(seconds=60)
     doctor_every: timedelta = timedelta(minutes=10)
     discover_every: timedelta = timedelta(days=1)
+    approval_life: timedelta = timedelta(days=1)
     history: timedelta = timedelta(days=90)
     outbound_hosts: AllowList = field(default_factory=AllowList)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    payload_keys: tuple[str, ...] = field(default=(), repr=False)
+    payload_key_cache: timedelta = timedelta(minutes=5)
+    masked_fields: tuple[str, ...] = ()
     place: str = ""
     colour: str = "grey"
     cloudwatch: str = ""
     own_queues: tuple[str, ...] = ()
     destinations: Mapping[str, Destination] = field(default_factory=dict, repr=False, hash=False)
     public_url: str = ""
+    api_rate: float = 20.0
     alert_parked_count: int = _ALERTS.parked_count
     alert_parked_age: timedelta = _ALERTS.parked_age
     alert_expires_within: timedelta = _ALERTS.expires_within
@@ -150,7 +163,10 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "hints_per_slot": (1, 100),
     "hint_life": (1, 60),
     "hint_life_cap": (1, 3_600),
+    "approval_life": (60, 7 * 86_400),
     "history": (86_400, 3_650 * 86_400),
+    "payload_key_cache": (1, 86_400),
+    "api_rate": (0.1, 10_000),
     **ALERT_LIMITS,
     "price_standard": (0, 1_000),
     "price_fifo": (0, 1_000),
@@ -189,7 +205,7 @@ def _problems(given: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(_DEFAULTS[name], AllowList):
             yield from _problems_of_hosts(name, value)
         elif isinstance(_DEFAULTS[name], tuple):
-            yield from _problems_of_urls(name, value)
+            yield from _problems_of_list(name, value)
         elif isinstance(_DEFAULTS[name], Mapping):
             yield from _problems_of_mapping(name, value)
         elif isinstance(_DEFAULTS[name], str):
@@ -237,6 +253,17 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
     elif isinstance(found := allow_list(value), UrlDenied):
         yield f"{name}: {found.why}. Correct it, or remove it."
+
+
+def _problems_of_list(name: str, value: object) -> Iterator[str]:
+    """Yield problems, which quote no keys."""
+    known = {"PAYLOAD_KEYS": key_problems, "MASKED_FIELDS": mask_problems}
+    if name not in known:
+        yield from _problems_of_urls(name, value)
+    elif not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        yield f"{name} must be a list of texts."
+    else:
+        yield from (f"{name}: {problem}." for problem in known[name](value))
 
 
 def _problems_of_urls(name: str, value: object) -> Iterator[str]:

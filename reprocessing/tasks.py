@@ -22,6 +22,7 @@ from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.redis.shared_clients import restore_watermark, send_rates
 from reprocessing.models import DeadLetterQueue, Heartbeat
 from reprocessing.pipeline import notifications
+from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.aws import publish_metrics as publishing
 from reprocessing.pipeline.dlqs import discover
 from reprocessing.pipeline.maintenance import detect_restore
@@ -245,7 +246,8 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish the work of dead workers and failed calls."""
+    """Finish the work of dead workers and failed calls, and end requested approvals whose time is over."""
+    decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 
@@ -261,8 +263,8 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.discover_dlqs")
 def discover_dlqs(**_future: object) -> None:
-    """Look for DLQs in the accounts and regions that are due, for half a capture slice; a task does the rest."""
-    if not discover.look_at_due(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
+    """Scan the due accounts and regions for DLQs, for half a capture slice. Enqueue a task for the rest."""
+    if not discover.scan_due_scopes(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
         discover_dlqs.apply_async(queue=CAPTURE)
 
 

@@ -35,6 +35,7 @@ class Plan:
         outcome: as of a target.
         failures: share of the letters that the consumer fails once.
         http: milliseconds until an HTTP endpoint answers; None: the target is the source queue.
+        encrypt: payloads are encrypted.
         profile: where a solo worker writes its profile.
     """
 
@@ -51,6 +52,7 @@ class Plan:
     outcome: str
     failures: float
     http: int | None
+    encrypt: bool
     profile: Path | None
 
     @property
@@ -108,6 +110,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=KINDS, default="keyed", help="of the queues (default: %(default)s)")
     parser.add_argument("--outcome", choices=OUTCOMES, default="accepted", help="(default: %(default)s)")
     parser.add_argument("--http", type=int, metavar="MS", help="send to an HTTP endpoint that answers after so long")
+    parser.add_argument("--encrypt", action="store_true", help="encrypt payloads with a local key")
     parser.add_argument("--profile", type=Path, help="let a solo worker write a cProfile to this file")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
-from redrive_service.environment import installation, observability, oidc, outbound, services, web
+from redrive_service.environment import installation, observability, oidc, outbound, payloads, services, web
 from redrive_service.environment.variables import Variables
 
 
@@ -44,9 +44,12 @@ class Environment:
     alerts: dict[str, float]
     metrics_token: str = field(repr=False)
     secrets: dict[str, str] = field(repr=False)
+    payload_keys: tuple[str, ...] = field(repr=False)
+    masked_fields: tuple[str, ...]
     log_format: observability.LogFormat
     traces: bool
     trace_messages: bool
+    alive_file: str
 
 
 def read(variables: Mapping[str, str]) -> Environment:
@@ -77,9 +80,12 @@ def read(variables: Mapping[str, str]) -> Environment:
         destinations=(destinations := outbound.destinations(found, secrets)),
         public_url=web.public_url(found, needed=bool(destinations)),
         alerts=outbound.alerts(found),
+        payload_keys=payloads.keys(found),
+        masked_fields=payloads.masked_fields(found),
         log_format=observability.log_format(found),
         traces=(traces := observability.traces(found)),
         trace_messages=observability.trace_messages(found, traces=traces),
+        alive_file=observability.alive_file(found),
     )
     if found.problems:
         problems = "\n".join(f"  - {problem}" for problem in found.problems)

@@ -6,16 +6,17 @@ import re
 from collections.abc import Mapping
 
 from redrive_service.environment.addresses import is_visible, parts
+from redrive_service.environment.secret_files import read_secret_files
 
 INVISIBLE = "a space, a line break or another character that nobody sees"
 
 
 class Variables:
-    """The variables of the environment, and the problems found so far."""
+    """The variables of the environment with the secrets of files, and the problems found so far."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        self.all = variables
-        self.problems: list[str] = []
+        self.all, self._of_files = read_secret_files(variables)
+        self.problems = list(self._of_files.values())
 
     def value(self, name: str) -> str:
         """Return the value; an empty text if the variable is missing."""
@@ -24,7 +25,7 @@ class Variables:
     def required(self, name: str, cure: str) -> str:
         """Return the value. If the variable is missing, add a problem."""
         value = self.value(name)
-        if not value:
+        if not value and name not in self._of_files:
             self.problems.append(f"{name} is not set. {cure}")
         return value
 

@@ -1,1 +1,1 @@
-"""Logs and traces of web server, beat and workers."""
+"""Logs, traces and signs of life of web server, beat and workers."""

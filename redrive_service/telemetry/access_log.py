@@ -1,4 +1,4 @@
-"""Logs one line for each request of a page. In text, the proxy's access log has to do: see `settings.MIDDLEWARE`."""
+"""Log one line for each request of a page, if logs are JSON (see `settings.MIDDLEWARE`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger("redrive.web.access")
 
 
 class AccessLogMiddleware:
-    """Logs method, path, status and duration. The query is left out: people search for keys and contents."""
+    """Logs method, path, status and duration. The query is left out: it may have keys or contents of messages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
@@ -23,6 +23,6 @@ class AccessLogMiddleware:
         began = time.monotonic()
         answer = self._get_response(request)
         took = round((time.monotonic() - began) * 1000)
-        told = {"method": request.method, "path": request.path, "status": answer.status_code, "duration_ms": took}
-        logger.info("%(method)s %(path)s %(status)d in %(duration_ms)d ms", told, extra=told)
+        fields = {"method": request.method, "path": request.path, "status": answer.status_code, "duration_ms": took}
+        logger.info("%(method)s %(path)s %(status)d in %(duration_ms)d ms", fields, extra=fields)
         return answer

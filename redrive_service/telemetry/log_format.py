@@ -1,7 +1,7 @@
-"""The log formats, text and JSON: a record is one line that no content of it can forge, and quotes no message.
+"""Format log records as text or JSON, one line each. Line breaks in values are escaped, so that nobody forges a line.
 
-In text, lines of a traceback follow, each indented. Of an exception's text only the first line is logged: PostgreSQL
-quotes values in the others.
+In text, the indented lines of a traceback follow. Only the first line of an exception's text is logged: PostgreSQL
+quotes values of messages in the others.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from django.db import InterfaceError, OperationalError
 
 _REFUSING = ("django.request", "django.security")
 _INDENT: Final = "  "
-_LONGEST_CHAIN: Final = 10  # exceptions of which one led to another
-#: Names of fields that log calls pass in `extra`. Other names are not logged: they may hold a request or a message.
+_LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
+#: Fields of `extra` that are logged. Other fields are not: they may have a request or a message.
 FIELDS: Final = (
     "dlq", "run", "target", "rule", "redrive_id", "message_id", "key_queue_ids",
     "method", "path", "status", "duration_ms",
 )  # fmt: skip
 
 
-class _Brief:
+class _FirstLine:
     """An exception as an argument of a log call: the first line of its text."""
 
     def __init__(self, error: BaseException) -> None:
@@ -58,7 +58,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object in one line of ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the JSON object: its time, level, logger and message, and the fields that the log call knows."""
+        """Return the JSON object: time, level, logger, message, process, the `FIELDS` of the record, and the task."""
         made: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -89,15 +89,15 @@ class DatabaseOutageFilter(logging.Filter):
 
 
 def formatter(log_format: str, text: str = "%(asctime)s %(levelname)s %(name)s %(message)s") -> logging.Formatter:
-    """Return the formatter of a format, text or json. `text`: the format string of text."""
+    """Return the formatter for `log_format`, text or json. `text`: the format string of text."""
     return JsonFormatter() if log_format == "json" else LogFormatter(text)
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Return the message. For a refused request: the status and the path."""
+    """Return the message; for a refused request, with the status and the path."""
     args = record.args
     if isinstance(args, tuple):
-        args = tuple(_Brief(arg) if isinstance(arg, BaseException) else arg for arg in args)
+        args = tuple(_FirstLine(arg) if isinstance(arg, BaseException) else arg for arg in args)
     said = _first_line(record.msg) if isinstance(record.msg, BaseException) else str(record.msg)
     said = (said % args if args else said).strip()
     if not _is_refusal(record):
@@ -117,7 +117,7 @@ def _task(record: logging.LogRecord) -> dict[str, str]:
     about = getattr(record, "data", None)
     if isinstance(about, dict) and about.get("id") and about.get("name"):
         return {"task_id": str(about["id"]), "task_name": str(about["name"])}
-    task: Any = get_current_task()  # its type leaves out that there may be none
+    task: Any = get_current_task()  # None outside of tasks, in spite of its type
     return {"task_id": str(task.request.id), "task_name": str(task.name)} if task and task.request else {}
 
 

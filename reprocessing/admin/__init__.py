@@ -6,6 +6,8 @@ Django's admin cannot register models with composite keys; the page of a message
 from __future__ import annotations
 
 # Whole modules are imported: `from … import parking_lot` would replace the package of that name by its module.
+import reprocessing.admin.api.tokens
+import reprocessing.admin.approvals.approvals
 import reprocessing.admin.audit.audit_log
 import reprocessing.admin.configuration.managed_objects
 import reprocessing.admin.dlqs.discover

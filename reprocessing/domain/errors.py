@@ -89,3 +89,23 @@ class InvalidNotificationRoute(RedriveError):
 
 class InvalidFilter(RedriveError):
     """A filter is not valid, or the search took too long."""
+
+
+class PayloadUnreadable(RedriveError):
+    """A sealed payload cannot be opened."""
+
+
+class PayloadKeyUnavailable(PayloadUnreadable):
+    """A key that wraps data keys is missing, does not fit, or AWS KMS does not answer."""
+
+
+class PayloadDestroyed(PayloadUnreadable):
+    """A person destroyed the data key of a payload: nobody can open the payload any more."""
+
+
+class ErasureRefused(RedriveError):
+    """Messages cannot be erased or shredded now, because some of them are being sent."""
+
+
+class InvalidApiToken(RedriveError):
+    """An API token cannot be made: its name, scopes, owner or end are not valid."""

@@ -6,6 +6,7 @@ A letter is a captured message. A lane holds the letters of one ordering key, wh
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class LetterState(StrEnum):
@@ -25,6 +26,8 @@ class LetterState(StrEnum):
 OPEN_STATES = (LetterState.WAITING, LetterState.SENDING, LetterState.AWAITING)
 #: Final states, unless the message returns to a DLQ or a person releases the letter.
 FINISHED_STATES = (LetterState.DELIVERED, LetterState.PARKED, LetterState.DUPLICATE, LetterState.DISCARDED)
+#: Names that users see, for states that have another name in the code.
+STATE_NAMES: Final = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
 
 
 class LanePhase(StrEnum):

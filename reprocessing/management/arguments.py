@@ -15,6 +15,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 from django.core.validators import validate_slug
 
+from reprocessing.domain.approvals.person import is_one_name
+
 OFF: Final = "off"  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column
 _DIGITS = 20  #: max digits that are parsed
@@ -41,7 +43,14 @@ def add_confirm(parser: CommandParser) -> None:
 def add_by(parser: CommandParser) -> None:
     """Add --by."""
     parser.add_argument(
-        "--by", default=current_user(), type=not_empty, metavar="WHO", help="your name, for the audit log (%(default)s)"
+        "--by", default=current_user(), type=person, metavar="WHO", help="your name, for the audit log (%(default)s)"
+    )
+
+
+def add_run_reason(parser: CommandParser) -> None:
+    """Add --reason, which a run needs only if a second person must approve it."""
+    parser.add_argument(
+        "--reason", type=not_empty, metavar="WHY", help="reason; required if a second person must approve"
     )
 
 
@@ -69,6 +78,14 @@ def not_empty(text: str) -> str:
     if not text.strip():
         raise ArgumentTypeError("it is empty. Is the shell variable set?")
     return text.strip()
+
+
+def person(text: str) -> str:
+    """Read the name of one person; histories write two names as in "ann, approved by bob"."""
+    name = not_empty(text)
+    if not is_one_name(name):
+        raise ArgumentTypeError(f"{text!r} is not the name of one person")
+    return name
 
 
 def slug(text: str) -> str:

@@ -15,15 +15,18 @@ GROUPS: Final = {
     "Configuration": ("export_config", "apply_config"),
     "Runs": ("drain_dlq", "show_runs", "rerun", "pause_run", "resume_run", "abort_run"),
     "Parking lot": ("release_parked", "discard_parked", "restore_discarded"),
+    "Approvals": ("list_approvals", "approve", "decline", "break_glass", "require_approvals"),
+    "Payloads": ("rotate_payload_keys", "shred_payloads", "erase"),
     "Safety": ("stop_redrive", "resume_redrive", "check_health", "reset_breaker"),
     "Routing and targets": (
         "add_target", "add_rule", "list_rules", "test_rules", "enable_rule", "disable_rule", "remove_rule",
         "add_rate_class", "add_reporter", "list_reporters", "revoke_reporter",
     ),
+    "HTTP API": ("make_api_token", "list_api_tokens", "revoke_api_token"),
     "AWS": ("provision_queues", "iam_policy", "put_alarms", "native_redrive"),
     "Notifications": ("set_notification", "test_notification", "list_notifications", "remove_notification"),
     "Maintenance": ("redrive_doctor", "check_pulse", "after_restore", "make_roles", "purge_idempotency"),
-    "Servers": ("serve", "sandbox"),
+    "Servers": ("serve", "deployment_files", "sandbox"),
 }  # fmt: skip
 #: Commands whose Django applications are installed only while the command runs.
 _ELSEWHERE: Final = {"sandbox": "redrive_service.sandbox"}

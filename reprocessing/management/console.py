@@ -15,13 +15,19 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import InterfaceError, InternalError, OperationalError, ProgrammingError
 from django.db.models import Model, QuerySet
 
+from reprocessing import conf
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import RedriveError
-from reprocessing.management.command_line import DOCUMENTED, as_invoked
+from reprocessing.management.arguments import current_user
+from reprocessing.management.command_line import DOCUMENTED, as_invoked, command
 from reprocessing.management.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.approvals import request as requesting
 
 #: Placeholder that `report_in_pieces` replaces. It has a zero byte, so no text from PostgreSQL is equal to it.
 PIECES: Final = "\0later"
+#: Exit status of a command that did nothing, but requested the approval of a second person.
+NEEDS_APPROVAL: Final = 3
 _INTERRUPTED = 130  #: exit status that a shell shows for a process that Ctrl-C ended
 _EXAMPLES = "Examples:\n"
 
@@ -87,6 +93,11 @@ class Console(BaseCommand):
         refuse_unreadable_text(options)
         try:
             self.answer(options)
+        except ApprovalNeeded as needed:
+            try:
+                self.request_approval(needed, options)
+            except RedriveError as error:
+                raise CommandError(f"{error} Add: --reason WHY") from error
         except RedriveError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:
@@ -99,6 +110,28 @@ class Console(BaseCommand):
             raise CommandError(
                 f"The database does not match this version: {_first_line(error)}. Run: manage.py migrate"
             ) from error
+
+    def request_approval(self, needed: ApprovalNeeded, options: dict[str, Any]) -> None:
+        """Request the approval of a second person for what this command would have done.
+
+        Raises:
+            CommandError: always, because the command has done nothing yet.
+        """
+        by = options.get("by") or current_user()
+        row = requesting.request(needed, by=by, reason=self.reason_of(options), lasts=conf.current().approval_life)
+        if options.get("json"):
+            self.report({"approval": row.pk, "messages": row.messages, "expires_at": row.expires_at})
+        approves = command("approve", str(row.pk), "--reason", "WHY", "--by", "NAME", "--confirm")
+        raise CommandError(
+            f"Nothing was done: {row.title} needs a second person. Approval {row.pk} is requested by {row.by}, for "
+            f"{'all' if row.messages is None else f'{row.messages:,}'} messages. It expires at "
+            f"{format_time(row.expires_at)}. Somebody else runs: {approves}",
+            returncode=NEEDS_APPROVAL,
+        )
+
+    def reason_of(self, options: dict[str, Any]) -> str:
+        """Return the reason of a requested approval."""
+        return options.get("reason") or ""
 
     def answer(self, options: dict[str, Any]) -> None:
         """Do the command's work."""

@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -168,6 +169,7 @@ class Migration(migrations.Migration):
                             ("dlqs", "DLQ"),
                             ("rules", "rule"),
                             ("notifications", "notification route"),
+                            ("approvals", "approval limit"),
                         ]
                     ),
                 ),
@@ -289,8 +291,10 @@ class Migration(migrations.Migration):
                 ("waves", models.BooleanField(default=True)),
                 ("wave_success", models.FloatField(default=0.8)),
                 ("give_up_after", models.FloatField(blank=True, default=86400, null=True)),
+                ("approval_above", models.PositiveIntegerField(blank=True, null=True)),
                 ("keep_bodies", models.PositiveIntegerField(blank=True, null=True)),
                 ("public_fields", models.JSONField(blank=True, default=list)),
+                ("masked_fields", models.JSONField(blank=True, default=list)),
                 ("held_copies_limit", models.PositiveIntegerField(default=20000)),
                 ("parking_url", models.TextField(blank=True, default="")),
                 ("at_once", models.BooleanField(default=False)),
@@ -451,6 +455,94 @@ class Migration(migrations.Migration):
                     ),
                 ],
                 "indexes": [],
+            },
+        ),
+        migrations.CreateModel(
+            name="PayloadKey",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("day", models.DateField(blank=True, null=True)),
+                ("wrapped", models.BinaryField(blank=True, null=True)),
+                ("wrapped_by", models.TextField()),
+                ("made_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("destroyed_at", models.DateTimeField(blank=True, null=True)),
+                ("destroyed_by", models.TextField(blank=True, default="")),
+                ("destroy_reason", models.TextField(blank=True, default="")),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_payload_key",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("destroyed_at", None)),
+                        fields=("dlq", "day"),
+                        name="one_payload_key_per_dlq_and_day",
+                        nulls_distinct=False,
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("day__isnull", False), ("dlq__isnull", False)),
+                            models.Q(("day", None), ("destroyed_at", None), ("dlq", None)),
+                            _connector="OR",
+                        ),
+                        name="only_installation_key_has_no_dlq",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("destroy_reason", ""),
+                                ("destroyed_at", None),
+                                ("destroyed_by", ""),
+                                ("wrapped__isnull", False),
+                            ),
+                            models.Q(
+                                ("destroyed_at__isnull", False),
+                                ("wrapped", None),
+                                models.Q(("destroyed_by", ""), _negated=True),
+                                models.Q(("destroy_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="destroyed_payload_key_has_person_and_reason",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Erasure",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.BinaryField()),
+                ("by", models.TextField()),
+                ("reason", models.TextField()),
+                ("started_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                ("counts", models.JSONField(default=dict)),
+            ],
+            options={
+                "db_table": "redrive_erasure",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("finished_at", None)), fields=("digest",), name="one_open_erasure_per_value"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by", ""), _negated=True), models.Q(("reason", ""), _negated=True)
+                        ),
+                        name="erasure_has_person_and_reason",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -758,6 +850,8 @@ class Migration(migrations.Migration):
                                     "restore_detected",
                                     "doctor_worse",
                                     "dlq_discovered",
+                                    "approval_requested",
+                                    "acted_alone",
                                 ],
                             )
                         ),
@@ -1991,7 +2085,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "redrive_payload",
-                "permissions": [("view_payload", "Can view payloads")],
+                "permissions": [("view_payload", "Can view payloads"), ("reveal_payload", "Can reveal masked values")],
                 "default_permissions": (),
             },
         ),
@@ -2291,6 +2385,15 @@ class Migration(migrations.Migration):
                             ("assigned", "assigned"),
                             ("noted", "noted"),
                             ("unlocked", "unlocked from the configuration file"),
+                            ("requested", "requested an approval"),
+                            ("approved", "approved"),
+                            ("declined", "declined"),
+                            ("expired", "approval expired"),
+                            ("voided", "approval became void"),
+                            ("acted_alone", "ACTED WITHOUT APPROVAL"),
+                            ("erased", "erased"),
+                            ("shredded", "shredded"),
+                            ("rotated", "rotated payload keys"),
                         ]
                     ),
                 ),
@@ -2782,14 +2885,14 @@ class Migration(migrations.Migration):
                             ("functions", "Lambda functions"),
                             ("subscriptions", "SNS subscriptions"),
                             ("rules", "EventBridge rules"),
-                            ("named", "other queues that were named as DLQ"),
+                            ("named", "other queues that sources name"),
                         ],
                         default="",
                     ),
                 ),
                 ("marker", models.TextField(blank=True, default="")),
                 ("began_at", models.DateTimeField(blank=True, null=True)),
-                ("looked_at", models.DateTimeField(blank=True, null=True)),
+                ("scanned_at", models.DateTimeField(blank=True, null=True)),
                 ("unread", models.JSONField(blank=True, default=list)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("fence", models.BigIntegerField(default=0)),
@@ -2813,7 +2916,7 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="open_look_has_stage_and_start",
+                        name="open_scan_has_stage_and_start",
                     ),
                 ],
             },
@@ -2953,6 +3056,252 @@ class Migration(migrations.Migration):
                 related_name="default_of",
                 to="reprocessing.source",
             ),
+        ),
+        migrations.CreateModel(
+            name="Approval",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "deed",
+                    models.TextField(
+                        choices=[
+                            ("release", "release"),
+                            ("discard", "discard"),
+                            ("restore", "restore"),
+                            ("edit", "edit"),
+                            ("start_run", "start_run"),
+                            ("resume_run", "resume_run"),
+                            ("reopen_run", "reopen_run"),
+                            ("save_rule", "save_rule"),
+                            ("switch_rule", "switch_rule"),
+                            ("remove_rule", "remove_rule"),
+                            ("change_settings", "change_settings"),
+                        ]
+                    ),
+                ),
+                ("title", models.TextField()),
+                ("arguments", models.JSONField(default=dict)),
+                (
+                    "letters",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("body", models.BinaryField(blank=True, null=True)),
+                ("attributes", models.BinaryField(blank=True, null=True)),
+                ("stamp", models.BinaryField()),
+                ("digest", models.BinaryField()),
+                (
+                    "dlq_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("messages", models.IntegerField(blank=True, null=True)),
+                ("preview", models.JSONField(default=list)),
+                ("by", models.TextField()),
+                ("by_key", models.TextField()),
+                ("reason", models.TextField()),
+                ("asked_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("open", "open"),
+                            ("approved", "approved and done"),
+                            ("declined", "declined"),
+                            ("expired", "expired: nothing was done"),
+                            ("void", "void: something changed, nothing was done"),
+                            ("alone", "done without approval"),
+                        ],
+                        db_default="open",
+                    ),
+                ),
+                ("decided_by", models.TextField(blank=True, db_default="")),
+                ("decided_key", models.TextField(blank=True, db_default="")),
+                ("decision_reason", models.TextField(blank=True, db_default="")),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
+                ("outcome", models.TextField(blank=True, db_default="")),
+            ],
+            options={
+                "db_table": "redrive_approval",
+                "permissions": [("act_alone", "Can act without the second person who is needed")],
+                "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(models.F("expires_at"), condition=models.Q(("state", "open")), name="open_approvals")
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by_key", ""), _negated=True), models.Q(("reason", ""), _negated=True)
+                        ),
+                        name="approval_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["approved", "declined", "alone"]), _negated=True),
+                            models.Q(
+                                models.Q(("decided_key", ""), _negated=True),
+                                models.Q(("decision_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="approval_decision_has_person_and_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "approved"), _negated=True),
+                            models.Q(("decided_key", models.F("by_key")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="approver_is_not_the_requester",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_at", None), ("state", "open")),
+                            models.Q(models.Q(("state", "open"), _negated=True), ("ended_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="only_ended_approval_has_end_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state", "open"), models.Q(("attributes", None), ("body", None)), _connector="OR"
+                        ),
+                        name="only_open_approval_keeps_message",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used_at", None), ("state__in", ["approved", "alone"]), _connector="OR"),
+                        name="only_approved_deed_is_done",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApprovalDefault",
+            fields=[
+                ("name", models.TextField(default="all", primary_key=True, serialize=False)),
+                ("above", models.PositiveIntegerField()),
+            ],
+            options={
+                "db_table": "redrive_approval_default",
+                "default_permissions": (),
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("name", "all")), name="one_approval_default")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="UnapprovedDeed",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("by_key", models.TextField()),
+                ("messages", models.IntegerField()),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "dlq",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="reprocessing.deadletterqueue",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_unapproved_deed",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(models.F("dlq"), models.F("by_key"), models.F("at"), name="unapproved_deeds_by_person")
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("messages__gte", 1)), name="unapproved_deed_has_messages"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiToken",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("token_hash", models.BinaryField(unique=True)),
+                ("scopes", models.JSONField(default=list)),
+                ("added_by", models.TextField()),
+                ("added_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                ("reads", models.BigIntegerField(db_default=0)),
+                (
+                    "teams",
+                    models.ManyToManyField(
+                        blank=True, db_table="redrive_api_token_team", related_name="api_tokens", to="auth.group"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="api_tokens",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "API token",
+                "db_table": "redrive_api_token",
+                "default_permissions": ("view", "add", "change"),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("added_by", ""), _negated=True), name="api_token_has_author"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("scopes", []), _negated=True), name="api_token_has_scopes"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ApiCall",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.TextField()),
+                ("request_hash", models.BinaryField()),
+                ("made_at", models.DateTimeField()),
+                ("leased_until", models.DateTimeField(blank=True, null=True)),
+                ("status", models.IntegerField(blank=True, null=True)),
+                ("answer", models.BinaryField(blank=True, null=True)),
+                (
+                    "token",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calls",
+                        to="reprocessing.apitoken",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_api_call",
+                "default_permissions": (),
+                "indexes": [models.Index(models.F("made_at"), name="api_calls_by_time")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("token", "key"), name="one_api_call_per_idempotency_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("answer", None), ("leased_until__isnull", False), ("status", None)),
+                            models.Q(("answer__isnull", False), ("leased_until", None), ("status__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="api_call_is_answered_or_leased",
+                    ),
+                ],
+            },
         ),
         RunDeferredSql(migrations.RunSQL.noop, migrations.RunSQL.noop),
     ]

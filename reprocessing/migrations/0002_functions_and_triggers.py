@@ -8,9 +8,10 @@ CREATE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL
 # Fencing tokens of lanes rise for ever, also after a lane with a high token was deleted.
 FENCE = "CREATE SEQUENCE redrive_fence"
 
-# Each column of an attempt is written once. An attempt that gave its lane up never takes the lane again. An attempt may
-# turn from a success into a failure, because consumers report failures late, but never back. `spared` may change both
-# ways: whether an attempt failed because of an outage is known when the attempts beside it have outcomes.
+# Each column of an attempt is written once; an erasure removes a person's value from `detail`. An attempt that gave its
+# lane up never takes the lane again. An attempt may turn from a success into a failure, because consumers report
+# failures late, but never back. `spared` may change both ways: whether an attempt failed because of an outage is known
+# when the attempts beside it have outcomes.
 ATTEMPTS = """
 CREATE FUNCTION redrive_attempts_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -23,7 +24,8 @@ BEGIN
        OR (OLD.deadline IS NOT NULL AND NEW.deadline IS DISTINCT FROM OLD.deadline)
        OR (OLD.sent_message_id IS NOT NULL AND NEW.sent_message_id IS DISTINCT FROM OLD.sent_message_id)
        OR (OLD.outcome IS NOT NULL AND NEW.outcome IS DISTINCT FROM OLD.outcome)
-       OR (OLD.detail IS NOT NULL AND NEW.detail IS DISTINCT FROM OLD.detail)
+       OR (OLD.detail IS NOT NULL AND NEW.detail IS DISTINCT FROM OLD.detail
+           AND current_setting('redrive.erases', true) IS DISTINCT FROM 'on')
        OR (OLD.closed_at IS NOT NULL AND NEW.closed_at IS DISTINCT FROM OLD.closed_at)
        OR (OLD.returned_at IS NOT NULL AND NEW.returned_at IS DISTINCT FROM OLD.returned_at)
        OR (OLD.counts_as_failure AND NEW.counts_as_failure IS NOT TRUE) OR (OLD.counts_as_failure IS NOT NULL
@@ -38,10 +40,14 @@ CREATE TRIGGER attempts_are_written_once BEFORE UPDATE ON redrive_attempt
     FOR EACH ROW EXECUTE FUNCTION redrive_attempts_are_written_once();
 """
 
-# Captured bytes may be deleted with their letter, but never change.
+# Captured bytes may be deleted with their letter, but never change. Key rotation seals the same bytes with another key,
+# in a transaction that allows it.
 PAYLOADS = """
 CREATE FUNCTION redrive_payloads_never_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF NEW.letter_id = OLD.letter_id AND current_setting('redrive.reseals', true) = 'on' THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'the payload of letter % was captured, and captured bytes never change', OLD.letter_id
         USING ERRCODE = 'check_violation';
 END $$;
@@ -121,12 +127,16 @@ CREATE TRIGGER deleted_letters_are_counted AFTER DELETE ON redrive_letter REFERE
 """
 
 # An audit entry is written once. It is deleted only with its subject, in a transaction that allows it. When a DLQ, a
-# target or a rule is deleted, its entries lose their reference to it.
+# target or a rule is deleted, its entries lose their reference to it. An erasure removes a person's value from texts.
 REVIEWS = """
 CREATE FUNCTION redrive_audit_entries_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('redrive.forgets', true) = 'on' THEN
         RETURN OLD;
+    END IF;
+    IF TG_OP = 'UPDATE' AND current_setting('redrive.erases', true) = 'on'
+       AND to_jsonb(NEW) - ARRAY['reason', 'before', 'after'] = to_jsonb(OLD) - ARRAY['reason', 'before', 'after'] THEN
+        RETURN NEW;
     END IF;
     IF TG_OP = 'UPDATE' AND (NEW.rule_id IS NULL OR NEW.rule_id = OLD.rule_id)
        AND (NEW.dlq_id IS NULL OR NEW.dlq_id = OLD.dlq_id) AND (NEW.target_id IS NULL OR NEW.target_id = OLD.target_id)
@@ -140,10 +150,15 @@ CREATE TRIGGER audit_entries_are_written_once BEFORE UPDATE OR DELETE ON redrive
     FOR EACH ROW EXECUTE FUNCTION redrive_audit_entries_are_written_once();
 """
 
-# A revision may have been sent, so it never changes.
+# A revision may have been sent, so it never changes. Key rotation: as for payloads.
 REVISIONS = """
 CREATE FUNCTION redrive_revisions_never_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF current_setting('redrive.reseals', true) = 'on'
+       AND to_jsonb(NEW) - ARRAY['body', 'attributes', 'body_hash', 'previous_body_hash']
+         = to_jsonb(OLD) - ARRAY['body', 'attributes', 'body_hash', 'previous_body_hash'] THEN
+        RETURN NEW;
+    END IF;
     RAISE EXCEPTION 'revision % of letter % was sent, or may have been, and never changes', OLD.no, OLD.letter_id
         USING ERRCODE = 'check_violation';
 END $$;

@@ -1,8 +1,19 @@
 """Django models, one module for each aggregate."""
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
-from reprocessing.models.audit import AuditAct, AuditEntry, GlobalStop, Revision
-from reprocessing.models.configuration import ManagedObject, Policy
+from reprocessing.models.audit import (
+    Approval,
+    ApprovalDefault,
+    ApprovalState,
+    AuditAct,
+    AuditEntry,
+    Erasure,
+    GlobalStop,
+    PayloadKey,
+    Revision,
+    UnapprovedDeed,
+)
+from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope, DiscoveryStage
 from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
@@ -37,6 +48,11 @@ from reprocessing.models.system import (
 from reprocessing.models.target import Report, Reporter, Target, TargetCheck
 
 __all__ = [
+    "ApiCall",
+    "ApiToken",
+    "Approval",
+    "ApprovalDefault",
+    "ApprovalState",
     "Attempt",
     "AuditAct",
     "AuditEntry",
@@ -56,6 +72,7 @@ __all__ = [
     "DlqCopy",
     "DlqCopyState",
     "DlqSample",
+    "Erasure",
     "FailureGroup",
     "FailureGroupStatus",
     "GlobalStop",
@@ -77,6 +94,7 @@ __all__ = [
     "ParkingEvent",
     "ParkingQueueMessage",
     "Payload",
+    "PayloadKey",
     "Policy",
     "ProviderIdentity",
     "RateClass",
@@ -93,5 +111,6 @@ __all__ = [
     "TargetCheck",
     "TaskHints",
     "TickCount",
+    "UnapprovedDeed",
     "Wave",
 ]  # fmt: skip

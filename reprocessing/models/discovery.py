@@ -1,4 +1,4 @@
-"""What discovery looks at, and the queues and sources of failed messages that it found."""
+"""What discovery scans, and the queues and sources of failed messages that it found."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from reprocessing.domain.dlqs.discovery import Scope, SourceKind
 
 
 class DiscoveryStage(models.TextChoices):
-    """The part of a look that is next; the parts are done in this order."""
+    """The next part of a scan. The parts are done in this order."""
 
     QUEUES = "queues", "queues"
     FUNCTIONS = "functions", "Lambda functions"
     SUBSCRIPTIONS = "subscriptions", "SNS subscriptions"
     RULES = "rules", "EventBridge rules"
-    NAMED = "named", "other queues that were named as DLQ"
+    NAMED = "named", "other queues that sources name"
 
 
 class DiscoveryScope(models.Model):
-    """One account and region, with a filter, that discovery looks at (`domain.dlqs.discovery.Scope`).
+    """One account and region, with a filter, that discovery scans (`domain.dlqs.discovery.Scope`).
 
     Attributes:
         daily: whether beat repeats the discovery.
-        next_at: when beat looks next; null: only a person looks.
-        stage: what the current look does next; empty: no look is open. A look that was interrupted goes on there.
-        marker: where the next page of this stage begins; empty: at its beginning.
-        began_at: when the current or last look began; the look has seen what was read since.
-        looked_at: when a look was last complete.
-        unread: what could not be read in the current or last look: pairs of a `SourceKind` (empty: only a part of the
-            sources of a kind is missing) and a sentence: what, why, and what to do.
-        leased_until: until when one process may look; `fence` is a number that rises with every lease.
+        next_at: when the scan is due; null: never.
+        stage: the next part of the scan in progress; empty: no scan is in progress. A new process continues there.
+        marker: the token of the stage's next page; empty: the first page.
+        began_at: when the current or last scan began. Rows with a later `read_at` or `seen_at` were seen in it.
+        scanned_at: when the last complete scan ended.
+        unread: what the current or last scan could not read, as pairs of a `SourceKind` and a sentence with the reason
+            and the cure. The kind is empty if other sources of the kind were read.
+        leased_until: when the lease of the scanning process ends; `fence`: the number of the lease.
     """
 
     role_arn = models.TextField(default="", blank=True)
@@ -43,7 +43,7 @@ class DiscoveryScope(models.Model):
     stage = models.TextField(choices=DiscoveryStage.choices, default="", blank=True)
     marker = models.TextField(default="", blank=True)
     began_at = models.DateTimeField(null=True, blank=True)
-    looked_at = models.DateTimeField(null=True, blank=True)
+    scanned_at = models.DateTimeField(null=True, blank=True)
     unread = models.JSONField(default=list, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
     fence = models.BigIntegerField(default=0)
@@ -58,7 +58,7 @@ class DiscoveryScope(models.Model):
             models.CheckConstraint(condition=~Q(region=""), name="discovery_has_region"),
             models.CheckConstraint(
                 condition=Q(stage="", marker="") | Q(stage__in=DiscoveryStage.values, began_at__isnull=False),
-                name="open_look_has_stage_and_start",
+                name="open_scan_has_stage_and_start",
             ),
         ]
 
@@ -72,13 +72,13 @@ class DiscoveryScope(models.Model):
 
 
 class DiscoveredQueue(models.Model):
-    """A queue that discovery has read, or that a source of failed messages names. It is a DLQ if it has a source.
+    """A queue that discovery read, or that a source names. A queue with a source is a DLQ.
 
     Attributes:
-        scope: the first discovery that found the queue; a discovery without filter takes it over.
-        tags: null: not known; only discoveries with tags read them.
-        retention: seconds; null, as the other numbers: not known.
-        oldest_age: seconds that the oldest message had been in the queue at `read_at`, by CloudWatch.
+        scope: the first scope that found the queue, or the last scope without a filter that did.
+        tags: null: not known; only scans of scopes with tags read them.
+        retention: seconds. Null numbers are not known.
+        oldest_age: age (s) of the oldest message at `read_at`, from CloudWatch.
         trouble: why the queue could not be read, and what to do.
         reported_at: when the queue was first listed as a DLQ; since then it is not reported as new.
     """

@@ -93,8 +93,12 @@ class DeadLetterQueue(models.Model):
         message_type, tenant: where a message has these two values, which rules can read.
         wave_success: share of a wave that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
-        keep_bodies: days after which the body of a finished letter is deleted; null: with its history.
-        bodies_deleted_through: the bodies of all letters that had finished by then are deleted.
+        approval_above: a person's deed about more messages needs a second person; 0: every deed; null: the limit of
+            all DLQs (`ApprovalDefault`).
+        masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
+            (domain.payloads.mask_rules).
+        keep_bodies: days after which the body of a finished letter is deleted; null: it is deleted with the history.
+        bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
@@ -147,8 +151,10 @@ class DeadLetterQueue(models.Model):
     waves = models.BooleanField(default=True)
     wave_success = models.FloatField(default=0.8)
     give_up_after = models.FloatField(null=True, blank=True, default=86_400)
+    approval_above = models.PositiveIntegerField(null=True, blank=True)
     keep_bodies = models.PositiveIntegerField(null=True, blank=True)
     public_fields = models.JSONField(default=list, blank=True)
+    masked_fields = models.JSONField(default=list, blank=True)
     held_copies_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 

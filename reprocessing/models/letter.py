@@ -50,8 +50,8 @@ class Letter(models.Model):
         presumed: delivered, but only because the letter did not come back.
         group: the failure group, determined at `grouped_at`.
         revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
-        body_deleted_at: since when the letter has no payload and no edits, because its DLQ keeps bodies for fewer days
-            than history. If the message comes back, its bytes are stored again.
+        body_deleted_at: when the payload and the edits were deleted, after the DLQ's `keep_bodies`. If the message
+            comes back, its bytes are stored again.
         assigned_to: name of the user who works on the parked letter.
     """
 
@@ -219,7 +219,11 @@ class Letter(models.Model):
 
 
 class Payload(models.Model):
-    """The bytes of a letter as received. domain.message.envelope packs `attributes`; `system`: SQS's own attributes."""
+    """The bytes of a letter as received. domain.message.envelope packs `attributes`; `system`: SQS's own attributes.
+
+    With encryption, they are sealed (domain.payloads.sealing); `store.payloads.content` opens them. A trigger forbids
+    changes, except that they are sealed with another key.
+    """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
     body = models.BinaryField()
@@ -229,7 +233,7 @@ class Payload(models.Model):
     class Meta:
         db_table = "redrive_payload"
         default_permissions = ()  # people cannot add, change or delete payloads; a letter's page shows them
-        permissions = [("view_payload", "Can view payloads")]
+        permissions = [("view_payload", "Can view payloads"), ("reveal_payload", "Can reveal masked values")]
 
     def __str__(self) -> str:
         return f"payload of {self.letter_id}"

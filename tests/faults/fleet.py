@@ -27,7 +27,7 @@ def environment() -> dict[str, str]:
 
 
 #: Ends a worker whose test was killed, and itself as soon as that worker is gone.
-_MINDER = (
+MINDER = (
     'while kill -0 "$1" 2>/dev/null; do kill -0 "$2" 2>/dev/null || exit 0; sleep 1; done; kill -9 "-$2" 2>/dev/null'
 )
 
@@ -35,16 +35,19 @@ _MINDER = (
 class Worker:
     """One worker with its children, killed as one; also when this process is killed."""
 
+    root = ROOT
+
     def __init__(self, folder: Path, name: str, *, concurrency: int = 2, **more: str) -> None:
         self.log = folder / f"{name}.log"
         command = [sys.executable, "-m", "celery", "-A", "redrive_service", "worker", "--queues", QUEUES]
         command += ["--concurrency", str(concurrency), "--loglevel", "INFO", "--hostname", f"{name}@%h"]
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                command, cwd=ROOT, env={**environment(), **more}, stdout=out, stderr=out, start_new_session=True
-            )
+                command, cwd=self.root, env={**environment(), "PYTHONPATH": str(self.root), **more},
+                stdout=out, stderr=out, start_new_session=True,
+            )  # fmt: skip
         self._minder = subprocess.Popen(
-            ["/bin/sh", "-c", _MINDER, "sh", str(os.getpid()), str(self.process.pid)], start_new_session=True
+            ["/bin/sh", "-c", MINDER, "sh", str(os.getpid()), str(self.process.pid)], start_new_session=True
         )
 
     def await_ready(self) -> None:

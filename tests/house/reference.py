@@ -1,4 +1,6 @@
-"""Write docs/reference.md from the code (every command, every name of settings.REDRIVE), and docs/redrive.schema.json.
+"""Write docs/reference.md (every command, every name of settings.REDRIVE), two JSON documents, and deployment/.
+
+redrive.schema.json is the schema of configuration files, openapi.json describes the HTTP API.
 
 python -m tests.house.reference         writes them
 python -m tests.house.reference --check  says whether they are what the code says; 1 where they are not
@@ -7,9 +9,11 @@ python -m tests.house.reference --check  says whether they are what the code say
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
 from datetime import timedelta
@@ -19,7 +23,10 @@ from typing import Any, Final
 import django
 from django.core.management import BaseCommand, get_commands, load_command_class
 
-DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+from redrive_service.deployment import Installation, Platform, deployment_files
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DOCS: Final = ROOT / "docs"
 PAGE: Final = DOCS / "reference.md"
 APPS: Final = ("reprocessing", "reprocessing.idempotency", "redrive_service")
 _HEAD: Final = """# Reference
@@ -28,6 +35,18 @@ Every command with its options, and every name of `settings.REDRIVE`. This page 
 and run `make reference`. Environment variables: [production](production.md). Metrics: [metrics](metrics.md).
 """
 _WITHOUT_PARAGRAPHS: Final = re.compile(r"\s+")
+
+
+def example() -> Installation:
+    """The installation of docs/deployment."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    image = f"registry.example.com/redrive-service:{version}"
+    return Installation(image=image, account="111122223333", region="eu-west-1", host="redrive.example.com", more={})
+
+
+def deployment() -> dict[str, str]:
+    made = (deployment_files(platform, example()) for platform in Platform)
+    return {f"deployment/{path}": text for files in made for path, text in files.items()}
 
 
 def page() -> str:
@@ -112,14 +131,19 @@ def _cell(text: str) -> str:
 def main() -> int:
     os.environ["DJANGO_SETTINGS_MODULE"] = "redrive_service.help_settings"
     django.setup()
-    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  it asks for Django's settings
+    from reprocessing.api.urls import api  # noqa: PLC0415  it asks for Django's settings
+    from reprocessing.management.configuration.schema import schema_text  # noqa: PLC0415  as above
 
     wrong = 0
-    for path, wanted in ((PAGE, page()), (DOCS / "redrive.schema.json", schema_text())):
+    described = json.dumps(api.get_openapi_schema(path_prefix="/api/v1/"), indent=1, default=str) + "\n"
+    made = {"reference.md": page(), "redrive.schema.json": schema_text(), "openapi.json": described, **deployment()}
+    for name, wanted in made.items():
+        path = DOCS / name
         if "--check" not in sys.argv[1:]:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(wanted, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != wanted:
-            print(f"docs/{path.name} is not what the code says. Run: make reference", file=sys.stderr)  # noqa: T201
+            print(f"docs/{name} is not what the code says. Run: make reference", file=sys.stderr)  # noqa: T201
             wrong = 1
     return wrong
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def plant(copy: Path, file: str, text: str) -> None:
     path.write_text((path.read_text() if path.exists() else "") + text)
 
 
-@pytest.mark.parametrize("name", ["import-linter", "makemigrations"])
+@pytest.mark.parametrize("name", ["import-linter", "lintmigrations", "makemigrations"])
 def test_the_project_as_it_is_passes(copy: Path, name: str) -> None:
     assert check(copy, name).returncode == 0
 
@@ -90,3 +91,44 @@ def test_a_missing_migration_fails_the_check(copy: Path) -> None:
 
     assert done.returncode == 1
     assert "Add field extra to heartbeat" in done.stdout
+
+
+#: The operations of a migration → what of them the previous version does not survive.
+PLANTED = {
+    "0003_drops": ('migrations.RemoveField("attempt", "spared")', "DROPPING columns (table: redrive_attempt"),
+    "0004_renames": ('migrations.RenameField("lane", "owner", "holder")', "RENAMING columns (table: redrive_lane"),
+    "0005_requires": (
+        'migrations.AddField("lane", "extra", models.IntegerField(default=1))',
+        "NOT NULL constraint on columns",
+    ),
+    "0006_indexes": (
+        'migrations.AddIndex("lane", models.Index(fields=["phase"], name="planted_index"))',
+        "CREATE INDEX locks table",
+    ),
+    "0007_checks": (
+        'migrations.AddConstraint("lane", models.CheckConstraint(condition=models.Q(fence__gt=-1), name="planted"))',
+        "ADDING check constraint",
+    ),
+    "0008_is_safe": ('migrations.AddField("lane", "note", models.TextField(db_default="", blank=True))', ""),
+}
+
+
+def test_a_migration_that_the_previous_version_does_not_survive_fails_the_check(copy: Path) -> None:
+    before = max(path.stem for path in (copy / "reprocessing/migrations").glob("0*.py"))
+    for name, (operation, _) in PLANTED.items():
+        plant(
+            copy,
+            f"reprocessing/migrations/{name}.py",
+            "from django.db import migrations, models\n\n\nclass Migration(migrations.Migration):\n"
+            f'    dependencies = [("reprocessing", "{before}")]\n    operations = [{operation}]\n',
+        )
+        before = name
+
+    done = check(copy, "lintmigrations")
+
+    assert done.returncode == 1
+    found = dict(re.findall(r"\(reprocessing, (\w+)\)\.\.\. ERR\n\t(.*)", done.stdout))
+    assert {name: found.get(name, "").startswith(why) for name, (_, why) in PLANTED.items()} == dict.fromkeys(
+        PLANTED, True
+    )
+    assert sorted(found) == [name for name, (_, why) in PLANTED.items() if why]

@@ -17,7 +17,9 @@ PYTHON: Final = ("benchmarks", "redrive_service", "reprocessing", "tests")
 COMMANDS: Final = "reprocessing/management/commands"  #: Django looks for commands in this one folder
 
 
-@pytest.mark.parametrize("container", ["reprocessing.admin", "reprocessing.management", "reprocessing.pipeline"])
+@pytest.mark.parametrize(
+    "container", ["reprocessing.admin", "reprocessing.api", "reprocessing.management", "reprocessing.pipeline"]
+)
 def test_every_module_of_a_capability_is_on_a_floor(container: str) -> None:
     graph = grimp.build_graph("reprocessing", cache_dir=None)
     layers = next(made["layers"] for made in CONTRACTS if made.get("containers") == [container])

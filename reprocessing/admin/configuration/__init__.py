@@ -1,1 +1,1 @@
-"""What a configuration file manages."""
+"""Pages of policies and of objects that a configuration file manages."""

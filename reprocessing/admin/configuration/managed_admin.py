@@ -1,4 +1,4 @@
-"""Base class of lists and pages of objects that a configuration file can manage: a badge, and a lock."""
+"""Base class of admin pages of objects that a configuration file can manage: it shows and enforces the lock."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 
+from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin
 from reprocessing.domain.configuration.keys import Kind
@@ -26,7 +27,7 @@ class ManagedAdmin(ReadOnlyAdmin):
 
     Attributes:
         managed_kind: the kind of object; `name_field`: the field with the object's name in the file.
-        changing: the ends of the names of pages that change an object.
+        changing: the names of the pages (see `pages`) that change an object.
     """
 
     managed_kind: ClassVar[Kind]
@@ -45,7 +46,7 @@ class ManagedAdmin(ReadOnlyAdmin):
         return bool(row.is_managed)
 
     def mark(self, row: Model) -> ManagedObject | None:
-        """Return the mark of an object; None: no file manages it."""
+        """Return the mark of an object; None: no file manages the object."""
         return managed.find_mark(self.managed_kind, str(getattr(row, self.name_field)))
 
     def get_urls(self) -> list[URLPattern]:
@@ -59,11 +60,11 @@ class ManagedAdmin(ReadOnlyAdmin):
         return [*guarded, *super().get_urls()]
 
     def _guarded(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        """Return the view; for a locked object, it leads to the object's page, which says who manages the object."""
+        """Return a view that redirects to the object's page if the object is locked and this person sees it."""
 
         def guarded(request: HttpRequest, **about: Any) -> HttpResponseBase:  # noqa: ANN401  the view's own
             key = next((value for value in about.values() if isinstance(value, int)), None)
-            row = self.model._default_manager.filter(pk=key).first()  # noqa: SLF001  Django's name
+            row = visible_rows.rows(request, self.model._default_manager).filter(pk=key).first()  # noqa: SLF001  Django's
             mark = self.mark(row) if row is not None else None
             if mark is None or mark.unlocked_at is not None:
                 return view(request, **about)

@@ -58,14 +58,14 @@ def _question(key: int) -> Question:
         title=f"Unlock {row}",
         button="Unlock",
         says=(
-            "People may change it in the admin until the file is applied again.",
-            "The next apply overwrites their changes. redrive_doctor reports them until then.",
+            "People with permission may change it in the admin until the file is applied again.",
+            "The next apply overwrites their changes. Until then, redrive_doctor reports them.",
         ),
         seen=str(row.applied_at),
         back=reverse("admin:reprocessing_managedobject_change", args=[key]),
         about=str(row),
         facts=(("Applied by", row.applied_by), ("Applied from", row.applied_from or "unknown")),
-        idle=f"{row.unlocked_by} has unlocked it already." if row.unlocked_at else "",
+        idle=f"{row.unlocked_by} has already unlocked it." if row.unlocked_at else "",
     )
 
 
@@ -74,5 +74,5 @@ def _act(key: int, given: Mapping[str, Any], by: str) -> Answer:
     if str(row.applied_at) != given["seen"]:
         return NotDone("The file was applied again after you opened this page.")
     if not managed.unlock(key, by=by, reason=str(given["reason"])):
-        return NotDone(f"{row.unlocked_by} has unlocked it already.")
+        return NotDone("Somebody else has already unlocked it.")
     return Done(reverse("admin:reprocessing_managedobject_change", args=[key]), f"{row} is unlocked.")

@@ -1,4 +1,4 @@
-"""The page of discovered DLQs, and the pages that add or ignore the ticked DLQs. The list is read from the database."""
+"""The page of discovered DLQs, and the pages that add or ignore selected DLQs. The list asks nothing of AWS."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ from reprocessing.admin.site.confirmed_action import Answer, Done, NotDone, Ques
 from reprocessing.admin.site.preview_form import digest
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.admin.site.visible_rows import is_id, require_all
-from reprocessing.domain.dlqs.discovery import FailureSource
 from reprocessing.domain.dlqs.expiry_risk import Risk
 from reprocessing.domain.errors import RedriveError
-from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.notifications.text import duration
 from reprocessing.models import DiscoveredQueue
 from reprocessing.pipeline.dlqs import adopt
@@ -35,7 +33,7 @@ from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.ordering.lanes import database_now
 
-#: Max DLQs that one request adds: each takes some calls to AWS.
+#: Most DLQs that one request adds: each takes some calls to AWS.
 MOST: Final = 25
 _LIST: Final = "admin:reprocessing_discoveredqueue_changelist"
 _STATUSES: Final = ("new", "watched", "ignored")
@@ -62,7 +60,7 @@ class DlqRow:
 
 @admin.register(DiscoveredQueue)
 class DiscoverAdmin(ReadOnlyAdmin):
-    """The list of discovered DLQs, and the pages that act on them."""
+    """The list of discovered DLQs, and the pages that add or ignore them."""
 
     def has_view_permission(self, request: HttpRequest, obj: DiscoveredQueue | None = None) -> bool:
         """Return whether this person sees the queues of all teams."""
@@ -74,7 +72,7 @@ class DiscoverAdmin(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         found, now, status = discovered_queues.list_dlqs(), database_now(), request.GET.get("status", "")
-        rows = [DlqRow(dlq, dlq.risk(now), [_source(dlq, source) for source in dlq.sources]) for dlq in found]
+        rows = [DlqRow(dlq, dlq.risk(now), [source.words for source in dlq.sources]) for dlq in found]
         shown = [row for row in rows if status not in _STATUSES or row.dlq.status == status]
         context = self.admin_site.each_context(request) | {
             "title": "Discover",
@@ -88,21 +86,25 @@ class DiscoverAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/discover.html", context)
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages that add or ignore DLQs, and the page that starts the next look."""
-        yield "add-ticked", _page, "adopt", {"deed": "adopt"}
-        yield "ignore-ticked", _page, "ignore", {"deed": "ignore"}
-        yield "unignore-ticked", _page, "unignore", {"deed": "unignore"}
-        yield "look", _look_page, "look", {}
+        """Return the pages that add or ignore DLQs, and the page that requests new scans."""
+        yield "add-selected", _page, "adopt", {"action": "adopt"}
+        yield "ignore-selected", _page, "ignore", {"action": "ignore"}
+        yield "unignore-selected", _page, "unignore", {"action": "unignore"}
+        yield "scan", _scan_page, "scan", {}
 
 
-def _page(request: HttpRequest, deed: str) -> HttpResponse:
+def _page(request: HttpRequest, action: str) -> HttpResponse:
     require_all(request)
-    queues = _ticked(request)
-    asks, does = (_ask_adopt, _adopt) if deed == "adopt" else (partial(_ask_ignore, deed), partial(_ignore, deed))
-    return confirmed_action.page(request, permission=ADD, question=partial(asks, queues), act=partial(does, queues))
+    dlqs = _selected(request)
+    if action == "adopt":
+        question, act = partial(_adopt_question, dlqs), partial(_adopt, dlqs)
+    else:
+        ignored = action == "ignore"
+        question, act = partial(_ignore_question, dlqs, ignored=ignored), partial(_ignore, dlqs, ignored=ignored)
+    return confirmed_action.page(request, permission=ADD, question=question, act=act)
 
 
-def _ticked(request: HttpRequest) -> list[DiscoveredDlq]:
+def _selected(request: HttpRequest) -> list[DiscoveredDlq]:
     ids = request.GET.getlist("queue")
     if len(ids) > MOST or not all(map(is_id, ids)):
         raise Http404
@@ -114,78 +116,84 @@ def _question(title: str, button: str, says: Sequence[str], seen: object, idle: 
     return Question(title, button, tuple(says), seen=digest(seen), back=back, about="Discover", idle=idle)
 
 
-def _ask_adopt(queues: Sequence[DiscoveredDlq]) -> Question:
-    found = list(adopt.examine_adoptions(queues, conf.current()))
-    addable = [one for one in found if not one.trouble]
-    says = [f"{one.queue.name} ({one.queue.account}, {one.queue.region}): {_effect(one)}" for one in found]
-    idle = "" if addable else " ".join(says) or "Tick at least one DLQ."
-    return _question(f"Add {len(addable)} DLQs in mode observe", "Add", says, _seen(found), idle)
+def _adopt_question(dlqs: Sequence[DiscoveredDlq]) -> Question:
+    adoptions = list(adopt.examine_adoptions(dlqs, conf.current()))
+    addable = sum(not adoption.trouble for adoption in adoptions)
+    says = [_effect(adoption) for adoption in adoptions]
+    idle = "" if addable else " ".join(says) or "Select at least one DLQ."
+    return _question(f"Add {_counted(addable)} in mode observe", "Add", says, _seen(adoptions), idle)
 
 
-def _effect(one: Adoption) -> str:
-    if one.trouble:
-        return f"cannot be added. {one.trouble}"
-    findings = [finding.what for finding in one.examination.findings] if one.examination else []
-    return " ".join([f"is added as {one.name}. Nothing is received or sent.", *findings])
+def _effect(adoption: Adoption) -> str:
+    dlq = adoption.queue
+    name = f"{dlq.name} ({dlq.account}, {dlq.region})"
+    if adoption.trouble:
+        return f"{name} cannot be added. {adoption.trouble}"
+    findings = [finding.what for finding in adoption.examination.findings] if adoption.examination else []
+    return " ".join([f"{name} is added as {adoption.name}. Nothing is received or sent.", *findings])
 
 
-def _seen(found: Sequence[Adoption]) -> object:
-    return [[one.queue.arn, one.name, [[it.field, it.after] for it in one.changes], one.trouble] for one in found]
+def _seen(adoptions: Sequence[Adoption]) -> object:
+    return [
+        [
+            adoption.queue.arn,
+            adoption.name,
+            [[change.field, change.after] for change in adoption.changes],
+            adoption.trouble,
+        ]
+        for adoption in adoptions
+    ]
 
 
-def _adopt(queues: Sequence[DiscoveredDlq], given: Mapping[str, Any], by: str) -> Answer:
-    found = list(adopt.examine_adoptions(queues, conf.current()))
-    if digest(_seen(found)) != given["seen"]:
+def _adopt(dlqs: Sequence[DiscoveredDlq], given: Mapping[str, Any], by: str) -> Answer:
+    adoptions = list(adopt.examine_adoptions(dlqs, conf.current()))
+    if digest(_seen(adoptions)) != given["seen"]:
         return NotDone("The effect is no longer what you saw. Read it again below.")
     added: list[str] = []
     try:
-        for one in found:
-            if not one.trouble:
-                adopt.adopt(one, by=by, reason=given["reason"])
-                added.append(one.name)
+        for adoption in adoptions:
+            if not adoption.trouble:
+                adopt.adopt(adoption, by=by, reason=given["reason"])
+                added.append(adoption.name)
     except RedriveError as error:
-        return NotDone(f"{error} Added before: {', '.join(added) or 'none'}.")
+        return NotDone(f"{error} Already added: {', '.join(added) or 'none'}.")
     return Done(reverse(_LIST), f"Added in mode observe: {', '.join(added)}.")
 
 
-def _ask_ignore(deed: str, queues: Sequence[DiscoveredDlq]) -> Question:
-    ignores = deed == "ignore"
-    some = [dlq for dlq in queues if (dlq.ignored_at is None) == ignores]
-    words = "is not reported again as new." if ignores else "is reported as new again."
-    idle = "" if some else f"None of the ticked DLQs is {'not ' if ignores else ''}ignored."
-    title = f"{'Ignore' if ignores else 'Stop ignoring'} {len(some)} DLQs"
-    says = [f"{dlq.name} ({dlq.account}, {dlq.region}) {words}" for dlq in some]
-    return _question(title, "Ignore" if ignores else "Stop ignoring", says, [dlq.arn for dlq in some], idle)
+def _ignore_question(dlqs: Sequence[DiscoveredDlq], *, ignored: bool) -> Question:
+    changing = [dlq for dlq in dlqs if (dlq.ignored_at is None) == ignored]
+    button = "Ignore" if ignored else "Stop ignoring"
+    effect = "is not reported again as new." if ignored else "is listed as new again."
+    says = [f"{dlq.name} ({dlq.account}, {dlq.region}) {effect}" for dlq in changing]
+    idle = "" if changing else f"No selected DLQ is {'not yet ' if ignored else ''}ignored."
+    return _question(f"{button} {_counted(len(changing))}", button, says, [dlq.arn for dlq in changing], idle)
 
 
-def _ignore(deed: str, queues: Sequence[DiscoveredDlq], given: Mapping[str, Any], by: str) -> Answer:
-    ignores = deed == "ignore"
-    some = [dlq.arn for dlq in queues if (dlq.ignored_at is None) == ignores]
-    if digest(some) != given["seen"]:
+def _ignore(dlqs: Sequence[DiscoveredDlq], given: Mapping[str, Any], by: str, *, ignored: bool) -> Answer:
+    changing = [dlq.arn for dlq in dlqs if (dlq.ignored_at is None) == ignored]
+    if digest(changing) != given["seen"]:
         return NotDone("Somebody else has changed these DLQs. Read the effect again below.")
-    changed = discovered_queues.set_ignored(some, ignored=ignores, by=by, reason=given["reason"])
-    return Done(reverse(_LIST), f"{changed} DLQs are {'ignored' if ignores else 'no longer ignored'}.")
+    changed = discovered_queues.set_ignored(changing, ignored=ignored, by=by, reason=given["reason"])
+    return Done(reverse(_LIST), f"{'Ignored' if ignored else 'No longer ignored'}: {_counted(changed)}.")
 
 
-def _look_page(request: HttpRequest) -> HttpResponse:
+def _counted(dlqs: int) -> str:
+    return f"{dlqs} DLQ{'' if dlqs == 1 else 's'}"
+
+
+def _scan_page(request: HttpRequest) -> HttpResponse:
     require_all(request)
     words = sorted(row.scope.words for row in discovery_scopes.all_scopes())
 
     def question() -> Question:
-        idle = "" if words else "Nothing is discovered yet: manage.py discover_dlqs looks at a region of an account."
+        idle = "" if words else "No account was scanned yet. To scan one, run: manage.py discover_dlqs"
+        if not conf.current().discover_every:
+            idle = "Workers do not scan, because REDRIVE_DISCOVER_EVERY is 0. Run: manage.py discover_dlqs"
         says = ("A worker reads the queues of these accounts and regions. It receives and sends no messages.", *words)
-        return _question("Look again", "Look again", says, words, idle)
+        return _question("Scan again", "Scan again", says, words, idle)
 
     def act(given: Mapping[str, Any], by: str) -> Answer:
-        many = discovery_scopes.look_soon(by=by, reason=str(given["reason"]))
-        return Done(reverse(_LIST), f"A worker looks at {many} accounts and regions. Reload this page in a minute.")
+        discovery_scopes.request_scans(by=by, reason=str(given["reason"]))
+        return Done(reverse(_LIST), "A worker scans the accounts and regions below. Reload this page in a minute.")
 
     return confirmed_action.page(request, permission=ADD, question=question, act=act)
-
-
-def _source(dlq: DiscoveredDlq, source: FailureSource) -> str:
-    if source.source_arn == dlq.arn:
-        return "itself"
-    name = resource_name(source.source_arn)
-    through = f" (rule {resource_name(source.through)})" if source.through else ""
-    return name if source.kind == "queue" else f"{source.kind} {name}{through}"

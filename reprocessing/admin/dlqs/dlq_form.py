@@ -9,7 +9,7 @@ from django import forms
 from django.contrib.auth.models import Group
 from django.http import QueryDict
 
-from reprocessing.admin.dlqs import team_limits
+from reprocessing.admin.dlqs import mask_limits, team_limits
 from reprocessing.admin.dlqs.dlq_choices import (
     DELETE_WHEN,
     LATE,
@@ -35,11 +35,11 @@ COLUMNS: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "held_copies_limit",
-    "keep_bodies",
+    "keep_bodies", "approval_above",
 )  # fmt: skip
 _MAY_BE_EMPTY: Final = frozenset({
     "give_up_after", "new_key_delay", "receive_limit", "parking_url", "message_type", "tenant", "role_arn",
-    "keep_bodies",
+    "keep_bodies", "approval_above",
 })  # fmt: skip
 
 
@@ -50,9 +50,10 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
         ("Keys and order", ("ordering_key", "missing_key", "sequence", "idempotency_key", "stale", "when_parked")),
         ("Attempts", ("max_attempts", "backoff_base", "backoff_cap", "backoff_jitter")),
-        ("Fields shown without the permission to see payloads", ("public_fields",)),
+        ("Fields shown without the permission to see payloads, and masked fields", ("public_fields", "masked_fields")),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
+        ("(Approvals)", ("approval_above",)),
         ("(Schedule, in mode automatic)", ("interval", "crontab", "at_once")),
         (
             "(SQS copies and parking)",
@@ -102,6 +103,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         required=False, max_length=20_000, label="Public body fields", widget=forms.Textarea(attrs={"rows": 3}),
         help_text="JMESPath, one per line, such as order.id. Everybody who may see messages sees these fields.",
     )  # fmt: skip
+    masked_fields = fields.MaskRulesField(
+        required=False, max_length=20_000, label="Masked fields", widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One per line: a name, such as email, or JMESPath, such as cards[*].number. Their values are shown "
+        "only to people who may reveal them.",
+    )  # fmt: skip
     waves = choice("Waves", YES_NO, "Send 1 message first, then 10, then 100, then all.")
     wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)
     give_up_after = number(
@@ -110,6 +116,12 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         "Empty: never.",
         least=1, most=MAX_SECONDS,
     )  # fmt: skip
+    approval_above = whole_number(
+        "Second person above (messages)",
+        "Runs, discards, replays and edits of more messages, and rule changes, need a second person. 0: all. Empty: as "
+        "set for all DLQs. Lifting it needs a second person, too.",
+        least=0,
+    )
     interval = whole_number("Poll interval (s)", "Default: 60.", most=MAX_SECONDS)
     crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",
@@ -125,7 +137,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )
     keep_bodies = whole_number(
         "Keep bodies (days)",
-        "How long bodies are kept after a message is delivered or discarded. Empty: as long as the history.",
+        "How long bodies are kept after a message is delivered, duplicate or discarded. Empty: as long as the history.",
         least=0, most=MAX_DAYS,
     )  # fmt: skip
     new_key_delay = number(
@@ -157,10 +169,12 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
 
     def __init__(
-        self, seen: VisibleDlqs, data: QueryDict | None, row: DeadLetterQueue | None, now: Mapping[str, Any]
-    ) -> None:
+        self, seen: VisibleDlqs, data: QueryDict | None, row: DeadLetterQueue | None, now: Mapping[str, Any],
+        *,
+        reveals: bool,
+    ) -> None:  # fmt: skip
         super().__init__(data, row, now)
-        self.seen = seen
+        self.seen, self.reveals = seen, reveals
         names = Group.objects.order_by("name").values_list("name", flat=True)
         self.fields["teams"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
         if not seen.are_all:
@@ -174,6 +188,8 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         for name in set(COLUMNS) - _MAY_BE_EMPTY:
             if name in self.changed_data and given.get(name) in ("", None):
                 self.add_error(name, "This field cannot be empty.")
+        for name in mask_limits.refused_fields(self.row, self.changed_data, reveals=self.reveals):
+            self.add_error(name, mask_limits.REFUSAL)
         return given
 
     def last(self) -> str:
@@ -205,8 +221,9 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         found = changed_values(self, COLUMNS) | {
             name: self.cleaned_data[name] == "yes" for name in ("waves", "at_once") if name in self.changed_data
         }
-        if "public_fields" in self.changed_data:
-            found["public_fields"] = self.cleaned_data["public_fields"]
+        found |= {
+            name: self.cleaned_data[name] for name in ("public_fields", "masked_fields") if name in self.changed_data
+        }
         for name in ("interval", "crontab"):
             if name in self.changed_data:
                 found[name] = self.cleaned_data[name] or None

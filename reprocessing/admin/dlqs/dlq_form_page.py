@@ -10,6 +10,7 @@ from django.urls import reverse
 from reprocessing import conf
 from reprocessing.admin.dlqs import team_limits
 from reprocessing.admin.dlqs.dlq_form import COLUMNS, DlqForm
+from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.preview_form import FormPage, Preview
@@ -26,6 +27,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
     """Show the form of a new DLQ, or of a registered DLQ."""
     every = DeadLetterQueue.objects.select_related("interval", "crontab")
     row, seen = visible_rows.row_or_404(request, every, dlq) if dlq else None, visible_rows.of(request)
+    reveals = may_reveal(request)
     if row is None:
         visible_rows.require_all(request)
     begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
@@ -40,7 +42,7 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         button="Save" if row else "Add",
         back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
         about=row.name if row else "Dead-letter queues",
-        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin)),
+        make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin), reveals=reveals),
         look=_look,
         write=_write,
     )
@@ -50,7 +52,9 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
 def _look(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
     sight = found.observed
+    lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
     return Preview(
+        about={sight.row.pk: None} if sight.row and lifts else {},
         payload=found,
         changes=registration.differences(found.proposal),
         findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],
@@ -97,6 +101,7 @@ def _settings(row: DeadLetterQueue) -> dict[str, Any]:
         **found,
         **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
         "public_fields": "\n".join(row.public_fields),
+        "masked_fields": "\n".join(row.masked_fields),
         "teams": sorted(row.teams.values_list("name", flat=True)),
         "interval": every,
         "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",

@@ -1,4 +1,4 @@
-"""What the form of a DLQ refuses to people who do not see the DLQs of all teams."""
+"""Checks of the form of a DLQ for people who do not see the DLQs of all teams."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from reprocessing.store.targets import targets
 
 
 def shared_targets(seen: VisibleDlqs, found: Examination) -> Iterator[Finding]:
-    """Yield a problem for each target that would change, though DLQs that the person does not see use it."""
+    """Yield a problem for each target that the person may not use or change, because DLQs of other teams use it."""
     known = targets.find_targets({*found.proposal.ways.values(), *found.proposal.targets} if not seen.are_all else ())
-    own = set(seen.changeable(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
-    shown = set(seen.rows(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
+    changeable = set(seen.changeable(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
+    visible = set(seen.rows(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
     for arn, row in known.items():
         changes = targets.differences(arn, found.proposal.targets.get(arn, {}), row)
-        if arn not in shown or (arn not in own and changes):
+        if arn not in visible or (arn not in changeable and changes):
             what = f"DLQs of other teams use the target {arn}, so you may not change it or send messages there."
             yield Finding(Severity.REFUSE, what, "Ask a person who sees the DLQs of all teams.")
 
@@ -35,6 +35,6 @@ def destination(seen: VisibleDlqs, named: str) -> Target:
         return visible_target(seen, named) or examine.queue_target(named)
     except QueueUnreachable as error:
         raise InvalidTarget(
-            f"{named} is no registered target, and cannot be read as a queue ({error}) Add an endpoint, a function, "
-            "a topic or a bus as a target first."
+            f"{named} is not a registered target, and cannot be read as a queue: {error} To send to an endpoint, a "
+            "function, a topic or a bus, add it as a target first."
         ) from error

@@ -1,4 +1,4 @@
-"""The page of a team: Django's page of a group, with the DLQs that its members see."""
+"""The page of a Django group, which is a team or a role, with the DLQs of the team."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class TeamAdmin(GroupAdmin):
-    """The pages of groups: roles (manage.py make_roles) and teams. The form of a DLQ sets the DLQ's teams."""
+    """The pages of groups, which are roles (manage.py make_roles) or teams. The form of a DLQ sets its teams."""
 
     readonly_fields = ("dead_letter_queues",)
 
     def get_object(self, request: HttpRequest, *args: Any, **options: Any) -> Group | None:  # noqa: ANN401  Django's own
-        """Return the group, with its DLQs that this person sees."""
+        """Return the group, with those of its DLQs that this person sees."""
         group = super().get_object(request, *args, **options)
         if group is not None:
             seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(teams=group))

@@ -9,20 +9,24 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.domain.payloads.masking import MASK
 from reprocessing.models import Letter
 from reprocessing.models.system import AFTER_A_RESTORE, RestoreDecision
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.outcomes.delivery_status import ConsumerReason
+from reprocessing.store.payloads import viewed_content
 
 
-def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool) -> dict[str, Any]:
+def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool, revealed: bool) -> dict[str, Any]:
     """Return the template context of the panel.
 
-    Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`).
+    Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`). Their
+    texts are masked if the DLQ masks fields, unless `revealed`: no rule finds a field's value in them.
     """
     reasons = None
     if shown and may_see_payloads(user):
-        reasons = [_readable(reason) for reason in delivery_status.reasons_of(letter)]
+        masks = bool(viewed_content.rules_of(letter.dlq)) and not revealed
+        reasons = [_readable(reason, masks=masks) for reason in delivery_status.reasons_of(letter)]
     return {"known": delivery_status.status_of(letter), "word": _word(letter), "reasons": reasons}
 
 
@@ -39,8 +43,9 @@ def _word(letter: Letter) -> dict[str, Any] | None:
     }
 
 
-def _readable(reason: ConsumerReason) -> ConsumerReason:
+def _readable(reason: ConsumerReason, *, masks: bool) -> ConsumerReason:
+    message = MASK if masks and reason.message else visible(reason.message)
     return replace(
-        reason, type=visible(reason.type), message=visible(reason.message), fingerprint=visible(reason.fingerprint),
+        reason, type=visible(reason.type), message=message, fingerprint=visible(reason.fingerprint),
         message_id=reason.message_id and visible(reason.message_id),
     )  # fmt: skip

@@ -21,9 +21,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from reprocessing import conf
+from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages import comparison, show_payload
 from reprocessing.admin.messages.edit_forms import EditConfirmForm, EditForms
 from reprocessing.admin.site import labels, visible_rows
+from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import pack_attributes, unpack_attributes
 from reprocessing.domain.parking_lot.edit_policy import SelectorsByPurpose
@@ -33,12 +36,16 @@ from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile,
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.parking_lot.message_edits import EditableLetter
+from reprocessing.store.payloads import viewed_content
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
 #: Seconds for which an open page can be submitted.
 _VALID: Final = 12 * 3_600
 _AS_IT_IS: Final = "surrogateescape"  # so that bytes that are not UTF-8 keep their values
+_MASKED: Final = (
+    "This message has masked values. Editing shows them, so it takes the permission to reveal masked values."
+)
 _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody else. Open the message again."
 
 
@@ -74,9 +81,16 @@ def page(request: HttpRequest, letter: int) -> HttpResponse:
     if not request.user.has_perms(may):
         raise PermissionDenied
     found = visible_rows.row_or_404(request, Letter.objects.select_related("dlq"), letter)
-    stand = message_edits.read_letter(letter)
+    try:
+        stand, is_masked = message_edits.read_letter(letter), viewed_content.has_masked_values(found)
+    except PayloadUnreadable as error:
+        return _elsewhere(request, found, str(error))
     if stand is None:
         return _elsewhere(request, found, "The payload was deleted: there is nothing to edit.")
+    if is_masked and not show_payload.may_reveal(request):
+        return _elsewhere(request, found, _MASKED)
+    if is_masked and not ({"do", "back", "look"} & request.POST.keys()) and not show_payload.reveal_reason(request):
+        return _ask_reason(request, found)
     if "do" in request.POST or "back" in request.POST:
         return _written(request, found, stand)
     return _look(request, found, stand) if "look" in request.POST else _open(request, found, stand)
@@ -86,9 +100,18 @@ def _open(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
     if stand.state != LetterState.PARKED or stand.finished_at is None:
         why = f"This message is not parked: it is {labels.state(stand.state)}. Only parked messages can be edited."
         return _elsewhere(request, letter, why)
-    show_payload.payload_to_send(letter, by=request.user.get_username(), why=show_payload.OPENED)
+    show_payload.payload_to_send(letter, request, show_payload.OPENED)
     at = _Page(request, letter, stand, SeenLetter(stand.finished_at, stand.revision))
     return _form(at, EditForms(stand, conf.current().marks, at.keys))
+
+
+def _ask_reason(request: HttpRequest, letter: Letter) -> HttpResponse:
+    """Ask why masked values are revealed: the form of an edit shows them."""
+    form = show_payload.RevealForm(request.POST if "reveal_reason" in request.POST else None)
+    context = {"title": f"Edit {letter.message_id}", "original": letter, "reveal": form}
+    return TemplateResponse(
+        request, "reprocessing/admin/reveal_to_edit.html", admin.site.each_context(request) | context
+    )
 
 
 def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
@@ -118,7 +141,14 @@ def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> Htt
     if "back" in request.POST:
         return _form(at, EditForms(stand, conf.current().marks, at.keys, written=to), overtaken=at.overtaken())
     form = EditConfirmForm(request.POST, may_replay=_may_replay(request), touched=edit.changed_keys(stand, to, at.keys))
-    return _do(at, to, form) if form.is_valid() else _preview(at, to, form)
+    if not form.is_valid():
+        return _preview(at, to, form)
+    try:
+        return _do(at, to, form)
+    except ApprovalNeeded as needed:
+        address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
+        messages.success(request, told)
+        return HttpResponseRedirect(address)
 
 
 def _do(at: _Page, to: Alteration, form: EditConfirmForm) -> HttpResponse:
@@ -169,6 +199,7 @@ def _preview(at: _Page, to: Alteration, form: EditConfirmForm, refused: str = ""
         "changes": comparison.differences((bytes(at.stand.body), own), (to.body, to.attributes)), "form": form,
         "written": signing.dumps(written, salt=_WRITTEN, compress=True),
         "refused": refused or (at.overtaken() and _said(at)), "size": to.size, "was": at.stand.size,
+        "notice": requested.notice(at.request, {at.letter.dlq_id: 1}), "request_button": requested.BUTTON,
         "order": edit.place_after_edit(at.stand, to, place_letters.policy_of(at.letter.dlq)),
     }  # fmt: skip
     return TemplateResponse(at.request, "reprocessing/admin/edit_preview.html", context)

@@ -14,10 +14,10 @@ from django.urls import NoReverseMatch, reverse
 from reprocessing import conf
 from reprocessing.admin.messages import readable_bytes, timeline
 from reprocessing.admin.messages.readable_bytes import Readable, readable, visible
-from reprocessing.admin.messages.show_payload import ShownPayload
 from reprocessing.admin.site import visible_rows
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
-from reprocessing.domain.message import body_format, json_view
+from reprocessing.domain.message import body_format
 from reprocessing.domain.message.body_format import BodyFormat
 from reprocessing.domain.message.json_span import json_string_text
 from reprocessing.domain.message.json_view import Unreadable
@@ -30,12 +30,14 @@ from reprocessing.domain.sources.celery_envelope import NotShown, unpack_payload
 from reprocessing.domain.sources.celery_failure import probable_causes
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
-from reprocessing.models import Letter, Payload
+from reprocessing.models import Letter
 from reprocessing.models.target import Report, TargetKind, Verdict
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
+from reprocessing.store.payloads import viewed_content
+from reprocessing.store.payloads.viewed_content import ViewedContent
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments
@@ -51,7 +53,7 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
-def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPayload | None) -> dict[str, Any]:
+def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedContent | None) -> dict[str, Any]:
     """Return the template context of the page. `shown`: the payload; None: this person did not ask for it."""
     tries, edits = timeline.attempts_and_edits(letter)
     return {
@@ -74,14 +76,14 @@ def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ShownPay
     }
 
 
-def payload_view(letter: Letter, held: ShownPayload) -> dict[str, Any]:
+def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     """Return a payload for display.
 
     `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
     """
     told = body_format.recognise(held.body)
     return {
-        "revision": held.revision, "told": visible(str(told)),
+        "revision": held.revision, "is_masked": held.is_masked, "told": visible(str(told)),
         "body": readable_bytes.readable_as(held.body, told.dialect),
         "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
         "attributes": [
@@ -96,8 +98,10 @@ def public_fields(letter: Letter) -> list[tuple[str, str]]:
     """Return the DLQ's public fields of the body with their values; everybody who sees messages may see these."""
     if not letter.dlq.public_fields:
         return []
-    held = letter.revision or Payload.objects.filter(letter=letter).first()
-    document = json_view.read(bytes(held.body)) if held else Unreadable("the payload was deleted")
+    try:
+        document = viewed_content.public_document(letter)
+    except PayloadUnreadable as error:
+        document = Unreadable(str(error))
     if isinstance(document, Unreadable):
         return [("public fields", f"cannot be read: {document.why}")]
     fields = map(str, letter.dlq.public_fields)
@@ -197,7 +201,7 @@ def _inner(body: bytes) -> Readable | None:
     return readable(text.encode()) if text else None
 
 
-def _task(letter: Letter, held: ShownPayload) -> dict[str, Any] | None:
+def _task(letter: Letter, held: ViewedContent) -> dict[str, Any] | None:
     """Return the message as a Celery task; None: it is no task, and Celery workers do not consume its target."""
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):

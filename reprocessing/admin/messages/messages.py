@@ -21,13 +21,14 @@ from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages import comparison, delivery_status_panel, message_actions, message_page, show_payload
 from reprocessing.admin.messages.readable_bytes import duration, short_key
-from reprocessing.admin.messages.show_payload import ShownPayload
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.maintenance import counters
+from reprocessing.store.payloads.viewed_content import ViewedContent
 
 # State of a message's copy in SQS; the list shows the time left only of held copies. This is a subquery: with EXISTS,
 # PostgreSQL would read all copies, not only those of the page's messages.
@@ -146,7 +147,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
     def _shown(
-        self, request: HttpRequest, object_id: str, more: dict[str, Any], shown: ShownPayload | None = None
+        self, request: HttpRequest, object_id: str, more: dict[str, Any], shown: ViewedContent | None = None
     ) -> HttpResponse:
         letter = self._with_all(request, object_id)
         if not self.has_view_permission(request, letter):
@@ -160,8 +161,10 @@ class MessagesAdmin(ReadOnlyAdmin):
         }  # fmt: skip
         twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
         context["duplicate_of"] = twin.first() if twin else None
-        context |= message_page.page(letter, request.user, shown)
-        context |= delivery_status_panel.panel(letter, request.user, shown=shown is not None)
+        context |= message_page.page(letter, request.user, shown) | {"reveal": self._reveal_form(request)}
+        context |= delivery_status_panel.panel(
+            letter, request.user, shown=shown is not None, revealed=bool(more.get("reveals"))
+        )
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
         context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))
         return TemplateResponse(request, "reprocessing/admin/message.html", context)
@@ -173,16 +176,22 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def _reveal(self, request: HttpRequest, letter: int) -> HttpResponse:
         """Record the view in the audit log, then show the message with its payload."""
-        shown = show_payload.payload_to_send(
-            self._revealed(request, letter), by=request.user.get_username(), why=show_payload.LOOKED
-        )
-        return self._shown(request, str(letter), {"nothing_kept": shown is None}, shown)
+        found = self._revealed(request, letter)
+        try:
+            shown = show_payload.payload_to_send(found, request, show_payload.LOOKED)
+        except PayloadUnreadable as error:
+            return self._back(request, found, str(error))
+        more = {"nothing_kept": shown is None, "reveals": show_payload.reveal_reason(request)}
+        return self._shown(request, str(letter), more, shown)
 
     def _body(self, request: HttpRequest, letter: int) -> HttpResponse:
         """Return the body as a download, so that the browser neither displays nor runs it."""
         found = self._revealed(request, letter)
         fetch = show_payload.captured_payload if request.POST.get("of") == "captured" else show_payload.payload_to_send
-        held = fetch(found, by=request.user.get_username(), why=show_payload.FETCHED)
+        try:
+            held = fetch(found, request, show_payload.FETCHED)
+        except PayloadUnreadable as error:
+            return self._back(request, found, str(error))
         if held is None:
             return self._back(request, found, "The payload was deleted.")
         return HttpResponse(
@@ -195,14 +204,21 @@ class MessagesAdmin(ReadOnlyAdmin):
         found = self._revealed(request, letter)
         text = request.POST.get("no", "")
         no = int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else 0
-        pair = show_payload.captured_and_edited(found, no, by=request.user.get_username(), why=show_payload.COMPARED)
+        try:
+            pair = show_payload.captured_and_edited(found, no, request)
+        except PayloadUnreadable as error:
+            return self._back(request, found, str(error))
         if pair is None:
             return self._back(request, found, "There is no such edit.")
         context = self.admin_site.each_context(request) | {
             "title": f"Edit {no} compared with the captured message", "original": found, "opts": self.opts, "no": no,
             "changes": comparison.differences(*((held.body, held.attributes) for held in pair)),
+            "is_masked": any(held.is_masked for held in pair), "reveal": self._reveal_form(request),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/comparison.html", context)
+
+    def _reveal_form(self, request: HttpRequest) -> show_payload.RevealForm | None:
+        return show_payload.RevealForm() if show_payload.may_reveal(request) else None
 
     def _back(self, request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
         messages.warning(request, why)

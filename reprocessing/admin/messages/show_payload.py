@@ -1,18 +1,15 @@
-"""Read a payload for a person. The same transaction records the person in the audit log."""
+"""Show a payload to a person: masked, or revealed with the person's reason. The audit log records each view."""
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from django.db import transaction
+from django import forms
+from django.http import HttpRequest
 
-from reprocessing.domain.message.envelope import Attribute, unpack_attributes
-from reprocessing.models import AuditAct, Letter, Payload, Revision
-from reprocessing.store.parking_lot import message_edits
-
-logger = logging.getLogger(__name__)
+from reprocessing.models import Letter
+from reprocessing.store.payloads import viewed_content
+from reprocessing.store.payloads.viewed_content import CAPTURED, TO_SEND, ViewedContent
 
 LOOKED: Final = "Showed the payload."
 FETCHED: Final = "Downloaded the body."
@@ -20,56 +17,44 @@ OPENED: Final = "Opened the message for editing."
 COMPARED: Final = "Compared an edit with the captured message."
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPayload:
-    """A payload whose view is recorded. `revision` is the number of the edit, 0 for the captured payload."""
+class RevealForm(forms.Form):
+    """The form that asks why masked values are revealed."""
 
-    revision: int
-    body: bytes = field(repr=False)
-    attributes: dict[str, Attribute] = field(repr=False)
-    system: dict[str, Any] = field(repr=False)
+    reveal_reason = forms.CharField(
+        max_length=2_000, widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Recorded with your name in the audit log.",
+    )  # fmt: skip
 
 
-def payload_to_send(letter: Letter, *, by: str, why: str) -> ShownPayload | None:
+def may_reveal(request: HttpRequest) -> bool:
+    """Return whether this person may reveal masked values."""
+    return request.user.has_perms(("reprocessing.view_payload", "reprocessing.reveal_payload"))
+
+
+def reveal_reason(request: HttpRequest) -> str:
+    """Return why this person reveals masked values; empty: the person does not, or may not."""
+    form = RevealForm(request.POST) if "reveal_reason" in request.POST and may_reveal(request) else None
+    return str(form.cleaned_data["reveal_reason"]) if form is not None and form.is_valid() else ""
+
+
+def payload_to_send(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
     """Return the payload that would be sent: the last edit, or else the captured payload; None: it was deleted."""
-    return _shown(letter, letter.revision, by, why)
+    return _view(letter, TO_SEND, request, why)
 
 
-def captured_payload(letter: Letter, *, by: str, why: str) -> ShownPayload | None:
+def captured_payload(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
     """Return the captured payload; None: it was deleted."""
-    return _shown(letter, None, by, why)
+    return _view(letter, CAPTURED, request, why)
 
 
-def captured_and_edited(letter: Letter, no: int, *, by: str, why: str) -> tuple[ShownPayload, ShownPayload] | None:
+def captured_and_edited(letter: Letter, no: int, request: HttpRequest) -> tuple[ViewedContent, ViewedContent] | None:
     """Return the captured payload and the payload of an edit; None: one of the two does not exist."""
-    with transaction.atomic():
-        payload = Payload.objects.filter(letter=letter).first()
-        revision = Revision.objects.filter(letter=letter, no=no).first()
-        if payload is None or revision is None:
-            return None
-        _record(letter, by, why, no)
-    return _of(payload, None), _of(payload, revision)
+    said = reveal_reason(request)
+    by = request.user.get_username()
+    return viewed_content.view_edit(letter, no, by=by, why=said or COMPARED, revealed=bool(said))
 
 
-def _shown(letter: Letter, revision: Revision | None, by: str, why: str) -> ShownPayload | None:
-    with transaction.atomic():
-        payload = Payload.objects.filter(letter=letter).first()
-        if payload is None:
-            return None
-        _record(letter, by, why, revision.no if revision else 0)
-    return _of(payload, revision)
-
-
-def _of(payload: Payload, revision: Revision | None) -> ShownPayload:
-    held = payload if revision is None else revision
-    no = 0 if revision is None else revision.no
-    return ShownPayload(no, bytes(held.body), unpack_attributes(bytes(held.attributes)), payload.system)
-
-
-def _record(letter: Letter, by: str, why: str, no: int) -> None:
-    message_edits.record_action(
-        letter.pk, AuditAct.REVEALED, by=by, reason=why, before={}, after={"revision": no} if no else {}
-    )
-    logger.info(
-        "the payload of letter %s was shown to %s", letter.public_id, by, extra={"redrive_id": letter.public_id}
-    )
+def _view(letter: Letter, revision: int, request: HttpRequest, why: str) -> ViewedContent | None:
+    said = reveal_reason(request)
+    by = request.user.get_username()
+    return viewed_content.view_content(letter, revision, by=by, why=said or why, revealed=bool(said))

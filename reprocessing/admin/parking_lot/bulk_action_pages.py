@@ -23,7 +23,6 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
@@ -79,7 +78,7 @@ class Operations(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
-        sieve = MessageFilter.read(one.filter)
+        sieve = bulk_actions.read_filter(one.filter)
         deed = DecisionKind(one.act)
         context = self.admin_site.each_context(request) | {
             "title": f"{deed.label} messages",
@@ -164,7 +163,7 @@ def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
 
 def _late(one: BulkAction) -> str:
     """Return how many messages match now, but were parked too late; empty: none, or counting them would be slow."""
-    sieve = MessageFilter.read(one.filter)
+    sieve = bulk_actions.read_filter(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
         return ""
     n = bulk_actions.count_late(sieve, asked_at=one.asked_at)

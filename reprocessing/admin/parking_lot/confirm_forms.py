@@ -152,6 +152,11 @@ class ExportForm(FilterForm):
         label="Include original bodies",
         help_text="The captured body and attributes of edited messages, in the column original.",
     )
+    revealed = forms.BooleanField(
+        required=False,
+        label="Reveal masked values",
+        help_text="Without this, values of masked fields are exported as [masked].",
+    )
 
     def clean(self) -> dict[str, Any]:
         """Refuse an export that includes original bodies but not the bodies that would be sent."""

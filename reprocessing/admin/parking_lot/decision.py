@@ -47,6 +47,11 @@ class DecisionKind(StrEnum):
         return f"reprocessing.{what.value}_parkedletter"
 
     @property
+    def needs_approval(self) -> bool:
+        """Return whether the decision may need a second person: it does if it changes messages."""
+        return self not in {DecisionKind.ASSIGN, DecisionKind.NOTE}
+
+    @property
     def takes(self) -> str:
         """Return which permission the decision requires, as a part of a sentence."""
         return f"it takes the permission to {_ALLOWS[self.permission.partition('.')[2]]}"

@@ -19,15 +19,19 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages.message_page import may_see_payloads
+from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import ExportForm, filter_of_query
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import AuditAct, AuditEntry
+from reprocessing.domain.payloads import masking
+from reprocessing.domain.payloads.mask_rules import MaskRules
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import export, message_filters
 from reprocessing.store.parking_lot.export import ExportBound, ExportedLetter
+from reprocessing.store.payloads import viewed_content
 
 #: First characters of cells that a spreadsheet evaluates as a formula.
 _FORMULA: Final = (
@@ -53,10 +57,14 @@ _ORIGINAL: Final = "original"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Whether the export has payloads as they would be sent, and captured payloads (`originals`) of edited messages."""
+    """Whether the export has payloads as they would be sent, and captured payloads (`originals`) of edited messages.
+
+    Values are masked by the rules of the messages' DLQs, unless `revealed`.
+    """
 
     bodies: bool
     originals: bool
+    revealed: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -77,6 +85,9 @@ def page(request: HttpRequest) -> HttpResponseBase:
         for name in ("bodies", "originals"):
             form.fields[name].disabled = True
             form.fields[name].help_text = "You may not see payloads, so bodies are not exported."
+    if not may_reveal(request):
+        form.fields["revealed"].disabled = True
+        form.fields["revealed"].help_text = "You may not reveal masked values, so they are exported masked."
     if not form.is_bound or not form.is_valid():
         return _asks(request, form)
     try:
@@ -122,7 +133,7 @@ def _asks(request: HttpRequest, form: ExportForm) -> HttpResponse:
 
 def _file(request: HttpRequest, sieve: MessageFilter, asked: dict[str, Any]) -> HttpResponseBase:
     """Record the export in the audit log, then return the file."""
-    kind, parts = str(asked["kind"]), _Parts(bodies=asked["bodies"], originals=asked["originals"])
+    kind, parts = str(asked["kind"]), _Parts(asked["bodies"], asked["originals"], asked["revealed"])
     with transaction.atomic():
         bound = export.current_bound()
         AuditEntry.objects.create(
@@ -140,8 +151,9 @@ def _file(request: HttpRequest, sieve: MessageFilter, asked: dict[str, Any]) -> 
 
 
 def _jsonl(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
+    rules = _rules(parts)
     for letter in export.export_letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
-        yield json.dumps(_values(letter, parts)) + "\n"
+        yield json.dumps(_values(letter, parts, rules.get(letter.dlq, MaskRules()))) + "\n"
 
 
 class _Echo:
@@ -153,28 +165,38 @@ class _Echo:
 
 def _csv(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[str]:
     writer = csv.writer(_Echo(), lineterminator="\r\n")
+    rules = _rules(parts)
     yield str(writer.writerow([*_FIELDS, *parts.columns]))
     for letter in export.export_letters(sieve, bound, bodies=parts.bodies, originals=parts.originals):
-        yield str(writer.writerow([_cell(value) for value in _values(letter, parts).values()]))
+        values = _values(letter, parts, rules.get(letter.dlq, MaskRules()))
+        yield str(writer.writerow([_cell(value) for value in values.values()]))
 
 
-def _values(letter: ExportedLetter, parts: _Parts) -> dict[str, Any]:
+def _rules(parts: _Parts) -> dict[str, MaskRules]:
+    """Return the masking rules of the exported payloads by the name of the DLQ."""
+    dlqs = DeadLetterQueue.objects.all() if parts.bodies and not parts.revealed else ()
+    return {dlq.name: viewed_content.rules_of(dlq) for dlq in dlqs}
+
+
+def _values(letter: ExportedLetter, parts: _Parts, rules: MaskRules) -> dict[str, Any]:
     """Return the exported values of a message by column name, in the order of the columns."""
     values = {name: _plain(getattr(letter, name)) for name in _FIELDS}
     if parts.bodies:
-        values |= _payload(letter.body, letter.attributes)
+        values |= _payload(letter.body, letter.attributes, rules)
     if parts.originals:
         is_edited = letter.original_body is not None
-        values |= {_ORIGINAL: _payload(letter.original_body, letter.original_attributes) if is_edited else None}
+        original = _payload(letter.original_body, letter.original_attributes, rules) if is_edited else None
+        values |= {_ORIGINAL: original}
     return values
 
 
-def _payload(content: bytes | None, packed: bytes | None) -> dict[str, Any]:
-    encoding, body = _text(content or b"")
+def _payload(content: bytes | None, packed: bytes | None, rules: MaskRules) -> dict[str, Any]:
+    shown = masking.mask(content or b"", unpack_attributes(packed) if packed is not None else {}, rules)
+    encoding, body = _text(shown.body)
     attributes = {
         name: {"type": attribute.type, "value": _value(attribute.value)}
-        for name, attribute in sorted(unpack_attributes(packed).items())
-    } if packed is not None else {}  # fmt: skip
+        for name, attribute in sorted(shown.attributes.items())
+    }
     return {"body_encoding": encoding, "body": body, "attributes": attributes}
 
 

@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from reprocessing.admin.messages import show_payload
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import duration, short_key, time_since, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
@@ -30,6 +31,7 @@ from reprocessing.models import DeadLetterQueue, FailureGroup, Rule, Run, Source
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
+from reprocessing.store.payloads import viewed_content
 
 #: Max messages on one page.
 SHOWN: Final = 50
@@ -60,6 +62,11 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
     """
     if sieve.text is not None and not may_see_payloads(request.user):
         raise PermissionDenied
+    if sieve.text is not None and not show_payload.may_reveal(request) and viewed_content.masks_fields(sieve.dlq):
+        raise InvalidFilter(
+            "These messages may have masked values, which a search for texts would find. It takes the permission to "
+            "reveal masked values."
+        )
     if not set(sieve.states) <= set(FINISHED_STATES):
         raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")
     return replace(sieve, dlqs=visible_rows.of(request).ids)

@@ -14,19 +14,23 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
+from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages.messages import MessagesAdmin, action_of
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import export_page, message_list
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
 from reprocessing.admin.site import labels, visible_rows
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditAct, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.pipeline.parking_lot import start_bulk_action
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
+from reprocessing.store.approvals import frozen, limits
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
 from reprocessing.store.safety import stops
@@ -85,9 +89,12 @@ class ParkingLot(MessagesAdmin):
         form = DecisionForm(request, deed, how, request.POST)
         if not form.is_valid():
             return self._page(request, deed, form)
-        if form.cleaned_data["letters"]:
-            return self._do(request, deed, form)
-        return self._begin(request, deed, form)
+        try:
+            return self._do(request, deed, form) if form.cleaned_data["letters"] else self._begin(request, deed, form)
+        except ApprovalNeeded as needed:
+            address, told = requested.request_approval(request, needed, form.cleaned_data["reason"])
+            messages.success(request, told)
+            return HttpResponseRedirect(address)
 
     def _first_page(self, request: HttpRequest, deed: DecisionKind, how: str) -> HttpResponse:
         """Show the confirmation page, for the selected messages or for all that match the filter."""
@@ -148,9 +155,11 @@ class ParkingLot(MessagesAdmin):
         if whole and form.is_bound:
             form.reopen()
         about = _of_a_filter(request, deed, form) if whole else _of_letters(request, deed, form)
+        notice = requested.notice(request, about.pop("about", {})) if deed.needs_approval else ""
         context = self.admin_site.each_context(request) | {
             "deed": deed.value,
-            "button": deed.label,
+            "button": requested.BUTTON if notice else deed.label,
+            "notice": notice,
             "deed_url": f"admin:parkedletter_{deed}",
             "form": form,
             "opts": self.opts,
@@ -174,6 +183,7 @@ def _of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) ->
     return {
         "counted": f"{len(there):,}",
         "count": len(there),
+        "about": Counter(letter.dlq_id for letter in there),
         "kinds": [(dlq, why, n) for (dlq, why), n in sorted(kinds.items())],
         "strays": sum(
             letter.lane_id is None and letter.key_hash is None and letter.source_id is not None for letter in there
@@ -218,6 +228,7 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
     return {
         "count": n,
         "counted": message_filters.counted(n),
+        "about": frozen.count_by_dlq(sieve) if deed.needs_approval and limits.is_any_limited() else {},
         "bounded": message_filters.MAX_COUNT if n > message_filters.MAX_COUNT else 0,
         "sentence": sieve.sentence(message_list.names_of(request, sieve), single=n == 1),
         "kinds": [(kind.dlq, _why(kind.state, kind.reason), kind.n) for kind in kinds],
@@ -235,9 +246,7 @@ def _insist(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> M
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
     sieve = message_list.allowed(asked, request)
-    if sieve.states != (deed.state.value,):
-        raise InvalidFilter(f"This is only for {deed.state.value} messages. Select messages in the list of these.")
-    message_filters.require_exhaustive(sieve)
+    start_bulk_action.require_decidable(BulkActionKind(deed.value), sieve)
     return sieve
 
 

@@ -16,16 +16,19 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from reprocessing.admin.site import visible_rows
-from reprocessing.domain.errors import InvalidRule
+from reprocessing.domain.errors import InvalidRule, PayloadUnreadable
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts, Selector
 from reprocessing.domain.parking_lot import text_pattern
+from reprocessing.domain.payloads.masking import MASK
 from reprocessing.domain.routing.condition_fields import Field, FieldKind, NotText
 from reprocessing.domain.routing.conditions import VALUE_LENGTH, Condition, Operator
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.domain.routing.message_fields import MessageFields
-from reprocessing.models import AuditAct, AuditEntry, Letter, Payload
+from reprocessing.models import AuditAct, AuditEntry, Letter
+from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.payloads import viewed_content
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
 _HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates, which no page can show
@@ -102,18 +105,23 @@ def to_json(conditions: list[Any]) -> str:
 
 
 def _facts(of: Letter) -> MessageFields | None:
-    """Return the values that rules read, from the last edit or else from the captured message."""
-    payload = Payload.objects.filter(letter=of).first()
-    if payload is None:
+    """Return the values that rules read, from the last edit or else from the captured message, with masked values."""
+    try:
+        held = message_edits.read_letter(of.pk)
+    except PayloadUnreadable:
         return None
-    held = of.revision or payload
-    known = LetterFacts(of.message_id, bytes(held.body), unpack_attributes(bytes(held.attributes)), payload.system)
+    if held is None:
+        return None
+    shown = viewed_content.masked(of.dlq, held.body, unpack_attributes(held.attributes))
+    known = LetterFacts(of.message_id, shown.body, shown.attributes, held.system)
     kind, tenant = (Selector.parse(text) if text else None for text in (of.dlq.message_type, of.dlq.tenant))
     return MessageFields(known, of.dlq.name, of.source.arn if of.source else "", kind, tenant)
 
 
 def _equal(name: str, value: str) -> str:
     """Return the condition that a field has this value, or that it exists if no condition can contain the value."""
+    if MASK in value:
+        return f"{name} {Operator.EXISTS}"
     text = f"{name} {Operator.EQUALS} {json.dumps(value[: VALUE_LENGTH + 1], ensure_ascii=False)}"
     try:
         Condition.parse(text)

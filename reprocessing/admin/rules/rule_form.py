@@ -14,6 +14,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
+from reprocessing.admin.messages import show_payload
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import conditions_field, rule_draft
 from reprocessing.admin.rules.rule_draft import SourceMessage
@@ -32,6 +33,7 @@ from reprocessing.pipeline.routing import preview, route
 from reprocessing.pipeline.routing.preview import RulePreview
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lanes
+from reprocessing.store.payloads import viewed_content
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
@@ -137,7 +139,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
         back=_there(row),
         about=row.name if row else "Rules",
         make=lambda data: RuleForm(seen, None if filled else data, row, begin),
-        look=partial(_look, sees=may_see_payloads(request.user)),
+        look=partial(_look, sees=partial(_sees_values, request)),
         write=partial(_write, seen),
         preview="reprocessing/admin/rule_preview.html",
         extra={"source": source, "examples": conditions_field.EXAMPLES, "may_fill": may_see_payloads(request.user)},
@@ -168,7 +170,14 @@ def _there(row: Rule | None) -> str:
     return reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist")
 
 
-def _look(form: RuleForm, *, sees: bool) -> Preview:
+def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
+    """Return whether this person sees all values of this DLQ's messages; None: of all DLQs' messages."""
+    if not may_see_payloads(request.user):
+        return False
+    return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)
+
+
+def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
     name, fields = form.said()
     row = rule_changes.draft_rule(name, fields)
     new = row._state.adding  # noqa: SLF001 - Django's own word for it
@@ -177,14 +186,18 @@ def _look(form: RuleForm, *, sees: bool) -> Preview:
     found = rule_changes.differences(name, fields)
     changes = [change for change in found if not new or change.after not in (None, [], False)]
     version = form.cleaned_data["opened"]
-    shown = _preview(row, sees=sees)
-    return Preview(payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown)
+    shown = _preview(row, sees=sees(row.dlq_id))
+    about = rule_changes.counted_messages(row, rule_changes.find_rule(name))
+    return Preview(
+        payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown, about=about
+    )
 
 
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
     """Return what the rule would do to recent messages.
 
-    If `sees` is false, this person may not see payloads; a rule with conditions on payloads is then not tested.
+    If `sees` is false, this person may not see payloads, or not their masked values. A rule with conditions on payloads
+    is then not tested.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]

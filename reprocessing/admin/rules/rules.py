@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from reprocessing.admin.approvals import requested
 from reprocessing.admin.configuration.managed_admin import ManagedAdmin
 from reprocessing.admin.rules import rule_form
 from reprocessing.admin.site import confirmed_action, visible_rows
@@ -120,11 +121,13 @@ class Rulebooks(ReadOnlyAdmin):
 def _page(request: HttpRequest, rule: int, to: Switch) -> HttpResponse:
     visible_rows.changeable_or_403(request, Rule.objects, rule)
     act = partial(_act, visible_rows.of(request), rule, to)
-    return confirmed_action.page(request, permission=to.permission, question=partial(_question, rule, to), act=act)
+    question = partial(_question, request, rule, to)
+    return confirmed_action.page(request, permission=to.permission, question=question, act=act)
 
 
-def _question(key: int, to: Switch) -> Question:
+def _question(request: HttpRequest, key: int, to: Switch) -> Question:
     row = get_object_or_404(Rule, pk=key)
+    counts = row.enabled or to is Switch.ENABLE
     is_so = to is not Switch.REMOVE and row.enabled == (to is Switch.ENABLE)
     return Question(
         title=f"{to.capitalize()} {row.name}",
@@ -135,6 +138,7 @@ def _question(key: int, to: Switch) -> Question:
         about=row.name,
         facts=(("Messages matched", f"{row.match_count:,}"), ("Action", row.action)),
         idle=f"The rule is {to.value}d already." if is_so else "",
+        notice=requested.notice(request, rule_changes.messages_of(row)) if counts else "",
     )
 
 

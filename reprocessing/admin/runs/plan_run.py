@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
-from contextlib import suppress
 from typing import Any, Final
 
 from django import forms
 
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.fields import slug, utc_datetime
-from reprocessing.domain.errors import QueueUnreachable
-from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dlq import Mode
-from reprocessing.pipeline.aws import native_redrive
-from reprocessing.pipeline.runs import drain, plan
-from reprocessing.store.aws import aws_redrives
-from reprocessing.store.dlqs import schedule
+from reprocessing.pipeline.runs import request_plan
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
-from reprocessing.store.ordering import lanes
-from reprocessing.store.runs import plans
 from reprocessing.store.runs.plans import RunRequest
-from reprocessing.store.safety import stops
 
 #: Max message ids in one form.
 IDS: Final = 1_000
@@ -71,6 +60,7 @@ class RunForm(forms.Form):
 
     def __init__(self, seen: VisibleDlqs, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
         super().__init__(*args, **kwargs)
+        self.seen = seen
         field = self.fields["dlq"]
         field.queryset = seen.rows(DeadLetterQueue.objects.order_by("name"))  # type: ignore[attr-defined]  # a choice field's
 
@@ -80,15 +70,13 @@ class RunForm(forms.Form):
         dlq = given.get("dlq")
         if dlq is None or self.errors:
             return given
-        if why := why_not(dlq):
+        if why := request_plan.why_not(dlq):
             self.add_error("dlq", why)
         wish = self.wish
         if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
             self.add_error("died_before", "This is not after the date in “Sent at or after”. Exchange the two dates.")
-        known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
-        if wish.source and not any(wish.source in {arn, resource_name(arn)} for arn in known):
-            names = ", ".join(map(resource_name, known)) or "none"
-            self.add_error("source", f"{dlq.name} has no such source queue. Its source queues: {names}.")
+        if wish.source and (why := request_plan.unknown_source(dlq, wish.source)):
+            self.add_error("source", why)
         if len(wish.message_ids) > IDS:
             self.add_error("message_ids", f"More than {IDS:,} ids. Enter fewer, or select by dates.")
         return given
@@ -108,11 +96,6 @@ class RunForm(forms.Form):
         )
 
 
-def suggested_name() -> str:
-    """Return a name from the time and a random part."""
-    return f"run-{lanes.database_now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
-
-
 def initial_from(run: Run) -> dict[str, Any]:
     """Return the initial values of a form that repeats a run."""
     wish = Selection.read(run.selection)
@@ -123,27 +106,6 @@ def initial_from(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def why_not(dlq: DeadLetterQueue) -> str:
-    """Return why no run can be planned for a DLQ, and what to do; empty: a run can be planned."""
-    if dlq.mode == Mode.OBSERVE:
-        return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
-    if dlq.mode == Mode.AUTOMATIC:
-        return (
-            f"{dlq.name} is in mode automatic: its standing run redrives all messages. To select messages, change its "
-            "mode to manual first."
-        )
-    held = stops.stop_of(None)
-    return stops.describe_stop(dlq) if held and held.restored else ""
-
-
-def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return a sentence if AWS's own redrive moves the DLQ's messages; empty: it does not, or that is not known."""
-    with suppress(QueueUnreachable):
-        native_redrive.read_redrives(dlq)
-    found = aws_redrives.current(dlq.pk)
-    return f"{dlq.name}: {aws_redrives.describe(found)}" if found else ""
-
-
 def plan_from_form(form: RunForm, *, by: str) -> Run:
     """Plan the run. Its messages are selected now or, with "Capture first", after the next capture of the DLQ.
 
@@ -151,13 +113,5 @@ def plan_from_form(form: RunForm, *, by: str) -> Run:
         RunIdInUse: a run with another selection has this name.
     """
     given = form.cleaned_data
-    dlq, wish = given["dlq"], form.wish
-    asked = RunRequest(given["name"], by, wish, in_waves=_WAVES[given["waves"]], reason=given["reason"])
-    if not given["looks"]:
-        plan.place_captured(dlq)
-        return drain.plan_run(dlq, asked)
-    if (known := drain.find_run(dlq, name=asked.name, selection=wish)) is not None:
-        return known
-    run = plans.create_plan(dlq, asked)
-    schedule.poll_now(dlq)
-    return run
+    asked = RunRequest(given["name"], by, form.wish, in_waves=_WAVES[given["waves"]], reason=given["reason"])
+    return request_plan.plan_run(given["dlq"], asked, captures=given["looks"], seen=form.seen)

@@ -23,6 +23,7 @@ from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import forecast_plan, other_runs
+from reprocessing.pipeline.runs import run_actions as actions
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import arrived_since, progress, released_into_runs
@@ -97,7 +98,7 @@ def _stands(run: Run) -> str:
 def _standing(run: Run) -> str:
     """Return why the run sends nothing, or cannot be started; empty: nothing prevents that."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
-        return run_actions.state_sentence(run)
+        return actions.state_sentence(run)
     stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""
     return f"{stopped} Until then the run cannot be started." if stopped else ""
 
@@ -115,7 +116,7 @@ def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Butto
     if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_for_released_letters:
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
-    for deed in run_actions.possible_actions(run):
+    for deed in actions.possible_actions(run):
         address = reverse("admin:reprocessing_run_deed", args=[run.pk, deed.name])
         yield Button(deed.name, address, "" if may else "You may not operate runs")
 

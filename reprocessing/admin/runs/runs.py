@@ -22,6 +22,8 @@ from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, keyset_p
 from reprocessing.domain.errors import RunIdInUse
 from reprocessing.models import DeadLetterQueue, Run
 from reprocessing.models.run import RunState
+from reprocessing.pipeline.runs import request_plan
+from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS
 
 #: Max runs on one page.
 _PAGE: Final = 50
@@ -87,7 +89,7 @@ class Runs(ReadOnlyAdmin):
                 return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run.pk]))
         else:
             form = RunForm(
-                visible_rows.of(request), initial={"name": plan_run.suggested_name(), **self._begins(request)}
+                visible_rows.of(request), initial={"name": request_plan.suggested_name(), **self._begins(request)}
             )
         context = {**self.admin_site.each_context(request), "title": "Plan a run", "form": form, "opts": self.opts}
         return TemplateResponse(request, "reprocessing/admin/plan_run.html", context)
@@ -116,7 +118,7 @@ class Runs(ReadOnlyAdmin):
 
 def _planned(form: RunForm, by: str) -> Run | None:
     """Plan and return the run; None: the run cannot be planned, and the form shows the reason."""
-    if why := plan_run.moved_by_aws(form.cleaned_data["dlq"]):
+    if why := request_plan.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None
     try:
@@ -131,6 +133,6 @@ def _found(request: HttpRequest, key: str | int) -> Run:
 
 
 def _deed(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    if deed not in run_actions.RUN_ACTIONS:
+    if deed not in RUN_ACTIONS:
         raise Http404
     return run_actions.page(request, run, deed)

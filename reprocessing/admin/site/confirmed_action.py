@@ -15,6 +15,9 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
+from reprocessing.admin.approvals import requested
+from reprocessing.domain.approvals.deed import ApprovalNeeded
+
 _METHODS: Final = ("GET", "HEAD", "POST")
 #: Max characters of a reason.
 LONGEST: Final = 2_000
@@ -53,6 +56,7 @@ class Question:
         facts: the present state, as labels and values that the page shows.
         idle: why the action would change nothing; empty: it would change something.
         begin: initial values of the form.
+        notice: says that the action needs a second person; empty: it needs none.
     """
 
     title: str
@@ -64,6 +68,12 @@ class Question:
     facts: tuple[tuple[str, str], ...] = ()
     idle: str = ""
     begin: Mapping[str, Any] = field(default_factory=dict)
+    notice: str = ""
+
+    @property
+    def does(self) -> str:
+        """Return the label of the button."""
+        return requested.BUTTON if self.notice else self.button
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +102,20 @@ def page(
     act: Callable[[Mapping[str, Any], str], Answer],
     form_class: type[ReasonForm] = ReasonForm,
 ) -> HttpResponse:
-    """Show the confirmation page. After it is submitted, call `act` with the form's values and the user's name."""
+    """Show the confirmation page. After it is submitted, call `act` with the form's values and the user's name.
+
+    If the action needs a second person, an approval is requested instead.
+    """
     if not request.user.has_perm(permission):
         raise PermissionDenied
     if request.method not in _METHODS:
         return HttpResponseNotAllowed(_METHODS)
     refused, form = "", form_class(request.POST) if request.method == "POST" else None
     if form is not None and form.is_valid():
-        answer = act(form.cleaned_data, request.user.get_username())
+        try:
+            answer = act(form.cleaned_data, request.user.get_username())
+        except ApprovalNeeded as needed:
+            answer = Done(*requested.request_approval(request, needed, form.cleaned_data["reason"]))
         if isinstance(answer, Done):
             messages.success(request, answer.told)
             return HttpResponseRedirect(answer.address)

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message import arn
 from reprocessing.domain.message.identity import Selector, SelectorSource
+from reprocessing.domain.payloads.mask_rules import mask_problem
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
@@ -161,13 +162,25 @@ class ExpressionsField(forms.CharField):
         """Return the expressions; refuse those that may not be evaluated."""
         found = list(dict.fromkeys(_lines(super().clean(value))))
         for number, expression in enumerate(found, 1):
-            if problem := jmespath_query.problem(expression, as_in="order.id"):
+            if problem := self.problem(expression):
                 raise ValidationError(f"Line {number}: {problem}")
         return found
+
+    def problem(self, expression: str) -> str | None:
+        """Return why an expression cannot be used; None: it can."""
+        return jmespath_query.problem(expression, as_in="order.id")
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401  Django's own
         """Return whether the expressions changed; blank lines do not count."""
         return _lines(data or "") != str(initial or "").splitlines()
+
+
+class MaskRulesField(ExpressionsField):
+    """A field for masking rules, one per line."""
+
+    def problem(self, expression: str) -> str | None:
+        """Return why a text is no masking rule; None: it is one."""
+        return mask_problem(expression) or None
 
 
 def _lines(text: object) -> list[str]:

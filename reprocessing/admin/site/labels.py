@@ -7,10 +7,13 @@ from typing import Any, Final
 from django.db.models.options import Options
 from django.utils.text import capfirst
 
+from reprocessing.domain.lifecycle import STATE_NAMES
+
 #: Singular and plural of a model's name, where the pages show another name than Django's.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
+    "approval": ("approval", "approvals"),
     "auditentry": ("audit entry", "audit entries"), "breaker": ("circuit breaker", "circuit breakers"),
     "lane": ("key queue", "key queues"), "source": ("source queue", "source queues"),
     "notificationroute": ("notification destination", "notification destinations"),
@@ -20,13 +23,16 @@ _NAMES: Final = {
     "parkingqueuemessage": ("parking queue notice", "parking queue notices"),
     "rulebook": ("rules version", "rules version"),
     "discoveredqueue": ("discovered DLQ", "discovered DLQs"),
+    "apitoken": ("API token", "API tokens"),
     "report": ("consumer report", "consumer reports"), "reporter": ("reporting consumer", "reporting consumers"),
 }  # fmt: skip
 
 #: Labels of fields on pages and in column titles; other fields have Django's label.
 FIELDS: Final = {
     "act": "Action", "added_by": "Added by", "advance": "Next message", "answers": "Status codes", "arn": "ARN",
-    "asked_by": "Requested by", "at": "Time (UTC)", "at_least": "Min attempts for ratio", "at_once": "Poll again",
+    "approval_above": "Second person above (messages)",
+    "asked_by": "Requested by", "at": "Time (UTC)",
+    "at_least": "Min attempts for ratio", "at_once": "Poll again",
     "attempt_no": "Attempt", "attempts": "Attempts", "backoff_base": "Initial backoff (s)",
     "backoff_cap": "Max backoff (s)", "backoff_jitter": "Jitter", "consumed_at": "Last heartbeat",
     "breaker": "Circuit breaker", "breaker_epoch": "Circuit breaker epoch", "burst": "Burst (messages)", "by": "User",
@@ -64,8 +70,6 @@ FIELDS: Final = {
     "watched_by": "DLQ behind it", "why": "Reason", "window": "Return window (s)",
 }  # fmt: skip
 
-_STATES: Final = {"waiting": "queued", "awaiting": "awaiting outcome"}
-
 
 def singular(options: Options[Any]) -> str:
     """Return the name of a row of this model, such as "circuit breaker"."""
@@ -84,4 +88,4 @@ def column(title: str) -> str:
 
 def state(name: str) -> str:
     """Return the name of a message's state in docs/concepts.md, such as "queued" for `waiting`."""
-    return _STATES.get(name, name)
+    return STATE_NAMES.get(name, name)

@@ -21,6 +21,7 @@ PERMISSIONS: Final = {
     "See messages": "reprocessing.view_letter",
     "See the parking lot": "reprocessing.view_parkedletter",
     "See payloads and consumer reports": "reprocessing.view_payload",
+    "Reveal masked values": "reprocessing.reveal_payload",
     "Replay parked messages": "reprocessing.release_parkedletter",
     "Discard parked messages, and restore them": "reprocessing.discard_parkedletter",
     "Edit parked messages": "reprocessing.edit_parkedletter",
@@ -41,8 +42,11 @@ PERMISSIONS: Final = {
     "Remove rules": "reprocessing.delete_rule",
     "Add notifications": "reprocessing.add_notificationroute",
     "Change notifications": "reprocessing.change_notificationroute",
+    "Act without the second person who is needed": "reprocessing.act_alone",
     "Unlock objects that a configuration file manages": "reprocessing.unlock_managedobject",
     "Remove notifications": "reprocessing.delete_notificationroute",
+    "Make API tokens": "reprocessing.add_apitoken",
+    "Revoke API tokens": "reprocessing.change_apitoken",
 }
 
 

@@ -19,10 +19,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
+from reprocessing.admin.approvals import requested
 from reprocessing.admin.dlqs.finding_links import with_links
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.confirmed_action import Done, reason_field
 from reprocessing.admin.site.visible_rows import without_hidden_names
+from reprocessing.domain.approvals.deed import ApprovalNeeded, Messages
 from reprocessing.domain.errors import RedriveError
 from reprocessing.models import AuditEntry
 from reprocessing.pipeline.dlqs.examine import Finding, Severity
@@ -86,6 +88,7 @@ class Preview:
         new: the row does not exist yet.
         version: version of other data on which the preview depends, such as that of all rules.
         preview: the effect of a save, for the template `FormPage.preview`.
+        about: the messages that the guard of approvals counts; empty: a save needs no second person.
     """
 
     payload: Any
@@ -96,6 +99,7 @@ class Preview:
     version: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     preview: Any = None
+    about: Messages = field(default_factory=dict)
 
     @property
     def is_refused(self) -> bool:
@@ -181,12 +185,20 @@ def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
             look = asked.look(form)
             refused = _why_not(request, form, look)
             if not refused and request.POST.get("do") == _WRITE:
-                done = asked.write(look, request.user.get_username(), form.cleaned_data["reason"])
-                messages.success(request, done.told)
-                return HttpResponseRedirect(done.address)
+                return _written(request, asked, look, form.cleaned_data["reason"])
         except RedriveError as error:
             refused = str(error)
     return _shown(request, asked, form, look, refused)
+
+
+def _written(request: HttpRequest, asked: FormPage, look: Preview, reason: str) -> HttpResponse:
+    """Save the values, or request an approval if the save needs a second person."""
+    try:
+        done = asked.write(look, request.user.get_username(), reason)
+    except ApprovalNeeded as needed:
+        done = Done(*requested.request_approval(request, needed, reason))
+    messages.success(request, done.told)
+    return HttpResponseRedirect(done.address)
 
 
 def show_initial(request: HttpRequest, asked: FormPage) -> HttpResponse:
@@ -201,6 +213,7 @@ def _shown(
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": look,
         "refused": with_links(without_hidden_names(request, refused), form.fields),
         "found": _found(request, look, form), **asked.extra,
+        "notice": requested.notice(request, look.about) if look else "", "request_button": requested.BUTTON,
     }  # fmt: skip
     return TemplateResponse(request, "reprocessing/admin/preview_form.html", context)
 

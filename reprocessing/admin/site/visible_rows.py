@@ -1,4 +1,4 @@
-"""What the person of a request sees: each page of the admin reads its rows through this module."""
+"""Select the rows that the person of a request may see. All admin pages read their rows through this module."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from django.http import Http404, HttpRequest
 from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
 
-_KEPT: Final = "_redrive_visible_dlqs"
+_CACHE_NAME: Final = "_redrive_visible_dlqs"  # attribute of the user
 _ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
-#: Stands for the name of a DLQ, rule or target of another team.
+#: Replaces the name of a DLQ, rule or target of another team.
 HIDDEN: Final = "(of another team)"
 
 
 def of_user(user: Any) -> VisibleDlqs:  # noqa: ANN401  any of Django's users
-    """Return the DLQs that a person sees; they are read once for each request."""
-    if not hasattr(user, _KEPT):
-        setattr(user, _KEPT, visible_dlqs(user))
-    found: VisibleDlqs = getattr(user, _KEPT)
+    """Return the DLQs that a person sees. They are read once for each request."""
+    if not hasattr(user, _CACHE_NAME):
+        setattr(user, _CACHE_NAME, visible_dlqs(user))
+    found: VisibleDlqs = getattr(user, _CACHE_NAME)
     return found
 
 
@@ -43,7 +43,7 @@ def row_or_404(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: i
     """Return the row with this id.
 
     Raises:
-        Http404: there is no such row, this person does not see it, or the text is no id.
+        Http404: there is no such row, this person does not see it, or `key` is not an id.
     """
     row = rows(request, every).filter(pk=key).first() if isinstance(key, int) or is_id(key) else None
     if row is None:
@@ -52,7 +52,7 @@ def row_or_404(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: i
 
 
 def changeable_or_403(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: int) -> Row:
-    """Return a row that other DLQs may use, too, if this person may change it.
+    """Return a target, circuit breaker or rule that this person may change.
 
     Raises:
         Http404: this person does not see the row.
@@ -65,7 +65,7 @@ def changeable_or_403(request: HttpRequest, every: Manager[Row] | QuerySet[Row],
 
 
 def is_shared(request: HttpRequest, row: Breaker | Rule | Target) -> bool:
-    """Return whether DLQs that this person does not see use a row, so that the person may not change it."""
+    """Return whether this person may not change a row, because DLQs use it that the person does not see."""
     return not of(request).changeable(type(row)._default_manager.filter(pk=row.pk)).exists()  # noqa: SLF001  see above
 
 
@@ -85,7 +85,7 @@ def is_id(text: str) -> bool:
 
 
 def without_hidden_names(request: HttpRequest, text: str) -> str:
-    """Return a text of a check, without the names of DLQs, rules and targets that this person does not see."""
+    """Replace the names of DLQs, rules and targets that this person does not see by HIDDEN."""
     if of(request).are_all or not text:
         return text
     names = sorted({name for name in _hidden_names(request) if name and name in text}, key=len, reverse=True)
@@ -104,7 +104,7 @@ def _hidden_names(request: HttpRequest) -> Iterator[str]:
 
 
 class VisibleRelatedFilter(RelatedFieldListFilter):
-    """A filter of a list by another model: it offers only rows that this person sees."""
+    """A list filter by a related object. It offers only objects that this person sees."""
 
     def field_choices(
         self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]

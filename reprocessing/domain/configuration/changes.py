@@ -1,4 +1,4 @@
-"""Compare the settings that a configuration file wants with the stored settings."""
+"""Compare the settings of a configuration file with the stored settings."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from reprocessing.domain.configuration.keys import POLICY_FIELDS, Kind, Settings, State, key_of
+from reprocessing.domain.configuration.keys import POLICY_FIELDS, Kind, Settings, key_of
 
-#: Fields that are compared by themselves nowhere: they follow from others.
+#: Fields that are not shown as changes: they follow from other fields.
 _HIDDEN: Final = frozenset({"fifo", "own_settings"})
 
 
 class Action(StrEnum):
-    """What an apply does with an object; the value is the sign that starts the object's line."""
+    """What an apply does with an object; the value is the first character of the object's line in the plan."""
 
     ADD = "+"
     CHANGE = "~"
@@ -62,13 +62,3 @@ def _fields(kind: Kind, before: Settings, after: Settings) -> list[FieldChange]:
 
 def _is_inherited(name: str, after: Settings) -> bool:
     return bool(after.get("policy")) and name in POLICY_FIELDS and name not in after["own_settings"]
-
-
-def differing(written: State, now: State) -> list[ObjectChange]:
-    """Return how objects differ from what was written; an object that is gone is removed."""
-    return [
-        change
-        for kind, objects in written.items()
-        for name, settings in objects.items()
-        if (change := compare(kind, name, settings, now[kind].get(name))) is not None
-    ]

@@ -1,7 +1,7 @@
 """Read a configuration file: YAML of mappings, lists and texts, with the line of each value.
 
-Values stay texts, so that the types of the commands' options read them. PyYAML's safe loader only splits the file into
-events: no tag creates an object.
+Values stay texts: the types of the commands' options parse them. PyYAML's safe loader only splits the file into events,
+so no YAML tag creates an object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with the value at a path of the file. `line` is 0 if the file does not have the value."""
+    """An error at a path of the file. `line` is 0 if the file does not have the path."""
 
     path: Path
     text: str
@@ -54,7 +54,7 @@ class Document:
 
 
 def read(data: bytes) -> Document | list[Problem]:
-    """Return the content of a file, or what is wrong with its YAML."""
+    """Return the content of a file, or the errors in its YAML."""
     if len(data) > MAX_BYTES:
         return [Problem((), f"The file has {len(data):,} bytes, and at most {MAX_BYTES:,} are read. Split it.")]
     try:
@@ -74,14 +74,15 @@ def read(data: bytes) -> Document | list[Problem]:
     if builder.problems:
         return builder.problems[:_MOST_PROBLEMS]
     if not isinstance(builder.root, dict) or not builder.root:
-        return [Problem((), "The file is empty or no mapping of sections. manage.py export_config writes one.", 1)]
+        what = "The file is empty, or not a mapping of sections."
+        return [Problem((), f"{what} To write one, run: manage.py export_config > redrive.yaml", 1)]
     return Document(builder.root, builder.lines)
 
 
 def _syntax(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark
     if mark is not None and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1])[: mark.column + 1]:
-        return "There is a tab. YAML allows only spaces before a key: replace the tab by spaces."
+        return "YAML allows only spaces before a key. Replace the tab with spaces."
     said = " ".join(filter(None, (error.context, error.problem)))
     return f"This is not YAML: {said or 'it cannot be read'}."
 
@@ -111,7 +112,7 @@ class _Builder:
         self._documents = 0
 
     def read(self, text: str) -> None:
-        """Read all events. Stop at something that is refused as a whole."""
+        """Read all events. Stop at the first event that is refused."""
         for event in yaml.parse(text, Loader=_LOADER):
             line = 0 if event.start_mark is None else event.start_mark.line + 1
             if refused := next(self._refused(event), ""):
@@ -133,14 +134,14 @@ class _Builder:
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                yield "A second document begins here. Write one document."
+                yield "A second YAML document begins here. Write all sections in one document."
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            yield "YAML anchors and aliases are not read. Give shared settings of DLQs to a policy."
+            yield "YAML anchors and aliases are refused. To share settings of DLQs, use a policy."
         if getattr(event, "tag", None) is not None:
-            yield "YAML tags (!…) are not read. Write a plain value."
+            yield "YAML tags (!…) are refused. Write a plain value."
         if isinstance(event, yaml.CollectionStartEvent):
             if self._expects_key():
-                yield "A key must be a text."
+                yield "A key must be one value, not a list or mapping."
             if len(self._stack) >= _MAX_DEPTH:
                 yield f"Values are nested deeper than {_MAX_DEPTH} levels."
 
@@ -150,7 +151,7 @@ class _Builder:
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         text: str = event.value
         if _SECRET.search(text):
-            what = "There is a secret in the file, such as a password in a URL. Secrets stay in the environment: "
+            what = "This looks like a secret, such as a password in a URL. Set secrets in the environment: "
             path = self._stack[-1].path if self._stack else ()
             self.problems.append(Problem(path, what + "REDRIVE_SECRETS, REDRIVE_NOTIFY_… (docs/production.md).", line))
         if self._expects_key():
@@ -163,7 +164,7 @@ class _Builder:
         here.key = text
         if text in here.value:
             first = self.lines[(*here.path, text)]
-            self.problems.append(Problem((*here.path, text), f"This key was used in line {first} already.", line))
+            self.problems.append(Problem((*here.path, text), f"This key was already used in line {first}.", line))
         self.lines.setdefault((*here.path, text), line)
 
     def _begin(self, value: Any, line: int) -> None:  # noqa: ANN401  a dict or a list

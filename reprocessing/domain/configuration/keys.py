@@ -13,7 +13,7 @@ State: TypeAlias = dict["Kind", dict[str, Settings]]
 
 
 class Kind(StrEnum):
-    """A kind of object; the value is the section of the file. Objects refer only to objects of the kinds before."""
+    """A kind of object; the value is the section of the file. Objects refer only to objects of earlier kinds."""
 
     POLICY = "policies"
     RATE_CLASS = "rate_classes"
@@ -21,6 +21,7 @@ class Kind(StrEnum):
     DLQ = "dlqs"
     RULE = "rules"
     NOTIFICATION = "notifications"
+    APPROVAL = "approvals"
 
     @property
     def singular(self) -> str:
@@ -30,7 +31,7 @@ class Kind(StrEnum):
 
 _SINGULAR: Final = {
     Kind.POLICY: "policy", Kind.RATE_CLASS: "rate class", Kind.TARGET: "target", Kind.DLQ: "DLQ", Kind.RULE: "rule",
-    Kind.NOTIFICATION: "notification route",
+    Kind.NOTIFICATION: "notification route", Kind.APPROVAL: "approval limit",
 }  # fmt: skip
 
 
@@ -45,13 +46,14 @@ POLICY_KEYS: Final[Mapping[str, str]] = {
     **_same("when_parked", "max_attempts"),
     **_BACKOFF,
     **_same("new_key_delay", "receive_limit", "delete_when", "held_copies_limit", "parking_url", "public_fields"),
+    **_same("masked_fields"),
     **_same("keep_bodies"),
-    **_same("waves", "wave_success", "give_up_after"),
+    **_same("waves", "wave_success", "give_up_after", "approval_above"),
     "every": "interval",
     **_same("crontab", "at_once"),
     "role": "role_arn",
 }
-#: Keys of a DLQ that are no settings of a policy. `teams` belongs here when DLQs have teams.
+#: Keys of a DLQ that a policy cannot set. Teams are not in the file: `add_dlq --team` sets them.
 DLQ_ONLY: Final = ("url", "policy", "sources", "default_source")
 #: The keys of each kind, with the fields that store them, in the order of an export.
 KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
@@ -84,10 +86,11 @@ KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
         "until": "valid_until",
     },
     Kind.NOTIFICATION: {"events": "kinds", "dlqs": "dlqs"},
+    Kind.APPROVAL: _same("above"),
 }
 #: Fields that policies can set.
 POLICY_FIELDS: Final = tuple(POLICY_KEYS.values())
-#: Without a key, these fields keep their stored values: their defaults depend on the queue. Others get their default.
+#: Fields that keep their stored values without a key: their defaults depend on the queue. Others get their defaults.
 KEPT: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.DLQ: frozenset({"delete_when", "held_copies_limit", "sources", "default_source"}),
     Kind.TARGET: frozenset(
@@ -104,7 +107,7 @@ def key_of(kind: Kind, field: str) -> str:
 
 
 def effective(own: Settings, inherited: Settings, defaults: Settings) -> Settings:
-    """Return the values of a DLQ: its own, else those of its policy, else defaults. Only one schedule is set."""
+    """Return the settings of a DLQ: its own, else those of its policy, else defaults, with at most one schedule."""
     found = {**defaults, **inherited, **own}
     for values in (own, inherited):
         for schedule, other in (("crontab", "interval"), ("interval", "crontab")):

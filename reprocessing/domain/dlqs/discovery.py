@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from reprocessing.domain.message.arn import read, resource_name
 
 
 class SourceKind(StrEnum):
-    """What names a queue as the queue for its failed messages."""
+    """The kind of a resource that sends its failed messages to a queue."""
 
     QUEUE = "queue"
     FUNCTION = "function"
     SUBSCRIPTION = "subscription"
     RULE = "rule"
+
+
+_KIND_WORDS: Final = {
+    SourceKind.QUEUE: "", SourceKind.FUNCTION: "function ", SourceKind.SUBSCRIPTION: "subscription ",
+    SourceKind.RULE: "target ",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +38,23 @@ class FailureSource:
     kind: SourceKind
     through: str = ""
 
+    @property
+    def words(self) -> str:
+        """Return the source for people, such as "function ship", or "itself" if it is the DLQ."""
+        if self.source_arn == self.dlq_arn:
+            return "itself"
+        name = f"{_KIND_WORDS[self.kind]}{resource_name(self.source_arn)}"
+        return f"{name} of rule {resource_name(self.through)}" if self.through else name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueReading:
-    """A queue as SQS described it. If `trouble` says why it could not be read, the numbers are None.
+    """The attributes of a queue. The numbers are None if the queue could not be read.
 
     Attributes:
         retention: seconds.
         tags: None: they were not read.
-        trouble: what happened, and what to do; empty: the queue was read.
+        trouble: why the queue could not be read, and what to do; empty: it was read.
     """
 
     arn: str
@@ -53,7 +68,7 @@ class QueueReading:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one discovery looks at: the queues of one account in one region.
+    """What one discovery scans: the queues of one account in one region.
 
     Attributes:
         role: the ARN of the role to assume; empty: the service's own role.
@@ -80,7 +95,7 @@ class Scope:
 
     @property
     def words(self) -> str:
-        """Return the scope in words, such as "account 111122223333 (role redrive), eu-west-1, prefix orders-"."""
+        """Return the scope for people, such as "account 111122223333 (role redrive), eu-west-1, prefix orders-"."""
         arn = read(self.role)
         who = f"account {arn.account} (role {self.role.rpartition('/')[2]})" if arn else "the service's own account"
         tags = [f"tag {name}={value}" for name, value in sorted(self.tags.items())]

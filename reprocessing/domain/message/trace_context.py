@@ -1,4 +1,4 @@
-"""Read trace contexts: W3C's traceparent and tracestate, and AWS X-Ray's header. Texts come from outside.
+"""Parse trace contexts: W3C's traceparent and tracestate, and AWS X-Ray's header. The input is not trusted.
 
 https://www.w3.org/TR/trace-context/, https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html
 """
@@ -27,7 +27,7 @@ _SAMPLED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The span that sent a message. The ids are numbers, `flags` is W3C's byte, `state` has vendors' values."""
+    """The trace and span that sent a message. `flags` is W3C's byte; `state` has the members of `tracestate`."""
 
     trace_id: int
     span_id: int
@@ -50,7 +50,7 @@ def read_fields(fields: Mapping[str, object]) -> TraceContext | None:
 
 
 def read_xray(header: str) -> TraceContext | None:
-    """Return the context in an X-Ray header; None without a valid root and parent. Not `Sampled=0` means sampled."""
+    """Return the context in an X-Ray header; None without a valid root and parent. Sampled, unless `Sampled=0`."""
     parts = dict(part for text in header.split(";")[:10] if (part := _xray_part(text)))
     root = _XRAY_ROOT.fullmatch(parts.get("Root", ""))
     if root is None or not _SPAN.fullmatch(parts.get("Parent", "")):

@@ -33,6 +33,8 @@ class EventKind(StrEnum):
     RESTORE_DETECTED = "restore_detected"
     DOCTOR_WORSE = "doctor_worse"
     DLQ_DISCOVERED = "dlq_discovered"
+    APPROVAL_REQUESTED = "approval_requested"
+    ACTED_ALONE = "acted_alone"
 
     @property
     def is_moment(self) -> bool:
@@ -47,22 +49,24 @@ class EventKind(StrEnum):
     @property
     def reopens_incident(self) -> bool:
         """Return whether a condition that returns soon reopens its incident: not if only a person can end it."""
-        return self not in _MOMENTS | _ENDED_BY_A_PERSON
+        return self not in _MOMENTS | _ENDED_BY_A_PERSON | {EventKind.APPROVAL_REQUESTED}
 
 
 _MOMENTS: Final = frozenset({
     EventKind.RUN_FINISHED, EventKind.FAILURE_GROUP_NEW, EventKind.FAILURE_GROUP_REOPENED, EventKind.DLQ_DISCOVERED,
+    EventKind.ACTED_ALONE,
 })  # fmt: skip
 _ENDED_BY_A_PERSON: Final = frozenset({EventKind.RUN_STOPPED, EventKind.REDRIVE_LOOP, EventKind.RESTORE_DETECTED})
 _URGENT: Final = _ENDED_BY_A_PERSON | {
     EventKind.BREAKER_OPEN, EventKind.RUN_STALLED, EventKind.MESSAGES_EXPIRING, EventKind.BEAT_SILENT,
-    EventKind.WORKERS_SILENT,
+    EventKind.WORKERS_SILENT, EventKind.ACTED_ALONE,
 }  # fmt: skip
 
 #: The required facts of each kind, and its optional facts.
 #: `dlq`, `target`, `run` and `queue` are names. `messages`, `errors`, `sources` and the like are counts. `seconds` is
 #: an age or a duration. `why` and `finding` are sentences of this service. `title` is a failure group's title, which
-#: quotes no message. `..._id` is the id in the address of the admin's page.
+#: quotes no message. `what` is a deed in words, `by` and `who` are people.
+#: `..._id` is the id in the address of the admin's page.
 FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
     kind: (frozenset(needed.split()), frozenset(useful.split()))
     for kind, needed, useful in (
@@ -81,6 +85,8 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
         (EventKind.WORKERS_SILENT, "queue seconds", "messages"),
         (EventKind.RESTORE_DETECTED, "", "backup_time messages"),
         (EventKind.DOCTOR_WORSE, "errors warnings", "finding"),
+        (EventKind.APPROVAL_REQUESTED, "approval_id what by dlq how", "messages"),
+        (EventKind.ACTED_ALONE, "approval_id what by dlq who why", "messages how"),
         (EventKind.DLQ_DISCOVERED, "queue account region sources", "messages"),
     )
 }

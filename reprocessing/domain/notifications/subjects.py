@@ -42,3 +42,8 @@ def of_finding(part: str) -> str:
 def of_queue(arn: str) -> str:
     """Return the subject of one SQS queue that is not registered."""
     return f"queue:{arn}"
+
+
+def of_approval(approval_id: int) -> str:
+    """Return the subject of one requested approval."""
+    return f"approval:{approval_id}"

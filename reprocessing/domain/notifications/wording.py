@@ -193,8 +193,24 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
         many="new DLQs found",
         more=("Sources: {sources}.", "Messages in it: {messages}."),
         service="It does not watch this DLQ: SQS deletes its messages when their retention period ends.",
-        person="Add it: manage.py discover_dlqs --adopt {queue}, a dry run. If nobody needs it: manage.py discover_dlqs"
-        " --ignore {queue}, a dry run.",
+        person="Run: manage.py discover_dlqs --adopt {queue} (or --ignore {queue}, if nobody needs it)",
         page=Page("discoveredqueue"),
+    ),
+    EventKind.APPROVAL_REQUESTED: Wording(
+        opened="Approval requested by {by}: {what}, DLQ {dlq}",
+        many="requested approvals",
+        over="The requested approval has ended, {how}: {what}, DLQ {dlq}, requested by {by}",
+        more=("Messages: {messages}.",),
+        service="It does nothing until a second person approves. The request expires.",
+        person="Look at the request in the admin, or run: manage.py approve {approval_id} --reason WHY, a dry run.",
+        page=Page("approval", "approval_id"),
+    ),
+    EventKind.ACTED_ALONE: Wording(
+        opened="Done WITHOUT the approval that was needed, by {who}: {what}, DLQ {dlq}",
+        many="deeds without the approval that was needed",
+        more=("Reason: {why}.", "Messages: {messages}.", "Requested by {by}."),
+        service="It has done what was requested. The audit log says that nobody approved it.",
+        person="Check that this was an emergency. The request has all details.",
+        page=Page("approval", "approval_id"),
     ),
 }

@@ -1,7 +1,7 @@
-"""Describe an attempt as a span of OpenTelemetry: its name, its attributes and its result.
+"""Describe an attempt as an OpenTelemetry span: its name, its attributes and its result.
 
 Names follow the semantic conventions for messaging (opentelemetry.io/docs/specs/semconv/messaging/messaging-spans);
-names of this service begin with `redrive.`. A span has nothing of a message's content: no key, body or attribute.
+names of this service begin with `redrive.`. A span has no ordering key, body or attribute of the message.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from reprocessing.domain.lifecycle import AttemptOutcome
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 
-#: Names of the messaging systems, by the target's kind. OpenTelemetry knows those of SQS and SNS.
+#: Names of the messaging systems, by the target's kind. The conventions define only those of SQS and SNS.
 _SYSTEMS: Final = {
     "sqs": "aws_sqs", "celery": "aws_sqs", "topic": "aws.sns", "bus": "aws.eventbridge", "lambda": "aws.lambda",
     "http": "http",
 }  # fmt: skip
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
-_OTHER: Final = "_OTHER"  # OpenTelemetry's word for an error without a known class
+_OTHER: Final = "_OTHER"  # OpenTelemetry's fallback value of error.type
 
 SpanAttributes = Mapping[str, str | int]
 
@@ -44,11 +44,11 @@ class SpanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFacts:
-    """What a span says of an attempt.
+    """The facts about an attempt that its span has.
 
     Attributes:
         kind: the target's kind; `target`: its ARN or URL.
-        key_queue: the id of the key queue, which stands for the ordering key: a key may be a person's number.
+        key_queue: the id of the key queue, in place of the ordering key: the key may be personal data.
         run: the run's name; empty: none.
     """
 

@@ -49,6 +49,15 @@ def search(expression: str, document: JsonValue) -> object:
         return Failed(f"the expression fails on this message ({type(error).__name__})")
 
 
+def holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  a node of a compiled expression
+    """Return whether the condition of a filter holds for a value; True if it cannot be evaluated."""
+    try:
+        found = _Interpreter().visit(condition, value)
+    except Exception:  # noqa: BLE001 - as in `search`
+        return True
+    return not (found is None or found is False or found in ("", [], {}))
+
+
 def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
     """Return why a text is not a usable expression, or None. The returned reason shows `as_in` as an example."""
     if not expression or len(expression) > LENGTH:

@@ -114,6 +114,11 @@ def lambda_client(region: str, role: str, *, seconds: float, connections: int) -
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
 
+def kms_client(region: str) -> AwsClient:
+    """Return the client of a region's KMS. Raises what `client` does."""
+    return cast("AwsClient", _clients.get("kms", region, "", ALARM_SECONDS))
+
+
 def sns_client(region: str, role: str = "") -> AwsClient:
     """Return the client of a region's SNS. Raises what `client` does."""
     return cast("AwsClient", _clients.get("sns", region, role, READ_SECONDS))

@@ -1,4 +1,4 @@
-"""Make spans of attempts with OpenTelemetry's API, whose provider the process has set."""
+"""Make spans of attempts with OpenTelemetry's API. The project sets the tracer provider of the process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class AttemptTracer:
-    """Starts and ends spans. Nothing here waits: the SDK exports ended spans in a thread of its own."""
+    """Starts spans. Nothing here waits for the network: the SDK exports ended spans in its own thread."""
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("reprocessing")
@@ -48,7 +48,7 @@ def end(span: StartedSpan, result: SpanResult, *, opened_at: datetime, took: flo
 
 
 def fields_of(span: StartedSpan) -> dict[str, str]:
-    """Return the fields that continue the trace behind this span; none if the trace is not sampled."""
+    """Return the trace fields for a message, so that its consumer's span becomes a child; none if not sampled."""
     context = span.get_span_context()
     if not span.is_recording() or not context.is_valid:
         return {}
@@ -58,12 +58,12 @@ def fields_of(span: StartedSpan) -> dict[str, str]:
 
 
 def flush(seconds: float) -> None:
-    """Export the ended spans, but wait no longer than this for an exporter that hangs."""
+    """Export the ended spans. Wait at most `seconds`."""
     force = getattr(trace.get_tracer_provider(), "force_flush", None)
     if force is None:
         return
     thread = threading.Thread(target=force, name="last spans", daemon=True)
-    with suppress(RuntimeError):  # an interpreter that ends starts no thread
+    with suppress(RuntimeError):  # while the interpreter exits, no thread can be started
         thread.start()
         thread.join(seconds)
 

@@ -33,7 +33,7 @@ _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "policy",
-    "held_copies_limit", "keep_bodies", "public_fields",
+    "held_copies_limit", "keep_bodies", "public_fields", "masked_fields", "approval_above",
 )  # fmt: skip
 
 

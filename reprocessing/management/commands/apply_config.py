@@ -20,15 +20,15 @@ from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.configuration import apply as applying
 from reprocessing.pipeline.configuration.plan import Plan, make_plan
 
-_TRIES: Final = 3  #: how often a configuration is planned anew because somebody else changed it
-_MARKED: Final = "No settings change. The file manages these objects now."
+_TRIES: Final = 3  #: how often an apply is tried, if somebody else changes the configuration meanwhile
+_MARKED: Final = "No settings changed. The file now manages these objects."
 
 
 class Command(Console):
     """Apply a configuration file: add and change what the file describes.
 
-    Shows a plan first. Sections that the file does not have are not changed. Objects that are missing in a section
-    stay, unless --prune is given. All changes are one transaction; a file with problems changes nothing.
+    Shows a plan first. Sections that are not in the file stay unchanged. Objects that are missing in a section stay,
+    unless --prune is given. All changes are one transaction. If the file has a problem, nothing is changed.
 
     Examples:
         apply_config redrive.yaml
@@ -61,21 +61,24 @@ class Command(Console):
                 break
         if options["confirm"] and not acted and not plan.is_empty:
             raise CommandError("Nothing was changed: somebody else is changing the configuration. Run this again.")
-        self._tell(plan, options, acted=acted)
+        self._show(plan, options, acted=acted)
+
+    def reason_of(self, options: dict[str, Any]) -> str:
+        return f"apply_config, source: {options['source']}" if options["source"] else "apply_config"
 
     def _planned(
         self, options: dict[str, Any], found: Document, given: State, problems: list[Problem]
     ) -> Plan:  # fmt: skip
-        """Return the plan, with its problems shown.
+        """Return a plan without problems.
 
         Raises:
-            CommandError: the file has problems.
+            CommandError: the file has problems; the text lists them.
         """
         refused = {problem.path[:2] for problem in problems}
         plan = None
         if found.root:
-            told = _progress(ProgressLog(self.stderr))
-            plan = make_plan(given, conf.current(), prune=options["prune"], refused=refused, told=told)
+            progress = _progress(ProgressLog(self.stderr))
+            plan = make_plan(given, conf.current(), prune=options["prune"], refused=refused, progress=progress)
         located = [*problems, *(found.located(problem) for problem in (plan.problems if plan else ()))]
         if located or plan is None:
             lines = "\n".join(plan_output.problem_lines(options["file"], located))
@@ -84,7 +87,7 @@ class Command(Console):
             )
         return plan
 
-    def _tell(self, plan: Plan, options: dict[str, Any], *, acted: bool) -> None:
+    def _show(self, plan: Plan, options: dict[str, Any], *, acted: bool) -> None:
         if options["json"]:
             self.report(plan_output.in_json(plan, acted=acted))
             return
@@ -93,11 +96,11 @@ class Command(Console):
         if plan.is_empty:
             self.say("No changes.")
         elif not plan.changes:
-            self.say(_MARKED if acted else "No settings change. With --confirm, the file manages these objects.")
+            self.say(_MARKED if acted else "No settings change. Add --confirm to let the file manage these objects.")
         elif acted:
             self.say(f"Applied: {plan_output.counts(plan.changes)}.")
         else:
-            self.say(f"This was a dry run: {plan_output.counts(plan.changes)} with --confirm.")
+            self.say(f"This was a dry run. Add --confirm to apply it: {plan_output.counts(plan.changes)}.")
 
 
 def _progress(log: ProgressLog) -> Callable[[int, int], None]:

@@ -11,7 +11,7 @@ from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.parking_command import GROUP_SIZE
 from reprocessing.management.shared.progress import Pace, ProgressLog
 from reprocessing.management.shared.rule_switch_command import SwitchCommand
-from reprocessing.models import Letter, Rule
+from reprocessing.models import AuditAct, Letter, Rule
 from reprocessing.pipeline.parking_lot import act_on_parked
 
 
@@ -41,6 +41,7 @@ class Command(SwitchCommand):
             return {"quarantined": len(ids)}, said
         if not options["confirm"]:
             return {"quarantined": len(ids), "released": 0}, [f"To be released: {messages}."]
+        act_on_parked.check_whole(AuditAct.RELEASED, ids, by=options["by"])
         done, refused, pace, telling = 0, 0, Pace(), ProgressLog(self.stderr)
         for first in range(0, len(ids), GROUP_SIZE):
             reviewed = act_on_parked.release(

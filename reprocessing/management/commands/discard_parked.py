@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reprocessing.management.shared.parking_command import ParkingCommand
+from reprocessing.models import AuditAct
 from reprocessing.pipeline.parking_lot import act_on_parked
 
 
@@ -19,3 +20,4 @@ class Command(ParkingCommand):
 
     done_word = "discarded"
     act = staticmethod(act_on_parked.discard)
+    deed = AuditAct.DISCARDED

@@ -15,29 +15,31 @@ from reprocessing import conf
 from reprocessing.domain.dlqs.discovery import Scope, SourceKind
 from reprocessing.domain.dlqs.expiry_risk import Risk
 from reprocessing.domain.message.arn import is_region
+from reprocessing.domain.notifications.text import duration
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.management.arguments import add_change_options, matching, not_empty
 from reprocessing.management.console import Console
 from reprocessing.management.options.target_policy_options import read_role_arn
 from reprocessing.management.output import discovery_output
+from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.models.discovery import DiscoveryScope
 from reprocessing.pipeline.dlqs import adopt, discover
-from reprocessing.pipeline.dlqs.discover import LookResult, Progress
+from reprocessing.pipeline.dlqs.discover import Progress, ScanResult
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.ordering.lanes import database_now
 
-#: Seconds between two tries to look at a scope at which another process looks.
+#: Seconds between two tries to scan a scope that another process scans.
 _RETRY: Final = 1.0
 _DRY: Final = "This was a dry run. To make the change, add --confirm."
 
 
 class Command(Console):
-    """List every DLQ of AWS accounts and regions, and add DLQs that nobody watches.
+    """List every DLQ of AWS accounts and regions, and add DLQs that are not watched.
 
-    Reads redrive policies, and the failure queues of Lambda functions, SNS subscriptions and EventBridge rules.
-    Receives and sends no messages. Results are stored page by page: a discovery that was interrupted goes on.
+    Reads redrive policies, and the DLQs of Lambda functions, SNS subscriptions and EventBridge rules. Receives and
+    sends no messages. Results are stored page by page. If the command is interrupted, run it again: it continues.
 
     Examples:
         discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive
@@ -57,19 +59,25 @@ class Command(Console):
         parser.add_argument(
             "--tag", action="append", type=tag, metavar="K=V", help="only DLQs with this tag; repeatable"
         )
-        parser.add_argument("--stored", action="store_true", help="show what was found before; do not ask AWS")
-        deeds = parser.add_mutually_exclusive_group()
-        deeds.add_argument(
+        parser.add_argument("--stored", action="store_true", help="show earlier results; send no requests to AWS")
+        actions = parser.add_mutually_exclusive_group()
+        actions.add_argument(
             "--adopt", action="append", metavar="NAME",
             help="add this DLQ, by the name or the ARN of its queue, in mode observe; repeatable",
         )  # fmt: skip
-        deeds.add_argument("--ignore", action="append", metavar="NAME", help="report this DLQ no more; repeatable")
-        deeds.add_argument("--unignore", action="append", metavar="NAME", help="report this DLQ again; repeatable")
-        deeds.add_argument(
+        actions.add_argument(
+            "--ignore", action="append", metavar="NAME", help="do not report this DLQ as new; repeatable"
+        )
+        actions.add_argument("--unignore", action="append", metavar="NAME", help="stop ignoring this DLQ; repeatable")
+        actions.add_argument(
             "--daily", action=BooleanOptionalAction, default=None,
-            help="let beat repeat the discovery, and notify people of new DLQs (REDRIVE_DISCOVER_EVERY)",
+            help="repeat the discovery every REDRIVE_DISCOVER_EVERY seconds, and notify people of new DLQs",
         )  # fmt: skip
-        deeds.add_argument("--forget", action="store_true", help="delete what was found in these accounts and regions")
+        actions.add_argument(
+            "--forget",
+            action="store_true",
+            help="delete what was found in these accounts and regions; keep registered DLQs",
+        )
         add_change_options(parser, reason="discover_dlqs")
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -87,9 +95,13 @@ class Command(Console):
 
     def _discover(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
         if not options["stored"]:
-            self._look(scopes)
+            self._scan(scopes)
         rows = discovery_scopes.find_scopes(scopes)
-        found = [dlq for dlq in discovered_queues.list_dlqs() if any(one.covers(dlq.arn, dlq.tags) for one in scopes)]
+        found = [
+            dlq
+            for dlq in discovered_queues.list_dlqs()
+            if any(scope.covers(dlq.arn, dlq.tags) and (scope.role or not dlq.role_arn) for scope in scopes)
+        ]
         now = database_now()
         risks = sorted(((dlq, dlq.risk(now)) for dlq in found), key=lambda pair: (pair[1].rank, pair[0].arn))
         if options["json"]:
@@ -99,24 +111,22 @@ class Command(Console):
             })  # fmt: skip
         else:
             self._show(risks, rows)
-        _refuse_unlisted(rows)
+        _raise_if_unlisted(rows)
 
-    def _look(self, scopes: Sequence[Scope]) -> None:
-        """Look at every scope. Scopes at which another process looks come last: its results count."""
-        log, began = ProgressLog(self.stderr), database_now()
-        left = [(discovery_scopes.add_scope(scope), scope) for scope in scopes]
+    def _scan(self, scopes: Sequence[Scope]) -> None:
+        """Scan every scope. If another process scans a scope, wait for the other scan, whose results are as new."""
+        log, began, dice = ProgressLog(self.stderr), database_now(), random.SystemRandom().random
+        left = list(scopes)
         while left:
             busy = []
-            for number, (key, scope) in enumerate(left):
-                report = partial(_report, log, scope, len(scopes) - len(left) + number + 1, len(scopes))
-                if (
-                    discover.look(key, conf.current(), dice=random.SystemRandom().random, report=report)
-                    == LookResult.BUSY
-                ):
-                    busy.append((key, scope))
-            left = [(key, scope) for key, scope in busy if (discovery_scopes.looked_at(key) or began) <= began]
-            if left:
-                log.line_if_due(partial("Waiting: another discovery looks at {}.".format, left[0][1].words))
+            for number, scope in enumerate(left, len(scopes) - len(left) + 1):
+                scope_id = discovery_scopes.add_scope(scope)
+                report = partial(_report, log, scope, number, len(scopes))
+                result = discover.scan_scope(scope_id, conf.current(), dice=dice, report=report)
+                if result is ScanResult.BUSY and (discovery_scopes.last_scan(scope_id) or began) <= began:
+                    busy.append(scope)
+            if left := busy:
+                log.line_if_due(partial("Waiting: another process scans {}.".format, left[0].words))
                 time.sleep(_RETRY)
 
     def _show(self, found: Sequence[tuple[DiscoveredDlq, Risk]], rows: Sequence[DiscoveryScope]) -> None:
@@ -126,29 +136,29 @@ class Command(Console):
             if dlq.trouble:
                 self.say(f"{dlq.name}: not read. {dlq.trouble}")
         new = sum(dlq.status == "new" for dlq, _ in found)
-        self.say(f"{len(found):,} DLQs, {new:,} of them new.")
+        self.say(f"{counted(len(found), 'DLQ')}, {new:,} new.")
         for line in discovery_output.scope_lines(rows):
             self.say(line)
         if new:
-            self.say("To add one: manage.py discover_dlqs --adopt NAME, a dry run.")
+            self.say("To add a DLQ, run: manage.py discover_dlqs --adopt NAME")
         if any(row.unread for row in rows):
-            self.say("The rights that discovery needs: manage.py iam_policy --discover")
+            self.say("To print the permissions that discovery needs, run: manage.py iam_policy --discover")
 
     def _adopt(self, queues: Sequence[DiscoveredDlq], options: dict[str, Any]) -> None:
-        log, done, refused = ProgressLog(self.stderr), [], 0
+        log, results, refused = ProgressLog(self.stderr), [], 0
         for number, adoption in enumerate(adopt.examine_adoptions(queues, conf.current()), 1):
             log.line_if_due(partial("Examined {} of {} DLQs.".format, number, len(queues)))
             acted = options["confirm"] and not adoption.trouble
             if acted:
                 adopt.adopt(adoption, by=options["by"], reason=options["reason"])
             refused += bool(adoption.trouble)
-            done.append({
+            results.append({
                 "queue": adoption.queue.arn, "name": adoption.name, "added": acted, "trouble": adoption.trouble,
             })  # fmt: skip
             if not options["json"]:
                 self.say("\n".join(discovery_output.adoption_lines(adoption, acted=acted)))
         if options["json"]:
-            self.report({"dry_run": not options["confirm"], "dlqs": done})
+            self.report({"dry_run": not options["confirm"], "dlqs": results})
         elif not options["confirm"]:
             self.say(_DRY)
         if refused:
@@ -170,15 +180,22 @@ class Command(Console):
     def _repeat(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
         daily, every = options["daily"], conf.current().discover_every
         if daily and not every:
-            raise CommandError("Nothing is repeated, because REDRIVE_DISCOVER_EVERY is 0. Set it to 86400 for a day.")
+            raise CommandError(
+                "Discoveries are not repeated: REDRIVE_DISCOVER_EVERY is 0. Set it to 86400 for once a day."
+            )
         if options["confirm"]:
             discovery_scopes.set_daily(scopes, daily=daily, by=options["by"], reason=options["reason"])
-        self._changed(scopes, f"repeated every {every}" if daily else "not repeated", options)
+        self._changed(scopes, f"repeated every {duration(every.total_seconds())}" if daily else "not repeated", options)
 
     def _forget(self, scopes: Sequence[Scope], options: dict[str, Any]) -> None:
+        known = [row.scope for row in discovery_scopes.find_scopes(scopes)]
+        if unknown := [scope.words for scope in scopes if scope not in known]:
+            raise CommandError(
+                f"Never scanned: {'; '.join(unknown)}. To list what was scanned, run: manage.py discover_dlqs --stored"
+            )
         if options["confirm"]:
             discovery_scopes.forget(scopes, by=options["by"], reason=options["reason"])
-        self._changed(scopes, "forgotten with what was found there; DLQs that were added stay", options)
+        self._changed(scopes, "deleted, with what was found there; registered DLQs stay", options)
 
     def _changed(self, scopes: Sequence[Scope], what: str, options: dict[str, Any]) -> None:
         if options["json"]:
@@ -192,7 +209,7 @@ class Command(Console):
 
 
 def tag(text: str) -> tuple[str, str]:
-    """Read a tag: its name and its value."""
+    """Return the name and the value of a tag."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise ArgumentTypeError(f"{text!r} is not a tag. Example: team=orders")
@@ -200,7 +217,7 @@ def tag(text: str) -> tuple[str, str]:
 
 
 def _scopes(options: dict[str, Any]) -> list[Scope]:
-    """Return the scopes that the options name; without options, all known scopes, else the service's own region."""
+    """Return the scopes that the options name; without options, all known scopes, or the first time the own region."""
     tags = dict(options["tag"] or ())
     if not (options["role"] or options["region"] or options["prefix"] or tags) and (
         known := discovery_scopes.all_scopes()
@@ -221,12 +238,12 @@ def _named(names: Sequence[str]) -> list[DiscoveredDlq]:
         matches = [dlq for dlq in known if name in {dlq.arn, dlq.name}]
         if not matches:
             raise CommandError(
-                f"No DLQ named {name} was found. manage.py discover_dlqs looks for DLQs; "
-                "manage.py discover_dlqs --stored shows what is known."
+                f"No DLQ named {name} was found. To search AWS, run: manage.py discover_dlqs; to list the known DLQs, "
+                "run: manage.py discover_dlqs --stored"
             )
         if len(matches) > 1:
             arns = ", ".join(dlq.arn for dlq in matches)
-            raise CommandError(f"{name} is the name of {len(matches)} DLQs. Give the ARN instead: {arns}")
+            raise CommandError(f"{len(matches)} DLQs are named {name}. Give an ARN instead: {arns}")
         found[matches[0].arn] = matches[0]
     return list(found.values())
 
@@ -236,7 +253,7 @@ def _report(log: ProgressLog, scope: Scope, number: int, many: int, progress: Pr
     log.line_if_due(lambda: f"{number} of {many}: {scope.words}: {progress.stage.label}{queues}.")
 
 
-def _refuse_unlisted(rows: Sequence[DiscoveryScope]) -> None:
+def _raise_if_unlisted(rows: Sequence[DiscoveryScope]) -> None:
     failed = [row.scope.words for row in rows if any(kind == SourceKind.QUEUE for kind, _ in row.unread)]
     if failed:
-        raise CommandError(f"The queues of {'; '.join(failed)} could not be listed: see above.")
+        raise CommandError(f"Queues could not be listed: {'; '.join(failed)}. The reason is above.")

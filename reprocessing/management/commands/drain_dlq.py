@@ -11,11 +11,20 @@ from django.core.management.base import CommandError, CommandParser
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
-from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, current_user, slug
+from reprocessing.management.arguments import (
+    add_by,
+    add_confirm,
+    add_json,
+    add_name,
+    add_run_reason,
+    current_user,
+    slug,
+)
 from reprocessing.management.command_line import command
 from reprocessing.management.console import find_dlq, format_time
 from reprocessing.management.options.selection_options import add_selection, read_selection
 from reprocessing.management.output import drain_output
+from reprocessing.management.shared.approval_text import approval_text
 from reprocessing.management.shared.drain_command import (
     DrainCommand,
     Interruption,
@@ -31,7 +40,7 @@ from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import drain, forecast_plan, other_runs
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.dlqs import dlq_status
-from reprocessing.store.runs import arrived_since, plans, progress
+from reprocessing.store.runs import arrived_since, plans, progress, run_transitions
 from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
 
 #: Seconds after which a new capture starts if the capture before did not empty the DLQ.
@@ -66,6 +75,7 @@ class Command(DrainCommand):
         )  # fmt: skip
         parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
         add_by(parser)
+        add_run_reason(parser)
         add_confirm(parser)
         add_json(parser)
 
@@ -103,7 +113,7 @@ class Command(DrainCommand):
         if refused:
             raise CommandError(refused)
         if options["confirm"]:
-            self.act(drain.continue_run(run, by=options["by"]), options, interruption)
+            self.act(drain.continue_run(run, by=options["by"], **_why(options)), options, interruption)
             return
         if outlook and options["json"]:
             self.report(
@@ -126,7 +136,7 @@ class Command(DrainCommand):
         if not options["json"]:
             self.say("\n".join(drain_output.plan_lines(outlook, new)))
         if options["confirm"] and not refused and not interruption():
-            self.act(drain.continue_run(run, by=options["by"]), options, interruption)
+            self.act(drain.continue_run(run, by=options["by"], **_why(options)), options, interruption)
             return
         if refused or interruption() or outlook.is_empty:
             plans.delete_plan(run.pk)
@@ -140,6 +150,8 @@ class Command(DrainCommand):
         if refused:
             raise CommandError(refused)
         if not options["json"]:
+            for line in approval_text({dlq.pk: run_transitions.count_to_send(run.pk)}, by=options["by"]):
+                self.say(line)
             said = "This was a dry run: nothing was sent, parked or discarded."
             self.say(said if outlook.is_empty else f"{said} To execute the plan:\n{acting_command(run, options)}")
 
@@ -185,6 +197,10 @@ class Command(DrainCommand):
             self.leave_to_workers(run, options)
         else:
             self.work(run, options, interruption, along=other_runs.in_progress(run.dlq, run))
+
+
+def _why(options: dict[str, Any]) -> dict[str, str]:
+    return {"reason": options["reason"]} if options["reason"] else {}
 
 
 def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:

@@ -15,8 +15,8 @@ from reprocessing.store.configuration import state
 class Command(Console):
     """Print the configuration as a YAML file for apply_config.
 
-    The file has policies, rate classes, targets, DLQs, rules and notification routes, without secrets and without
-    messages. The same configuration is always the same text. With --schema: print the JSON Schema with which editors
+    The file has policies, rate classes, targets, DLQs, rules and notification routes. It has no secrets and no
+    messages. The same configuration gives the same text. With --schema, print the JSON Schema, with which editors
     complete and check the file.
 
     Examples:

@@ -11,7 +11,8 @@ from reprocessing.management.console import Console, format_time
 from reprocessing.management.output.drain_output import counted
 from reprocessing.models import RateClass, Rule
 from reprocessing.store.routing import rules
-from reprocessing.store.routing.rule_changes import FIELDS, as_json
+from reprocessing.store.routing.rule_changes import FIELDS
+from reprocessing.store.routing.rule_fields import as_json
 
 _HEADER = ("position", "rule", "state", "DLQ", "when", "then", "decided")
 _CLASS_FIELDS = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter")

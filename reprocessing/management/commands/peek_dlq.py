@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from reprocessing.domain.lifecycle import STATE_NAMES
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.ordering.placement import LetterPlace
 from reprocessing.domain.replay.verdicts import Park
+from reprocessing.domain.sources import celery_task
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.gateways.sqs import Depth, QueueAddress, depth
-from reprocessing.management.arguments import add_confirm, add_json, add_name, whole_number
+from reprocessing.management.arguments import add_by, add_confirm, add_json, add_name, not_empty, whole_number
 from reprocessing.management.console import Console, find_dlq, format_time
-from reprocessing.management.output.drain_output import STATE_NAMES
-from reprocessing.models import DeadLetterQueue
+from reprocessing.models import AuditAct, AuditEntry, DeadLetterQueue
 from reprocessing.pipeline.capture import peek
 from reprocessing.pipeline.capture.peek import Peeked, PeekedMessage
 from reprocessing.store.capture import capture_lease
+from reprocessing.store.payloads import viewed_content
 
 Told = dict[str, Any]
 #: Max characters of a body that are shown.
@@ -48,6 +51,11 @@ class Command(Console):
             help="max messages to receive (default: %(default)s)",
         )
         parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of bodies")
+        parser.add_argument(
+            "--reveal", type=not_empty, metavar="WHY",
+            help="with --bodies: show masked values, too; WHY is recorded in the audit log",
+        )  # fmt: skip
+        add_by(parser)
         add_confirm(parser)
         add_json(parser)
 
@@ -56,10 +64,28 @@ class Command(Console):
         found = depth(QueueAddress(dlq.url, dlq.region, dlq.role_arn))
         capture_lease.note_depth(dlq.pk, visible=found.visible, in_flight=found.in_flight)
         peeked = peek.messages(dlq, limit=options["limit"]) if options["confirm"] else None
+        if peeked is not None and options["reveal"] is None:
+            peeked = masked(dlq, peeked)
+        elif peeked is not None:
+            AuditEntry.objects.create(
+                act=AuditAct.REVEALED, dlq=dlq, by=options["by"], reason=options["reveal"], after={"revealed": True}
+            )
         if options["json"]:
             self.report(_in_json(dlq, found, peeked, bodies=options["bodies"]))
         else:
             self.say("\n".join(screen(dlq, found, peeked, bodies=options["bodies"])))
+
+
+def masked(dlq: DeadLetterQueue, peeked: Peeked) -> Peeked:
+    """Return the messages with their values masked by the rules of the DLQ."""
+    if not viewed_content.rules_of(dlq):
+        return peeked
+    return replace(peeked, messages=[_masked(dlq, one) for one in peeked.messages])
+
+
+def _masked(dlq: DeadLetterQueue, one: PeekedMessage) -> PeekedMessage:
+    body = viewed_content.masked(dlq, one.body, {}).body
+    return replace(one, body=body, task=celery_task.read(body) if isinstance(one.task, TaskMessage) else one.task)
 
 
 def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Q
 
 from reprocessing.management.arguments import iso_time, not_empty
 from reprocessing.management.console import format_time
 from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
-from reprocessing.models import DeadLetterQueue, Run, Target
+from reprocessing.models import AuditAct, Run
 from reprocessing.models.run import RunKind
-from reprocessing.pipeline.parking_lot import act_on_parked
+from reprocessing.pipeline.parking_lot import act_on_parked, release_target
 from reprocessing.store.ordering import lanes
 
 
@@ -31,6 +30,7 @@ class Command(ParkingCommand):
 
     done_word = "released"
     act = staticmethod(act_on_parked.release)
+    deed = AuditAct.RELEASED
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -47,7 +47,10 @@ class Command(ParkingCommand):
         due: datetime | None = options["at"]
         if due is not None and due <= lanes.database_now():
             raise CommandError(f"Nothing was done: {format_time(due)} is in the past. Leave out --at to send them now.")
-        return {"due": due, "target": None if options["target"] is None else _target(options["target"])}
+        if options["target"] is None:
+            return {"due": due, "target": None}
+        target = release_target.find_target(options["target"], cure="Add it: manage.py add_target ARN --confirm")
+        return {"due": due, "target": target.pk}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:
         at = ["--at", options["at"].isoformat()] if options["at"] else []
@@ -60,24 +63,3 @@ class Command(ParkingCommand):
             else:
                 go_on = f"manage.py rerun {run.name} --confirm"
                 yield f"They belong to the run {run.name}: workers send them. Without workers: {go_on}"
-
-
-def _target(name: str) -> int:
-    """Return the id of the target with this name, ARN or URL.
-
-    Raises:
-        CommandError: no target has it, several targets have it, or it is a registered DLQ.
-    """
-    named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
-    found = list(Target.objects.filter(named).order_by("arn")[:3])
-    if len(found) != 1:
-        cure = f"Give its ARN: {', '.join(one.arn for one in found)}" if found else ""
-        cure = cure or "Add it: manage.py add_target ARN --confirm"
-        there = "several targets are" if found else "no target is"
-        raise CommandError(f'Nothing was done: {there} named "{name}". {cure}')
-    if watched := DeadLetterQueue.objects.filter(arn=found[0].arn).first():
-        raise CommandError(
-            f"Nothing was done: {name} is the registered DLQ {watched.name}. Messages sent there would be captured as "
-            "failed. Give another queue."
-        )
-    return found[0].pk

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.arguments import add_confirm, add_json, current_user, not_empty
+from reprocessing.management.arguments import add_by, add_confirm, add_json, add_run_reason, not_empty
 from reprocessing.management.command_line import command
 from reprocessing.management.shared.drain_command import (
     DrainCommand,
@@ -35,6 +35,8 @@ class Command(DrainCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", type=not_empty, metavar="RUN", help="id of the run (see show_runs)")
         parser.add_argument("--enqueue", action="store_true", help="let the workers send the messages, and do not wait")
+        add_by(parser)
+        add_run_reason(parser)
         add_confirm(parser)
         add_json(parser)
 
@@ -49,7 +51,7 @@ class Command(DrainCommand):
         refuse_stopped(run.dlq, acts=True)
         refuse_native_redrive(run.dlq, ProgressLog(self.stderr))
         with Interruption() as interruption:
-            drain.continue_run(run, by=current_user(), reason="rerun")
+            drain.continue_run(run, by=options["by"], reason=options["reason"] or "rerun")
             if options["enqueue"]:
                 self.leave_to_workers(run, options)
             else:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.management.shared.parking_command import Decisions, ParkingCommand
+from reprocessing.models import AuditAct
 from reprocessing.pipeline.parking_lot import act_on_parked
 
 
@@ -22,6 +23,7 @@ class Command(ParkingCommand):
 
     done_word = "restored"
     act = staticmethod(act_on_parked.restore)
+    deed = AuditAct.RESTORED
     state = LetterState.DISCARDED
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:

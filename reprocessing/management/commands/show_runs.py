@@ -11,10 +11,10 @@ from reprocessing import conf
 from reprocessing.management.arguments import add_json, whole_number
 from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.output import run_output
-from reprocessing.management.output.run_output import RunStatus
 from reprocessing.management.shared.run_command import find_run
 from reprocessing.models import Run
 from reprocessing.models.run import RunState
+from reprocessing.pipeline.runs.run_status import RunStatus
 
 _ENDED = (RunState.FINISHED, RunState.ABORTED)
 

@@ -1,4 +1,4 @@
-"""Write the stored settings as a configuration file: the same state is always the same text."""
+"""Write the stored settings as a configuration file. The same state gives the same text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA: Final = "redrive.schema.json"
 _HEAD: Final = f"""# yaml-language-server: $schema={SCHEMA}
 # Settings that are left out have their defaults. Secrets stay in the environment. See docs/configuration.md.
 """
-#: Fields of these kinds that are written even if they have their default.
+#: Fields that are written even if they have their defaults.
 _ALWAYS: Final = {Kind.RULE: ("conditions", "action"), Kind.TARGET: ("proof", "advance")}
 
 
@@ -42,7 +42,7 @@ def _settings(kind: Kind, settings: Settings) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
-    """Yield the fields that are written: those without their default, and those whose default depends on a queue."""
+    """Yield the fields to write: those that differ from their defaults, and those whose default depends on a queue."""
     match kind:
         case Kind.POLICY:
             yield from settings
@@ -61,7 +61,7 @@ def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
 
 
 def _unless_computed(kind: Kind, field: str, settings: Settings) -> Iterator[str]:
-    """Leave out the region of a target whose ARN has it."""
+    """Yield the field, except the region of a target whose ARN has the region."""
     if not (kind is Kind.TARGET and field == "region" and settings["kind"] != TargetKind.HTTP):
         yield field
 
@@ -97,7 +97,7 @@ def _scalar(key: str, value: Any) -> Any:  # noqa: ANN401  a JSON value
 
 
 def shown(key: str, value: Any) -> str:  # noqa: ANN401  a JSON value
-    """Return a value as it is shown in a plan: as the file writes it, on one line."""
+    """Return a value as text for a plan: as in the file, on one line."""
     written = _value(key, value)
     if isinstance(written, str):
         return written

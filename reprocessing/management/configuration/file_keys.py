@@ -16,7 +16,7 @@ from reprocessing.management.arguments import OFF, Number, OrOff, WholeNumber
 from reprocessing.management.options.target_policy_options import OFF_VALUES
 from reprocessing.models.target import TargetKind
 
-_TRUTH: Final = {"true": True, "false": False}
+_BOOLEANS: Final = {"true": True, "false": False}
 #: The commands whose options read the keys of each kind.
 _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.POLICY: ("add_dlq",),
@@ -25,9 +25,10 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.DLQ: ("add_dlq",),
     Kind.RULE: ("add_rule",),
     Kind.NOTIFICATION: ("set_notification",),
+    Kind.APPROVAL: ("require_approvals",),
 }
-#: Options that are not named like their keys.
-_OPTIONS: Final = {"public_fields": "--public-field", "enabled": "--enable"}
+#: Options whose names differ from their keys.
+_OPTIONS: Final = {"public_fields": "--public-field", "masked_fields": "--masked-field", "enabled": "--enable"}
 #: Keys whose values have a structure of their own; `file_reader` reads them.
 STRUCTURED: Final = frozenset({"sources", "health_checks", "events", "dlqs", "default_source"})
 
@@ -47,13 +48,13 @@ class FileKey:
         return type(self.option).__name__ == "_AppendAction"
 
     @property
-    def is_truth(self) -> bool:
+    def is_boolean(self) -> bool:
         """Return whether the value is true or false."""
         return isinstance(self.option, BooleanOptionalAction) or self.option.nargs == 0
 
     @property
     def help(self) -> str:
-        """Return what the option's help says."""
+        """Return the option's help as one line."""
         text = HelpFormatter("")._expand_help(self.option)  # noqa: SLF001  # argparse has no other way
         return " ".join(text.split())
 
@@ -63,11 +64,11 @@ class FileKey:
         Raises:
             ArgumentTypeError: the option refuses the text; the message is the option's own.
         """
-        if self.is_truth:
-            if text not in _TRUTH:
+        if self.is_boolean:
+            if text not in _BOOLEANS:
                 raise ArgumentTypeError(f"{text!r} is not true or false")
-            truth = _TRUTH[text]
-            return (TargetKind.CELERY if truth else TargetKind.SQS).value if self.key == "celery" else truth
+            value = _BOOLEANS[text]
+            return (TargetKind.CELERY if value else TargetKind.SQS).value if self.key == "celery" else value
         try:
             value = self.parser._get_value(self.option, text)  # noqa: SLF001  # the parser's own reading of one value
             self.parser._check_value(self.option, value)  # noqa: SLF001
@@ -77,7 +78,7 @@ class FileKey:
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the value."""
-        if self.is_truth:
+        if self.is_boolean:
             found: dict[str, Any] = {"type": "boolean"}
         elif self.option.choices:
             found = {"enum": [str(choice) for choice in self.option.choices]}

@@ -1,4 +1,4 @@
-"""Read a configuration file into settings by field name, with every problem and its line."""
+"""Read a configuration file into settings by field name, and collect every problem with its line."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from reprocessing.management.arguments import slug
 from reprocessing.management.configuration.file_keys import STRUCTURED, check_keys, keys_of
 from reprocessing.management.shared.health_question import read_question
 from reprocessing.management.shared.rule_command import backoff_fields
+from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store.configuration.state import check_order
 from reprocessing.store.notifications import routes
 
 #: Keys that each object of a kind must have.
-REQUIRED: Final = {Kind.DLQ: ("url",), Kind.RULE: ("when", "then")}
+REQUIRED: Final = {Kind.DLQ: ("url",), Kind.RULE: ("when", "then"), Kind.APPROVAL: ("above",)}
 _SLUGS: Final = (Kind.POLICY, Kind.RATE_CLASS, Kind.DLQ, Kind.RULE)
 _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
@@ -42,7 +43,9 @@ def read_bytes(name: str) -> bytes:
     except IsADirectoryError:
         raise CommandError(f"{name} is a directory. Name a file.") from None
     except OSError as error:
-        raise CommandError(f"{name} cannot be read: {error.strerror}. To write one: export_config") from None
+        raise CommandError(
+            f"{name} cannot be read: {error.strerror}. To write one, run: manage.py export_config > redrive.yaml"
+        ) from None
 
 
 def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
@@ -87,6 +90,8 @@ class _Reader:
             problem = _refusal(slug, name)
         elif kind is Kind.NOTIFICATION and "://" in name:
             problem = "This is a URL. Name the destination; its URL is the value of REDRIVE_NOTIFY_<NAME>."
+        elif kind is Kind.APPROVAL and name != ALL_DLQS:
+            problem = f"The only name here is {ALL_DLQS}. For one DLQ, give the DLQ the key approval_above."
         if problem:
             self.refuse((kind.value, name), problem)
         return not problem
@@ -193,7 +198,7 @@ class _Reader:
         return {key: float(one) if key.startswith("max") else one for key, one in options.items() if one is not None}
 
     def _backoff(self, path: Path, found: Settings) -> Settings:
-        """Complete a backoff as the commands do."""
+        """Return the complete backoff, with the defaults of the commands."""
         try:
             return backoff_fields({key: found.get(key) for key in _BACKOFF})
         except CommandError as error:
@@ -202,7 +207,7 @@ class _Reader:
 
 
 def _refusal(read: Callable[[str], object], text: str) -> str:
-    """Return why the text cannot be read; empty: it can."""
+    """Return the error of reading a text; empty: none."""
     try:
         read(text)
     except (ArgumentTypeError, RedriveError) as error:

@@ -18,6 +18,7 @@ _TITLES = {
     Kind.DLQ: "Dead-letter queues, by name",
     Kind.RULE: "Rules, by name; evaluated by position, then in the order in which they were added",
     Kind.NOTIFICATION: "Destinations of notifications, by name; REDRIVE_NOTIFY_<NAME> has the URL",
+    Kind.APPROVAL: "When a second person is needed, for DLQs without approval_above; the only name is all",
 }
 
 
@@ -56,12 +57,16 @@ def _section(kind: Kind) -> dict[str, Any]:
 def _structured(key: str) -> dict[str, Any] | None:
     match key:
         case "sources":
-            what = "target of each source's messages, by the source's ARN: an ARN, a URL of an endpoint, or itself"
+            what = "target of each source, by the source's ARN: an ARN, the URL of an endpoint, or: itself"
             return {"type": "object", "additionalProperties": _TEXT, "description": what}
         case "default_source":
-            return {**_TEXT, "description": "ARN of the source of messages that do not name theirs"}
+            return {**_TEXT, "description": "ARN of the source that is assumed for messages without source information"}
         case "health_checks":
-            return {"type": "array", "items": _check(), "description": "nothing is sent unless all are healthy"}
+            return {
+                "type": "array",
+                "items": _check(),
+                "description": "health checks; nothing is sent unless all succeed",
+            }
         case "events":
             events = {"enum": [kind.value for kind in EventKind]}
             return {"type": "array", "items": events, "description": "events to send (default: all)"}

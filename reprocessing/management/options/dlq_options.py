@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 
 from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message.identity import Selector, SelectorSource
+from reprocessing.domain.payloads.mask_rules import mask_problem
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.management.arguments import not_empty, number, or_off, slug, whole_number
 from reprocessing.management.options.target_policy_options import add_role
@@ -57,8 +58,13 @@ def add_queues(parser: CommandParser) -> None:
         help="body field that people see without the permission view_payload, such as order.id; repeatable",
     )  # fmt: skip
     parser.add_argument(
+        "--masked-field", action="append", dest="masked_fields", type=mask_rule, metavar="NAME_OR_JMESPATH",
+        help="field whose values are masked for people who may see payloads but not reveal them: a name such as email, "
+        "anywhere in the message, or a JMESPath expression of the body such as cards[*].number; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
         "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
-        help="delete the bodies of messages so many days after they are delivered or discarded; their history stays. "
+        help="delete the body of a message DAYS days after it is delivered, duplicate or discarded; its history stays; "
         "off: keep bodies as long as the history (default: off)",
     )  # fmt: skip
     parser.add_argument(
@@ -161,6 +167,13 @@ def shared(text: str) -> str:
 def expression(text: str) -> str:
     """Read a JMESPath expression."""
     if problem := jmespath_query.problem(text, as_in="order.id"):
+        raise ArgumentTypeError(problem)
+    return text
+
+
+def mask_rule(text: str) -> str:
+    """Read a masking rule."""
+    if problem := mask_problem(text):
         raise ArgumentTypeError(problem)
     return text
 

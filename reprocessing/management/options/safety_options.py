@@ -27,6 +27,11 @@ def add_safety(parser: CommandParser) -> None:
         help="in mode automatic: pause the run when no message to a target succeeded for so long, or off for never "
         "(default: 86400)",
     )  # fmt: skip
+    parser.add_argument(
+        "--approval-above", type=or_off(whole_number(0)), metavar="N",
+        help="runs, discards, replays and edits of more than N messages, and rule changes, need a second person; 0: "
+        "all; off: as set with require_approvals (default: off)",
+    )  # fmt: skip
     add_target_safety(parser)
 
 

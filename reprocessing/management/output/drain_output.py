@@ -19,8 +19,6 @@ from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 
 #: Max message ids that are shown.
 _NAMED = 10
-#: Names that users see, for states that have another name in the code.
-STATE_NAMES = {"waiting": "queued", "awaiting": "awaiting outcome", "presumed": "presumed delivered"}
 #: Final states of a run's messages.
 FINAL_STATES = {
     "delivered": "delivered",

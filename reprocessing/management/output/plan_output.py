@@ -1,4 +1,4 @@
-"""The plan of a configuration: what changes, what is kept, and problems with their lines, as text and as JSON."""
+"""Show the plan of an apply, or the problems of its file, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.domain.configuration.keys import Kind
 from reprocessing.management.output.drain_output import counted
 from reprocessing.pipeline.configuration.plan import Plan
 
-#: Writes a value as a configuration file has it, from its key and the value.
+#: Returns a value as text, from its key and the value.
 Shown = Callable[[str, Any], str]
 
 
@@ -23,7 +23,7 @@ def problem_lines(file: str, problems: Iterable[Problem]) -> Iterable[str]:
 
 
 def plan_lines(plan: Plan, shown: Shown) -> Iterable[str]:
-    """Yield lines: each changed object with its settings, before and after."""
+    """Yield the lines of a plan: each changed object, with its settings before and after."""
     for change in plan.changes:
         yield f"{change.action} {change.kind.singular} {change.name}"
         yield from (_field(change, one, shown) for one in change.fields)
@@ -34,7 +34,7 @@ def plan_lines(plan: Plan, shown: Shown) -> Iterable[str]:
             yield f"    {finding.severity.upper()} {finding.what} {finding.cure}".rstrip()
     if plan.missing:
         names = ", ".join(f"{kind.singular} {name}" for kind, name in plan.missing)
-        yield f"Not in the file, and kept (--prune removes): {names}"
+        yield f"Not in the file, kept (--prune removes them): {names}"
 
 
 def _field(change: ObjectChange, field: FieldChange, shown: Shown) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reprocessing.domain.lifecycle import STATE_NAMES
 from reprocessing.management.arguments import OFF
 from reprocessing.management.console import format_time
-from reprocessing.management.output.drain_output import STATE_NAMES, counted
+from reprocessing.management.output.drain_output import counted
 from reprocessing.pipeline.routing.preview import Preview, RulePreview
 from reprocessing.store.proposed_changes import Difference
 from reprocessing.store.routing.rules import RuleStatus

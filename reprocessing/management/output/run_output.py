@@ -3,86 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import run_result_output
 from reprocessing.management.output.drain_output import counted
-from reprocessing.models import BreakerState, Run, Wave
-from reprocessing.models.run import RunKind, RunState
+from reprocessing.models import BreakerState, Wave
+from reprocessing.models.run import RunState
+from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
-from reprocessing.store.runs import arrived_since, progress, remaining_letters, run_cost
-from reprocessing.store.runs.progress import RunCounts
-from reprocessing.store.runs.remaining_letters import TargetRemainder
-from reprocessing.store.safety import failed_answers
-from reprocessing.store.safety.failed_answers import CommonFailure
-
-#: Max waves that are shown; a DLQ's standing run has many.
-_WAVES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class RunStatus:
-    """The state of a run.
-
-    Attributes:
-        waves: the run's last waves, oldest first.
-        left: unfinished messages, by target.
-        awaited: sent messages whose outcome is not known, by target.
-        in_other_runs: number of messages that this run sent and that another run has now; `tally` lacks them.
-        cost: cost of sending and deleting the run's messages, without the cost of captures.
-        arrived: number of messages captured since the run began; None for a standing run, which sends them too.
-        failing: the most frequent answer of the run's recent failed attempts.
-    """
-
-    run: Run
-    tally: RunCounts
-    waves: list[Wave]
-    left: list[TargetRemainder]
-    awaited: list[PendingOutcome]
-    in_other_runs: int
-    cost: Cost
-    arrived: int | None
-    failing: CommonFailure | None
-
-    @classmethod
-    def read(cls, run: Run, *, count_lag: float, prices: Prices) -> RunStatus:
-        """Read the state of a run."""
-        awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
-        known = pending_outcomes.seconds_until_known(awaited)
-        return cls(
-            run=run,
-            tally=progress.count_letters(run.pk),
-            awaited=awaited,
-            in_other_runs=progress.count_in_other_runs(run.pk),
-            waves=list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1],
-            left=remaining_letters.remaining_by_target(run.pk, count_lag=count_lag, known_in=known),
-            cost=run_cost.cost_of_run(run.pk, prices) or Cost(),
-            arrived=None if run.kind == RunKind.STANDING else arrived_since.arrived_since_start(run.pk),
-            failing=failed_answers.of_run(run.pk, run.dlq_id),
-        )
-
-    @property
-    def done(self) -> float:
-        """The share of the run's messages that are finished."""
-        return 1 - self.tally.open / self.tally.letters if self.tally.letters else 1.0
-
-    @property
-    def seconds(self) -> float | None:
-        """The seconds until the run ends at the earliest.
-
-        None if the run is not running, a circuit breaker is open, or an outcome will not be known by itself.
-        """
-        shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
-        if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
-            return None
-        return max((one.seconds for one in self.left), default=0.0)
 
 
 def run_lines(seen: RunStatus) -> Iterable[str]:

@@ -8,13 +8,13 @@ from typing import Any
 
 from reprocessing.domain.aws.pricing import Cost
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
-from reprocessing.domain.lifecycle import ParkedReason
+from reprocessing.domain.lifecycle import STATE_NAMES, ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.message.safe_text import visible
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import rule_output, safety_output
-from reprocessing.management.output.drain_output import STATE_NAMES, counted, refire_notice
+from reprocessing.management.output.drain_output import counted, refire_notice
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.selection_mark import selection_mark
 from reprocessing.management.arguments import add_change_options, add_name, current_user, not_empty, whole_number
 from reprocessing.management.command_line import DOCUMENTED
 from reprocessing.management.console import Console, find_dlq
 from reprocessing.management.shared import parking_selection
+from reprocessing.management.shared.approval_text import approval_text
 from reprocessing.management.shared.parking_selection import (
     SHOWN,
     Parked,
@@ -21,12 +24,12 @@ from reprocessing.management.shared.parking_selection import (
     filter_options,
     no_match,
     selection_lines,
-    selection_mark,
     selection_type,
     shell_quoted,
 )
 from reprocessing.management.shared.progress import Pace, ProgressLog
-from reprocessing.models import DeadLetterQueue
+from reprocessing.models import AuditAct, DeadLetterQueue
+from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 
 #: Max messages that one transaction changes.
@@ -46,6 +49,7 @@ class ParkingCommand(Console):
 
     done_word: ClassVar[str]  #: past participle, as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]
+    deed: ClassVar[AuditAct]
     state: ClassVar[LetterState] = LetterState.PARKED  #: only messages in this state can be selected
 
     def add_arguments(self, parser: CommandParser) -> None:  # noqa: D102  Django's own
@@ -93,7 +97,8 @@ class ParkingCommand(Console):
             self.report(self.in_json(dlq, chosen, decided, options, mark))
         else:
             results = self.result_lines(chosen, decided, options, mark)
-            self.say("\n".join([*selection_lines(dlq, self.state, chosen), *results]))
+            needs = [] if options["confirm"] else approval_text({dlq.pk: len(chosen)}, by=options["by"])
+            self.say("\n".join([*selection_lines(dlq, self.state, chosen), *needs, *results]))
         if not chosen and filter_options(options):
             raise CommandError(no_match(dlq, self.state, options))
         if decided.refused:
@@ -103,12 +108,17 @@ class ParkingCommand(Console):
         """Return the keyword arguments that a subclass passes to `act`."""
         return {}
 
+    def frozen(self, how: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments as JSON values, for a request of an approval."""
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in how.items()}
+
     def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
         """Return the command-line options from which `act_arguments` was made, for the command that is shown."""
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
         """Act on these messages, at most `GROUP_SIZE` in a transaction."""
+        act_on_parked.check_whole(self.deed, [one.id for one in chosen], by=options["by"], **self.frozen(how))
         decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
         for first in range(0, len(chosen), GROUP_SIZE):
             ids = {one.id: one.message_id for one in chosen[first : first + GROUP_SIZE]}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shlex
 from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count
 
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.selection_mark import EPOCH, MICROSECOND
 from reprocessing.management.console import format_time
 from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.store.ordering import lanes
@@ -26,7 +26,6 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _LONGEST = 36_500 * 86_400
 _LONGEST_KEY_SHOWN = 60
 _MARK = re.compile(r"\d{1,17}-[0-9a-f]{16}", re.ASCII)
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str,
     if options["older_than"] is not None:
         found = found.filter(finished_at__lt=lanes.database_now() - options["older_than"])
     if options["selection"] is not None:  # the dry run did not show messages that were parked later
-        found = found.filter(finished_at__lte=_EPOCH + int(options["selection"].partition("-")[0]) * _MICROSECOND)
+        found = found.filter(finished_at__lte=EPOCH + int(options["selection"].partition("-")[0]) * MICROSECOND)
     limit: int | None = options["limit"]
     fields = ("pk", "message_id", "ordering_key", "reason", "finished_at")
     return [Parked(*row) for row in found.order_by("finished_at", "pk").values_list(*fields)[:limit]]
@@ -90,13 +89,6 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
         f"No {state} message of {dlq.name} matches {shell_quoted(filter_options(options))}. {state.capitalize()} "
         f"there: {kinds}. Keys and message ids must match exactly. To list messages, leave out a filter and --confirm."
     )
-
-
-def selection_mark(chosen: Sequence[Parked]) -> str:
-    """Return a short text that identifies exactly these messages: the time of the newest message, and a digest."""
-    newest = max((one.since for one in chosen), default=_EPOCH)
-    each = sorted(f"{one.id}@{(one.since - _EPOCH) // _MICROSECOND}" for one in chosen)
-    return f"{(newest - _EPOCH) // _MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"
 
 
 def selection_type(text: str) -> str:

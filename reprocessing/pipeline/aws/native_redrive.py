@@ -19,6 +19,7 @@ from reprocessing.domain.replay.verdicts import NotSent, Refused, Unknown
 from reprocessing.gateways.aws.request_threads import run_as_completed
 from reprocessing.gateways.sqs import Begun, Move, begin_move, cancel_move, move_tasks
 from reprocessing.models import DeadLetterQueue
+from reprocessing.store.approvals import guard
 from reprocessing.store.aws import aws_redrive_checks, aws_redrive_handover, aws_redrives
 from reprocessing.store.aws.aws_redrive_handover import HandoverBlockers, RedriveRequest
 from reprocessing.store.aws.aws_redrives import AwsRedrive
@@ -58,7 +59,9 @@ def start(
 
     Raises:
         QueueUnreachable: AWS does not list its redrives, so a new one could not be followed.
+        ApprovalRefused: runs of this DLQ need a second person, and nobody can see first what AWS would move.
     """
+    guard.refuse_unseen(dlq.pk, f"{dlq.name}: AWS's own redrive")
     listed = read_redrives(dlq)
     after = max((move.started_at for move in listed), default=None)
     began = lanes.database_now()  # PostgreSQL's clock goes on while this machine is suspended

@@ -38,6 +38,7 @@ from reprocessing.store.capture.capture_lease import CaptureLease, RenewedLease
 from reprocessing.store.capture.received_copies import MarkedCopy, NewLetter, ReturnedCopy
 from reprocessing.store.capture.returned_messages import ReturnedMessage
 from reprocessing.store.ordering import lanes
+from reprocessing.store.payloads import content, payload_keys
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.outage_attempts import spare_late
 
@@ -202,10 +203,11 @@ class _Capture:
             return []
         back = [self._judged(copy, copies[copy.message_id].handle) for copy in returned]
         ids = sorted({letter.lane_id for letter in back})
+        bodies = returned_bodies(returned, copies, day=self._at.date())
 
         def record() -> list[Deletable]:
             lanes.lock(ids, [None] * len(ids))
-            restored_bodies.restore_bodies(returned_bodies(returned, copies), until=self._until)
+            restored_bodies.restore_bodies(bodies, until=self._until)
             held = returned_messages.record(self._dlq.pk, back, until=self._until)
             spare_late([letter.attempt_id for letter in back])
             lanes.advance(ids, [None] * len(ids))
@@ -223,10 +225,11 @@ class _Capture:
             return []
         ids = sorted({letter.lane_id for letter in found if letter.lane_id is not None})
         handles = [copies[letter.message_id].handle for letter in found]
+        bodies = returned_bodies(found, copies, day=self._at.date())
 
         def record() -> None:
             lanes.lock(ids, [None] * len(ids))
-            restored_bodies.restore_bodies(returned_bodies(found, copies), until=self._until)
+            restored_bodies.restore_bodies(bodies, until=self._until)
             returns_without_attempt.record(self._dlq.pk, found, handles, until=self._until)
             lanes.advance(ids, [None] * len(ids))
 
@@ -241,11 +244,12 @@ class _Capture:
 
     def _marked(self, copies: Mapping[str, ReceivedMessage]) -> list[MarkedCopy]:
         found: list[MarkedCopy] = []
-        for copy in copies.values():
+        digests = content.digests(copy.body for copy in copies.values())
+        for copy, digest in zip(copies.values(), digests, strict=True):
             mark = read_mark(copy.attributes, self._conf.marks)
             letter, attempt = (mark.public_id, mark.attempt_no) if mark else (None, None)
             source = copy.system.get("DeadLetterQueueSourceArn")
-            found.append(MarkedCopy(copy.message_id, body_hash(copy.body), letter, attempt, source))
+            found.append(MarkedCopy(copy.message_id, digest, body_hash(copy.body), letter, attempt, source))
         return found
 
     def _judged(self, copy: ReturnedCopy, handle: str) -> ReturnedMessage:
@@ -255,15 +259,20 @@ class _Capture:
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Write new letters. Their copies are deleted at once if the DLQ would hold more than `held_copies_limit`."""
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
+        digests = content.digests(copy.body for copy in copies.values())
         doubtful: set[bytes] = set()
         if self._conf.marks.redrive is None:
-            doubtful = received_copies.doubtful_hashes([body_hash(copy.body) for copy in copies.values()])
-        new = [self._new(copy, doubtful) for copy in copies.values()]
+            plain = [body_hash(copy.body) for copy in copies.values()]
+            doubtful = received_copies.doubtful_hashes([*digests, *plain])
+        new = [self._new(copy, digest, doubtful) for copy, digest in zip(copies.values(), digests, strict=True)]
         if self._moved:
             new = self._without_moved(new, at_capture=at_capture)
         written = received_copies.admit(
-            self._dlq.pk, new, until=self._until, at_capture=at_capture, places_version=self._dlq.places_version
-        )
+            self._dlq.pk, new, until=self._until, at_capture=at_capture, places_version=self._dlq.places_version,
+            sealer=content.sealer_of(self._dlq.pk, self._at.date()),
+        )  # fmt: skip
+        if not written and new:
+            payload_keys.forget_unwrapped()  # the data key may have been destroyed
         self._done.letters += len(written)
         late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
         known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []
@@ -279,9 +288,8 @@ class _Capture:
         self._held += 0 if at_capture else len(back)
         return [letter for letter in new if letter.message_id not in back]
 
-    def _new(self, copy: ReceivedMessage, doubtful: set[bytes]) -> NewLetter:
+    def _new(self, copy: ReceivedMessage, digest: bytes, doubtful: set[bytes]) -> NewLetter:
         source = self._sources.of(copy.body, copy.attributes, copy.system)
-        digest = body_hash(copy.body)
         size = len(copy.body) + attributes_size(copy.attributes)
         return NewLetter(
             message_id=copy.message_id, handle=copy.handle, body=copy.body, attributes=pack_attributes(copy.attributes),
@@ -289,7 +297,9 @@ class _Capture:
             source=source.pk if source else None, target=source.target_id if source else None,
             attempts=earlier_attempts(copy.attributes), body_hash=digest, first_sent_at=copy.sent_at,
             expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention),
-            place=_POSSIBLE_RETURN if digest in doubtful else self._place(copy, source, size),
+            place=_POSSIBLE_RETURN
+            if doubtful and {digest, body_hash(copy.body)} & doubtful
+            else self._place(copy, source, size),
         )  # fmt: skip
 
     def _place(self, copy: ReceivedMessage, source: Source | None, size: int) -> StoredPlace | None:

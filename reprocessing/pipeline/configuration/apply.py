@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
 from psycopg.errors import UniqueViolation
 
 from reprocessing.domain.configuration.changes import Action, ObjectChange
@@ -16,10 +17,11 @@ from reprocessing.models import AuditEntry, DeadLetterQueue, HealthCheck, Policy
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.safety import CheckKind
 from reprocessing.pipeline.configuration.check_settings import route_of, rule_row
-from reprocessing.pipeline.configuration.plan import Plan, governed, is_current
+from reprocessing.pipeline.configuration.plan import Plan, is_current, objects_in_file
 from reprocessing.pipeline.routing import route
+from reprocessing.store.approvals import default_limit
 from reprocessing.store.capture import capture_lease
-from reprocessing.store.configuration import managed, removals, state, turns
+from reprocessing.store.configuration import apply_lock, managed, removals, state
 from reprocessing.store.dlqs import registration, source_queues
 from reprocessing.store.dlqs.registration import DlqProposal, Registered
 from reprocessing.store.notifications import routes
@@ -45,26 +47,30 @@ class _Apply:
 
 
 def apply(plan: Plan, *, by: str, source: str) -> bool:
-    """Write the plan; return False, and write nothing, if the stored state is no longer the planned one.
+    """Write the plan. Return False and write nothing if the stored state has changed since the plan was made.
 
-    `source`: what the file was applied from, such as a commit. Applies take turns: a second one waits for the first.
+    `source`: where the file comes from, such as a commit. A second apply waits until the first has ended.
 
     Raises:
-        ConfigurationRefused: the plan has problems, or somebody added one of its objects at the same moment.
+        ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody added one of the objects.
     """
     if plan.problems:
         raise ConfigurationRefused("The plan has problems, so nothing was changed.")
     work = _Apply(plan, by, f"apply_config, source: {source}" if source else "apply_config")
     try:
         with transaction.atomic():
-            turns.take_turn()
+            apply_lock.lock_applies()
             _lock(plan)
             if not is_current(plan):
                 return False
             _write_all(work)
             after = state.read_state()
-            managed.follow(plan.now, after)
-            managed.write_marks(governed(plan.given, after), by=by, source=source)
+            managed.update_marks(plan.now, after)
+            managed.write_marks(objects_in_file(plan.given, after), by=by, source=source)
+    except ProtectedError as error:
+        used = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
+        what = f"an object that --prune removes is still used, by: {used}. Keep the object in the file."
+        raise ConfigurationRefused(f"Nothing was changed: {what}") from error
     except IntegrityError as error:
         what = "somebody else has just added one of the objects. Apply the file again."
         if not isinstance(error.__cause__, UniqueViolation):
@@ -125,7 +131,7 @@ def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
 
 
 def _checks(work: _Apply, arn: str, settings: Settings) -> None:
-    """Write the health checks of a target, and remove those that the file does not list."""
+    """Write the health checks of a target, and remove other checks."""
     wanted = settings.get("health_checks")
     before = work.plan.now[Kind.TARGET].get(arn, {}).get("health_checks", [])
     if wanted is None or wanted == before:
@@ -142,7 +148,7 @@ def _checks(work: _Apply, arn: str, settings: Settings) -> None:
 
 
 def question(check: Settings) -> CheckQuestion:
-    """Return the health check that the file describes."""
+    """Return the health check with these settings."""
     key = next(key for key in CHECK_KEYS if key in check)
     value, kind = check[key], CheckKind(CHECK_KEYS[key])
     if kind in {CheckKind.DEPTH, CheckKind.AGE}:
@@ -176,11 +182,15 @@ def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:
     fields["dlq"] = DeadLetterQueue.objects.get(name=settings["dlq"]) if settings["dlq"] else None
     fields["rate_class"] = RateClass.objects.get(name=settings["rate_class"]) if settings["rate_class"] else None
     fields["target"] = work.plan.examined.rule_targets.get(arn) or Target.objects.get(arn=arn) if arn else None
-    rule_changes.save_rule(change.name, fields, **work.signed)
+    rule_changes.save_rule(change.name, fields, by=work.by, reason=work.reason)
 
 
 def _route(work: _Apply, change: ObjectChange, settings: Settings) -> None:
     routes.set_route(route_of(change.name, settings), **work.signed)
+
+
+def _approvals(work: _Apply, _: ObjectChange, settings: Settings) -> None:
+    default_limit.set_default(settings["above"], by=work.by, reason=work.reason)
 
 
 _WRITE: Final[Mapping[Kind, Callable[[_Apply, ObjectChange, Settings], None]]] = {
@@ -190,6 +200,7 @@ _WRITE: Final[Mapping[Kind, Callable[[_Apply, ObjectChange, Settings], None]]] =
     Kind.DLQ: _dlq,
     Kind.RULE: _rule,
     Kind.NOTIFICATION: _route,
+    Kind.APPROVAL: _approvals,
 }
 
 

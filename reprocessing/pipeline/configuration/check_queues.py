@@ -18,8 +18,8 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, TargetCase, Wanted
 from reprocessing.store.targets.targets import BREAKER_FIELDS, find_targets
 
-#: Is called with the progress.
-Told: TypeAlias = Callable[[int, int], object]
+#: Called with the number of examined DLQs, and of all DLQs to examine.
+ReportProgress: TypeAlias = Callable[[int, int], object]
 #: If one of these settings of a DLQ changes, its queues are examined. Other settings do not depend on queues.
 QUEUE_FIELDS: Final = frozenset(
     {"mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "parking_url", "role_arn",
@@ -32,7 +32,7 @@ _NOT_EXAMINED: Final = frozenset({"health_checks"})
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What examinations found. `findings`: warnings by object; `rule_targets`: queues that only rules name, by ARN."""
+    """Results of examinations. `findings`: warnings by object; `rule_targets`: queues that only rules name, by ARN."""
 
     dlqs: dict[str, Examination] = field(default_factory=dict)
     targets: dict[str, TargetCase] = field(default_factory=dict)
@@ -50,20 +50,17 @@ class States:
     desired: State
 
 
-def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, told: Told) -> Examined:
-    """Examine what changes. SQS is asked about new DLQs, and about DLQs whose changed settings depend on queues.
-
-    `told` is called with the numbers of DLQs that are examined, and that are to be examined.
-    """
+def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, progress: ReportProgress) -> Examined:
+    """Examine what changes. SQS is asked about new DLQs, and about DLQs whose changed settings depend on queues."""
     work = _Examiner(states, conf, {(change.kind, change.name): change for change in changes})
-    targets = [one.name for one in changes if one.kind is Kind.TARGET and one.action is not Action.REMOVE]
+    targets = [change.name for change in changes if change.kind is Kind.TARGET and change.action is not Action.REMOVE]
     for arn in targets:
         if not work.is_new_queue(arn):
             work.target(arn)
     names = list(work.dlqs())
     for number, name in enumerate(names, 1):
         work.dlq(name)
-        told(number, len(names))
+        progress(number, len(names))
     for arn in targets:
         if work.is_new_queue(arn) and arn not in work.written_with_dlqs():
             work.target(arn)
@@ -79,10 +76,10 @@ class _Examiner:
         self.conf, self.changes = conf, changes
         self.found = Examined()
         self._rows = find_targets(self.now[Kind.TARGET])
-        self._targets = {arn: self._said(arn) for arn in self.given.get(Kind.TARGET, {})}
+        self._targets = {arn: self._changed_fields(arn) for arn in self.given.get(Kind.TARGET, {})}
 
     def is_new_queue(self, arn: str) -> bool:
-        """Return whether the target is a queue without a row, which the examination of a DLQ may describe."""
+        """Return whether the target is a queue without a row: the examination of a DLQ may read its attributes."""
         named = read(arn)
         return arn not in self._rows and named is not None and named.named is ResourceKind.QUEUE
 
@@ -93,16 +90,17 @@ class _Examiner:
     def target(self, arn: str) -> None:
         """Examine one target."""
         try:
-            case = examine.target(arn, self._said(arn), self.conf)
+            case = examine.target(arn, self._changed_fields(arn), self.conf)
         except RedriveError as error:
             self._refuse((Kind.TARGET, arn), str(error))
             return
         if case.arn != arn:
             self._refuse((Kind.TARGET, arn), f"Name the target by its ARN: {case.arn}")
-        self._take(Kind.TARGET, arn, case.findings)
+        self._add_findings(Kind.TARGET, arn, case.findings)
         self.found.targets[arn] = case
 
-    def _said(self, arn: str) -> Settings:
+    def _changed_fields(self, arn: str) -> Settings:
+        """Return the fields of a target that the apply sets or changes, without its health checks."""
         settings, before = self.desired[Kind.TARGET].get(arn, {}), self.now[Kind.TARGET].get(arn)
         return {
             name: value
@@ -141,7 +139,7 @@ class _Examiner:
             if arn not in (listed or ()):
                 what = f"Messages of {arn} fail into this DLQ, too. Add it to sources, or leave out sources."
                 self._refuse((*path, "sources"), what)
-        self._take(*path, found.findings)
+        self._add_findings(*path, found.findings)
         self.found.dlqs[name] = found
 
     def _wanted(self, name: str) -> Wanted:
@@ -186,7 +184,7 @@ class _Examiner:
         except RedriveError as error:
             self._refuse((Kind.RULE, name, "to"), str(error))
 
-    def _take(self, kind: Kind, name: str, findings: Sequence[Finding]) -> None:
+    def _add_findings(self, kind: Kind, name: str, findings: Sequence[Finding]) -> None:
         for finding in findings:
             if finding.severity is Severity.REFUSE:
                 self._refuse((kind, name), f"{finding.what} {finding.cure}".rstrip())

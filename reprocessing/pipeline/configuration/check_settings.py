@@ -1,4 +1,4 @@
-"""Check changed settings that PostgreSQL alone knows about: backoffs, schedules, rules, sources, destinations."""
+"""Check changed settings without asking AWS: backoffs, schedules, rules, sources, destinations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def problems(changes: Sequence[ObjectChange], given: State, now: State, desired:
                 yield from _rule(change.name, settings, desired)
             case Kind.NOTIFICATION:
                 yield from _route(change.name, settings)
-            case Kind.POLICY | Kind.RATE_CLASS:
+            case Kind.POLICY | Kind.RATE_CLASS | Kind.APPROVAL:
                 pass
 
 
@@ -67,7 +67,7 @@ def _dlq(name: str, settings: Settings, before: Settings | None, desired: State)
         place = "backoff_cap" if "backoff_cap" in settings["own_settings"] or not settings["policy"] else "policy"
         yield Problem((Kind.DLQ, name, place), f"{found.what} {found.cure}")
     if before and before["url"] != settings["url"]:
-        what = f"The URL of a DLQ does not change: it is {before['url']}. Add another queue under another name."
+        what = f"The URL of a DLQ cannot be changed: it is {before['url']}. Add the other queue under another name."
         yield Problem((Kind.DLQ, name, "url"), what)
     for arn, to in settings.get("sources", {}).items():
         if to not in desired[Kind.TARGET] and read(to) is None and to != "itself":
@@ -96,7 +96,7 @@ def _rule(name: str, settings: Settings, desired: State) -> Iterator[Problem]:
 
 
 def rule_row(name: str, settings: Settings) -> Rule:
-    """Return a rule that is not saved, whose DLQ, target and rate class may not exist yet."""
+    """Return an unsaved rule. Its DLQ, target and rate class may not exist yet."""
     plain = {field: value for field, value in settings.items() if field not in {"dlq", "target", "rate_class"}}
     times = {field: plain[field] and datetime.fromisoformat(plain[field]) for field in ("valid_from", "valid_until")}
     arn = settings["target"]
@@ -110,7 +110,7 @@ def rule_row(name: str, settings: Settings) -> Rule:
 
 def _route(name: str, settings: Settings) -> Iterator[Problem]:
     try:
-        routes.check_route(route_of(name, settings), settings["dlqs"])  # `desired_state` has looked for the DLQs
+        routes.check_route(route_of(name, settings), settings["dlqs"])  # `desired_state` has checked the DLQs
     except RedriveError as error:
         yield Problem((Kind.NOTIFICATION, name), str(error))
 

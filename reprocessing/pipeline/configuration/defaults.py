@@ -1,4 +1,4 @@
-"""The values of settings that a configuration file leaves out."""
+"""Default settings, for keys that a configuration file leaves out."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _RULE: Settings = {
 
 
 def default_settings(kind: Kind, now: Settings) -> Settings:
-    """Return the settings of an object that are not in its file.
+    """Return the default settings of an object.
 
-    `now`: the stored settings. Settings in `KEPT` are not returned: without a key they keep their stored values.
+    `now`: the stored settings. Fields in `KEPT` are left out: without a key, they keep their stored values.
     """
     match kind:
-        case Kind.POLICY:
+        case Kind.POLICY | Kind.APPROVAL:
             return {}
         case Kind.RATE_CLASS:
             return dict.fromkeys(KEYS[kind].values())

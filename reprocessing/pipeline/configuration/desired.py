@@ -13,7 +13,7 @@ from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.store.configuration.defaults import dlq_defaults
 
-#: The target of a source: the queue or function in which messages failed.
+#: Value of `sources`: the target is the source itself, the queue or function in which messages failed.
 ITSELF = "itself"
 _NAMED = {Kind.RULE: {"dlq": Kind.DLQ, "rate_class": Kind.RATE_CLASS}, Kind.DLQ: {"policy": Kind.POLICY}}
 
@@ -33,7 +33,7 @@ class Desired:
 
 
 def desired_state(given: State, now: State, *, prune: bool) -> Desired:
-    """Return the state that the file asks for. `given`: the settings in the file, of the sections in the file."""
+    """Return the state that the file asks for. `given`: the settings in the file, by field name."""
     state: State = {kind: dict(now[kind]) for kind in Kind}
     for kind in Kind:
         for name, settings in given.get(kind, {}).items():
@@ -43,7 +43,7 @@ def desired_state(given: State, now: State, *, prune: bool) -> Desired:
     if prune:
         for kind, name in missing:
             del state[kind][name]
-    return Desired(state, missing, tuple(_dangling(state, now, given)))
+    return Desired(state, missing, tuple(_reference_problems(state, now, given)))
 
 
 def _completed(kind: Kind, given: Settings, now: Settings | None, state: State) -> Settings:
@@ -55,7 +55,7 @@ def _completed(kind: Kind, given: Settings, now: Settings | None, state: State) 
         return {**default_settings(kind, {}), **given}
     kept = {name: value for name, value in now.items() if name in KEPT.get(kind, ())}
     if kind is Kind.TARGET and given.get("kind") == TargetKind.SQS and now["kind"] not in QUEUE_KINDS:
-        given = {**given, "kind": now["kind"]}  # `celery: false` says nothing about an endpoint
+        given = {**given, "kind": now["kind"]}  # `celery: false` does not make an endpoint a queue
     return {**kept, **default_settings(kind, now), **given}
 
 
@@ -68,7 +68,7 @@ def _dlq(given: Settings, now: Settings | None, state: State) -> Settings:
     found = effective(own, inherited, {**_defaults(fifo), **kept})
     if "sources" in given:
         before = now["sources"] if now else {}
-        found["sources"] = {arn: _way(arn, to, before.get(arn)) for arn, to in sorted(given["sources"].items())}
+        found["sources"] = {arn: _target_of(arn, to, before.get(arn)) for arn, to in sorted(given["sources"].items())}
     if given.get("default_source"):
         found["default_source"] = given["default_source"]
     return {
@@ -76,17 +76,17 @@ def _dlq(given: Settings, now: Settings | None, state: State) -> Settings:
     }  # fmt: skip
 
 
-def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # said by its name
+def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # private; the name tells
     return {name: value for name, value in dlq_defaults(fifo=fifo).items() if name not in KEPT[Kind.DLQ]}
 
 
-def _way(source: str, to: str, before: str | None) -> str:
-    """Return the ARN of the target; before an examination it is not known which endpoint a subscription has."""
+def _target_of(source: str, to: str, before: str | None) -> str:
+    """Return the ARN of a source's target; ITSELF if only an examination finds it, as for a new subscription."""
     if to != ITSELF:
         return to
     arn = read(source)
-    leads = arn is not None and arn.named not in {ResourceKind.QUEUE, ResourceKind.FUNCTION}
-    return before or to if leads else source
+    is_found_later = arn is not None and arn.named not in {ResourceKind.QUEUE, ResourceKind.FUNCTION}
+    return before or to if is_found_later else source
 
 
 def _inherit(state: State, now: State, given: State) -> None:
@@ -117,7 +117,7 @@ def _is_used(target: str, state: State, given: State) -> bool:
     )
 
 
-def _dangling(state: State, now: State, given: State) -> Iterator[Problem]:
+def _reference_problems(state: State, now: State, given: State) -> Iterator[Problem]:
     for kind, fields in _NAMED.items():
         for name, settings in state[kind].items():
             for field, of in fields.items():
@@ -126,7 +126,7 @@ def _dangling(state: State, now: State, given: State) -> Iterator[Problem]:
         for dlq in route["dlqs"]:
             yield from _reference((Kind.NOTIFICATION, name, "dlqs"), dlq, Kind.DLQ, state, now)
     for name in given.get(Kind.DLQ, {}):
-        yield from _of_sources(name, state[Kind.DLQ][name])
+        yield from _source_problems(name, state[Kind.DLQ][name])
 
 
 def _reference(path: tuple[Kind, str, str], named: Any, of: Kind, state: State, now: State) -> Iterator[Problem]:  # noqa: ANN401  a name or None
@@ -134,16 +134,16 @@ def _reference(path: tuple[Kind, str, str], named: Any, of: Kind, state: State, 
         return
     if named in now[of]:
         what = f"--prune would remove the {of.singular} {named}, which {path[0].singular} {path[1]} uses."
-        yield Problem(path, f"{what} Keep it in the file, or end its use.")
+        yield Problem(path, f"{what} Keep it in the file, or remove the reference.")
         return
     there_are = ", ".join(sorted(state[of])) or "none"
     yield Problem(path, f'No {of.singular} is named "{named}". There are: {there_are}.')
 
 
-def _of_sources(name: str, dlq: Settings) -> Iterator[Problem]:
+def _source_problems(name: str, dlq: Settings) -> Iterator[Problem]:
     default, sources = dlq.get("default_source"), dlq.get("sources", {})
     if default and default not in sources:
-        yield Problem((Kind.DLQ, name, "default_source"), f"{default} is no source of the DLQ. Add it to sources.")
+        yield Problem((Kind.DLQ, name, "default_source"), f"{default} is not a source of the DLQ. Add it to sources.")
     for arn in sources:
         if read(arn) is None:
-            yield Problem((Kind.DLQ, name, "sources", arn), f"{arn} is no ARN. Name sources by their ARNs.")
+            yield Problem((Kind.DLQ, name, "sources", arn), f"{arn} is not an ARN. Name sources by their ARNs.")

@@ -1,4 +1,4 @@
-"""Plan what an apply of a configuration file changes, with every problem that stands against it. Nothing is written."""
+"""Plan what an apply of a configuration file changes, and find every problem. Nothing is written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.domain.configuration.changes import Action, ObjectChange, comp
 from reprocessing.domain.configuration.document import Problem
 from reprocessing.domain.configuration.keys import KEYS, Kind, State
 from reprocessing.pipeline.configuration import check_queues, check_settings
-from reprocessing.pipeline.configuration.check_queues import Examined, States, Told
+from reprocessing.pipeline.configuration.check_queues import Examined, ReportProgress, States
 from reprocessing.pipeline.configuration.desired import desired_state
 from reprocessing.store.configuration import managed, removals, state
 
@@ -26,7 +26,7 @@ class Plan:
         changes: in the order of `Kind`, then as in the file; removals come last.
         missing: objects that are not in the file, and stay.
         examined: what examinations of queues and targets found.
-        marked: the objects of the file are marked as managed, with their present settings.
+        marked: the marks of the file's objects are as the apply would write them.
     """
 
     given: State
@@ -45,12 +45,13 @@ class Plan:
 
 
 def make_plan(
-    given: State, conf: Conf, *, prune: bool, refused: Collection[tuple[str, ...]] = (), told: Told = max
+    given: State, conf: Conf, *, prune: bool, refused: Collection[tuple[str, ...]] = (),
+    progress: ReportProgress = lambda _done, _total: None,
 ) -> Plan:  # fmt: skip
     """Compare the file with the stored state, and examine the queues and targets that change.
 
-    `given`: the settings in the file, by field name, of the sections that the file has. `refused`: sections and names
-    of objects with problems, about which AWS is not asked. `told`: is called with the progress.
+    `given`: the settings in the file, by field name. `refused`: sections and names of objects with problems: AWS is not
+    asked about them. `progress`: called with the number of examined DLQs, and of all DLQs to examine.
     """
     now = state.read_state()
     wanted = desired_state(given, now, prune=prune)
@@ -59,7 +60,7 @@ def make_plan(
     problems = [*wanted.problems, *check_settings.problems(read, given, now, wanted.state), *_objections(changes)]
     bad = {*refused, *(problem.path[:2] for problem in problems)}
     fine = [change for change in changes if (change.kind, change.name) not in bad]
-    examined = check_queues.examine_changes(fine, States(given, now, wanted.state), conf, told)
+    examined = check_queues.examine_changes(fine, States(given, now, wanted.state), conf, progress)
     return Plan(
         given=given,
         now=now,
@@ -68,17 +69,17 @@ def make_plan(
         missing=() if prune else wanted.missing,
         problems=(*problems, *examined.problems),
         examined=examined,
-        marked=bool(changes) or managed.are_marked(governed(given, wanted.state)),
+        marked=bool(changes) or managed.are_marked(objects_in_file(given, wanted.state)),
     )
 
 
 def is_current(plan: Plan) -> bool:
-    """Return whether the stored state is still the state that was planned from."""
+    """Return whether the stored state is still the state on which the plan is based."""
     return state.read_state() == plan.now
 
 
-def governed(given: State, settings: State) -> State:
-    """Return the settings of the objects that are in the file."""
+def objects_in_file(given: State, settings: State) -> State:
+    """Return the settings of the file's objects in a state."""
     return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
 
 
@@ -92,7 +93,7 @@ def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]
 
 
 def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
-    """Return the addition of an object with the settings that its file and its policy have."""
+    """Return the addition without the settings that neither the file nor the policy has."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
     return replace(change, fields=tuple(one for one in change.fields if KEYS[change.kind].get(one.key) in names))

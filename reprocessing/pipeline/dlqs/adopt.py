@@ -25,7 +25,7 @@ class Adoption:
     """A discovered DLQ that would be added.
 
     Attributes:
-        name: the name that the DLQ would get; empty if `trouble` came first.
+        name: the name that the DLQ would get; empty: none was proposed, because of `trouble`.
         examination: None: the queue could not be examined.
         trouble: why the DLQ cannot be added, and what to do; empty: it can.
     """
@@ -38,12 +38,12 @@ class Adoption:
 
 
 def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[Adoption]:
-    """Yield each DLQ with its examination. Nothing is received, sent or written."""
+    """Examine each DLQ. Nothing is received, sent or written."""
     taken = set(DeadLetterQueue.objects.values_list("name", flat=True))
     for queue in queues:
         arn = read(queue.arn)
         if queue.watched_as:
-            yield Adoption(queue, trouble=f"It is registered already, as {queue.watched_as}.")
+            yield Adoption(queue, trouble=f"It is already registered as {queue.watched_as}.")
         elif not queue.url or arn is None:
             yield Adoption(queue, trouble=queue.trouble or "Its URL is not known.")
         else:
@@ -75,13 +75,17 @@ def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
         found = examine.dlq(wanted, conf)
     except RedriveError as error:
         return Adoption(queue, name, trouble=str(error))
-    refusals = [f"{one.what} {one.cure}".strip() for one in found.findings if one.severity is examine.Severity.REFUSE]
+    refusals = [
+        f"{finding.what} {finding.cure}".strip()
+        for finding in found.findings
+        if finding.severity is examine.Severity.REFUSE
+    ]
     changes = tuple(registration.differences(found.proposal))
     return Adoption(queue, name, found, changes, " ".join(refusals))
 
 
 def _named_sources(queue: DiscoveredDlq) -> tuple[str, ...]:
-    """Return the sources that SQS does not list, and to which messages can be redriven."""
+    """Return the sources to which messages can be redriven, without queues: SQS lists these itself."""
     sendable = {ResourceKind.QUEUE, ResourceKind.FUNCTION, ResourceKind.SUBSCRIPTION}
     found = [read(source.source_arn) for source in queue.sources if source.kind is not SourceKind.QUEUE]
     return tuple(dict.fromkeys(arn.text for arn in found if arn and arn.named in sendable))

@@ -1,4 +1,4 @@
-"""Look for the DLQs of one account and region, page by page. A look that was interrupted goes on where it was."""
+"""Scan an account and region for DLQs, page by page. An interrupted scan continues with its next page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models.discovery import DiscoveryStage
 from reprocessing.pipeline.dlqs.read_scope import QueuePage, ScopeReader
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
-from reprocessing.store.dlqs.discovered_queues import LookPage
-from reprocessing.store.dlqs.discovery_scopes import OpenLook
+from reprocessing.store.dlqs.discovered_queues import ScanPage
+from reprocessing.store.dlqs.discovery_scopes import OpenScan
 from reprocessing.store.ordering.lanes import database_now
 
 #: Queues that are read and stored at once.
@@ -32,17 +32,17 @@ _KINDS: Final = {
 _NEXT: Final = dict(zip(list(DiscoveryStage), list(DiscoveryStage)[1:], strict=False))
 
 
-class LookResult(StrEnum):
-    """How a call of `look` ended."""
+class ScanResult(StrEnum):
+    """How a call of `scan_scope` ended."""
 
     COMPLETE = "complete"
-    STOPPED = "stopped"  #: the next look goes on
-    BUSY = "busy"  #: another process looks at the scope
+    STOPPED = "stopped"  #: the next call continues the scan
+    BUSY = "busy"  #: another process scans the scope
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a look does: the stage, and the queues that are read and listed in stage `queues`."""
+    """The stage of a scan; in stage `queues`, how many of the listed queues are read."""
 
     stage: DiscoveryStage
     done: int = 0
@@ -50,55 +50,54 @@ class Progress:
 
 
 class _LeaseLost(Exception):
-    """Another process has leased the scope: it took too long to renew the lease."""
+    """The lease was renewed too late: another process has leased the scope, or the scope was deleted."""
 
 
-def look(
+def scan_scope(
     scope_id: int, conf: Conf, *, dice: Callable[[], float], stop: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _: None,
-) -> LookResult:  # fmt: skip
-    """Look at a scope, and store what is found after each page.
+) -> ScanResult:  # fmt: skip
+    """Scan a scope. Store each page when it is read.
 
-    What cannot be read is recorded as sentences; it is no error.
+    If AWS refuses to list something, the reason is stored, and the scan continues.
 
     Args:
         scope_id: the id of the scope's row.
         conf: the settings.
         dice: random numbers from 0 to below 1, for backoff.
         stop: whether to stop after the current page.
-        report: is called before each page.
+        report: called before each page.
     """
-    begun = discovery_scopes.begin_look(scope_id)
+    begun = discovery_scopes.begin_scan(scope_id)
     if begun is None:
-        return LookResult.BUSY
-    turn = _Look(begun, conf, dice, report)
+        return ScanResult.BUSY
     try:
-        for _ in turn.pages():
+        for _ in _Scan(begun, conf, dice, report).pages():
             if stop():
                 discovery_scopes.release(begun)
-                return LookResult.STOPPED
+                return ScanResult.STOPPED
     except _LeaseLost:
-        return LookResult.BUSY
+        return ScanResult.BUSY
     except BaseException:
         discovery_scopes.release(begun)
         raise
-    return LookResult.COMPLETE
+    return ScanResult.COMPLETE
 
 
-def look_at_due(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
-    """Look at the scopes that are due, for so many seconds; return False if some are left."""
+def scan_due_scopes(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
+    """Scan the due scopes, for about `seconds`. Return False if a scan was stopped."""
     until = time.monotonic() + seconds
-    for key in discovery_scopes.due_scopes():
-        if look(key, conf, dice=dice, stop=lambda: time.monotonic() >= until) is LookResult.STOPPED:
+    for scope_id in discovery_scopes.due_scopes():
+        if scan_scope(scope_id, conf, dice=dice, stop=lambda: time.monotonic() >= until) is ScanResult.STOPPED:
             return False
     return True
 
 
-class _Look:
-    """One look by the holder of a lease."""
+class _Scan:
+    """A scan in progress, by the process that has the lease."""
 
     def __init__(
-        self, begun: OpenLook, conf: Conf, dice: Callable[[], float], report: Callable[[Progress], None]
+        self, begun: OpenScan, conf: Conf, dice: Callable[[], float], report: Callable[[Progress], None]
     ) -> None:
         self._begun, self._conf, self._report = begun, conf, report
         self._reader = ScopeReader(begun.scope, RequestPace(dice), self._renew)
@@ -111,15 +110,15 @@ class _Look:
         marker = self._begun.marker
         while stage is not None:
             if stage is DiscoveryStage.QUEUES:
-                yield from self._queues()
+                yield from self._read_queues()
             elif stage is DiscoveryStage.NAMED:
-                self._named()
+                self._read_named_queues()
             else:
-                yield from self._destinations(stage, marker)
+                yield from self._read_destinations(stage, marker)
             stage, marker = _NEXT.get(stage), ""
         self._complete()
 
-    def _queues(self) -> Iterator[None]:
+    def _read_queues(self) -> Iterator[None]:
         try:
             listed = self._reader.queues()
         except QueueUnreachable as error:
@@ -134,27 +133,27 @@ class _Look:
         page = QueuePage()
         if not self._begun.scope.is_filtered and any(
             queue.is_unread for queue in discovered_queues.queues_read(self._begun)
-        ):  # a queue that cannot be read may name a DLQ, which can be asked
+        ):  # the redrive policies of unread queues are not known, but SQS lists the sources of a DLQ
             page = self._reader.listed_sources(listed)
         self._store(page, DiscoveryStage.FUNCTIONS)
 
-    def _destinations(self, stage: DiscoveryStage, marker: str) -> Iterator[None]:
-        following = _NEXT[stage]
+    def _read_destinations(self, stage: DiscoveryStage, marker: str) -> Iterator[None]:
+        next_stage = _NEXT[stage]
         while True:
             self._report(Progress(stage))
             try:
                 page = self._reader.destinations(_KINDS[stage], marker)
             except QueueUnreachable as error:
-                self._store(QueuePage(unread=[str(error)]), following, kind=_KINDS[stage])
+                self._store(QueuePage(unread=[str(error)]), next_stage, kind=_KINDS[stage])
                 return
             if not page.next_marker:
-                self._store(QueuePage(sources=page.sources), following)
+                self._store(QueuePage(sources=page.sources), next_stage)
                 return
             marker = page.next_marker
             self._store(QueuePage(sources=page.sources), stage, marker)
             yield
 
-    def _named(self) -> None:
+    def _read_named_queues(self) -> None:
         self._report(Progress(DiscoveryStage.NAMED))
         if unlisted := discovered_queues.unlisted_dlqs(self._begun):
             self._store(self._reader.read_named(unlisted), DiscoveryStage.NAMED)
@@ -174,17 +173,19 @@ class _Look:
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
-        """Store a page. `kind`: the page says that no source of this kind can be read."""
+        """Store a page. `kind`: the kind of sources that could not be read at all; None: other pages."""
         sources = [source for source in page.sources if source.source_arn not in self._own]
-        if self._begun.scope.is_filtered:  # functions and others may name any queue
+        if self._begun.scope.is_filtered:  # other resources may name queues that do not match the filter
             candidates = {queue.arn for queue in page.queues}
             candidates |= {queue.arn for queue in discovered_queues.queues_read(self._begun)}
             sources = [source for source in sources if source.dlq_arn in candidates]
         known = {sentence for _, sentence in self._unread}
-        said = [(kind.value if kind else "", one) for one in dict.fromkeys(page.unread) if one not in known]
-        unread = said if kind else said[: max(_MOST_UNREAD - len(self._unread), 0)]
+        new = [
+            (kind.value if kind else "", sentence) for sentence in dict.fromkeys(page.unread) if sentence not in known
+        ]
+        unread = new if kind else new[: max(_MOST_UNREAD - len(self._unread), 0)]
         self._unread += unread
-        stored = LookPage(queues=page.queues, sources=sources, stage=stage, marker=marker, unread=unread)
+        stored = ScanPage(queues=page.queues, sources=sources, stage=stage, marker=marker, unread=unread)
         if not discovered_queues.store_page(self._begun, stored):
             raise _LeaseLost
 

@@ -1,4 +1,4 @@
-"""Read the queues of one account and region from AWS, with the other resources that name a queue as their DLQ."""
+"""Read from AWS the queues of one account and region, and the resources that send failed messages to queues."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from reprocessing.gateways.sqs import QueueAddress, is_of_sqs, locate, sources_o
 from reprocessing.gateways.sqs.queue_attributes import describe_with_depth, is_gone
 from reprocessing.gateways.sqs.queue_listing import list_queues, tags_of
 
-Work = TypeVar("Work")
-Done = TypeVar("Done")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: Requests to SQS at a time.
 THREADS: Final = 16
-#: Seconds between two calls of `beat` while requests are under way.
-BEAT_EVERY: Final = 3.0
+#: Seconds between two calls of `heartbeat` while requests are under way.
+HEARTBEAT_EVERY: Final = 3.0
 
-_NOT_SEEN: Final = "Its sources name this queue, but the role of this discovery does not see it."
-_CURE_OF_ABSENCE: Final = (
-    "If it was deleted, its sources cannot move failed messages: correct their settings. If it is in another account, "
-    "discover that account too: manage.py discover_dlqs looks there with --role."
+_NOT_READ: Final = "Its sources name this queue, but the role of this discovery cannot read it."
+_CURE_IF_GONE: Final = (
+    "If it was deleted, correct the settings of its sources: they lose failed messages. If it is in another account, "
+    "run: manage.py discover_dlqs --region REGION --role ARN"
 )
 
 _READERS: Final[Mapping[SourceKind, ReadPage]] = {
@@ -56,14 +56,14 @@ class QueuePage:
 
 @dataclass(frozen=True, slots=True)
 class ScopeReader:
-    """Reads one scope. `beat` is called every few seconds while requests are under way."""
+    """Reads one scope. `heartbeat` is called every few seconds while requests are under way, to renew the lease."""
 
     scope: Scope
     pace: RequestPace
-    beat: Callable[[], None]
+    heartbeat: Callable[[], None]
 
     def queues(self) -> list[QueueAddress]:
-        """Return the addresses of the queues whose names match. Tags are compared later.
+        """Return the addresses of the queues that have the scope's prefix; `read_queues` compares the tags.
 
         Raises:
             QueueUnreachable: SQS refused or did not answer.
@@ -78,8 +78,8 @@ class ScopeReader:
     def read_queues(self, addresses: Sequence[QueueAddress]) -> QueuePage:
         """Return the attributes of queues that match the scope's tags, and the sources of their redrive policies.
 
-        If the scope is filtered, SQS is also asked which queues name each queue, since these may be outside the filter.
-        A queue that was deleted after it was listed is left out.
+        If the scope has a filter, SQS is also asked for the sources of each queue, which may not match the filter. A
+        queue that was deleted after it was listed is left out.
         """
         return _joined(self._parallel(self._read_queue, addresses))
 
@@ -88,7 +88,7 @@ class ScopeReader:
         return _joined(self._parallel(self._listed_sources, addresses))
 
     def read_named(self, arns: Sequence[str]) -> QueuePage:
-        """Return the attributes of queues that sources name, but that are not among the scope's queues."""
+        """Return the attributes of queues that sources name and SQS did not list."""
         return _joined(self._parallel(self._read_named, arns))
 
     def destinations(self, kind: SourceKind, marker: str) -> DestinationPage:
@@ -104,9 +104,9 @@ class ScopeReader:
         return found
 
     def oldest_ages(self, queues: Mapping[str, str], now: datetime) -> dict[str, float]:
-        """Return the age in seconds of the oldest message of each queue for which CloudWatch has one, by ARN.
+        """Return the age (s) of the oldest message of each queue, by ARN, as far as CloudWatch knows it.
 
-        `queues`: URLs by ARN. If the queues are not in AWS, there are no ages.
+        `queues`: URLs by ARN. For queues outside AWS, return nothing.
 
         Raises:
             CloudWatchUnreachable: CloudWatch refused or did not answer.
@@ -115,14 +115,14 @@ class ScopeReader:
         addresses = {arn: QueueAddress(url, scope.region, scope.role) for arn, url in queues.items()}
         if not all(is_of_sqs(url) for url in queues.values()):
             return {}
-        asked = [list(addresses.values())]
         (ages,) = self._parallel(
-            lambda some: self.pace.request(lambda: oldest_ages(scope.region, some, role=scope.role, now=now)), asked
+            lambda batch: self.pace.request(lambda: oldest_ages(scope.region, batch, role=scope.role, now=now)),
+            [list(addresses.values())],
         )
         return {arn: ages[address.url] for arn, address in addresses.items() if address.url in ages}
 
-    def _parallel(self, act: Callable[[Work], Done], works: Sequence[Work]) -> list[Done]:
-        return run_with_heartbeat(act, works, THREADS, beat=self.beat, every=BEAT_EVERY)
+    def _parallel(self, act: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        return run_with_heartbeat(act, items, THREADS, beat=self.heartbeat, every=HEARTBEAT_EVERY)
 
     def _read_queue(self, address: QueueAddress) -> QueuePage:
         try:
@@ -139,7 +139,10 @@ class ScopeReader:
             in_flight=depth.in_flight, tags=tags,
         )  # fmt: skip
         if self.scope.is_filtered:
-            return _joined([QueuePage([reading]), self._listed_sources(address)])
+            listed = self._listed_sources(address)
+            if listed.unread:  # its stored sources stay
+                reading = QueueReading(arn=reading.arn, url=reading.url, tags=reading.tags, trouble=listed.unread[0])
+            return _joined([QueuePage([reading]), listed])
         named = read(facts.redrive.target_arn) if facts.redrive else None
         if named is None or named.named is not ResourceKind.QUEUE:
             return QueuePage([reading])
@@ -158,7 +161,7 @@ class ScopeReader:
             page = self._read_queue(self.pace.request(lambda: locate(arn, self.scope.role)))
             return QueuePage(page.queues)
         except QueueUnreachable as error:
-            why = f"{_NOT_SEEN} {error}" if not is_gone(error) else f"{_NOT_SEEN} {_CURE_OF_ABSENCE}"
+            why = f"{_NOT_READ} {error}" if not is_gone(error) else f"{_NOT_READ} {_CURE_IF_GONE}"
             return QueuePage([QueueReading(arn=arn, trouble=why)])
 
 

@@ -1,4 +1,4 @@
-"""Delete finished letters and their history, bodies, reports, counters and incidents past their retention."""
+"""Delete letters, history, bodies, reports, counters, incidents and answers of the API past their retention."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from functools import partial
 
 from reprocessing.conf import Conf
 from reprocessing.models import DeadLetterQueue
+from reprocessing.store.api import calls
+from reprocessing.store.approvals import requests
 from reprocessing.store.maintenance import body_retention, counters, retention
 from reprocessing.store.notifications import incident_retention, sending
 
@@ -17,20 +19,22 @@ def purge_expired(*, conf: Conf) -> int:
     """Delete letters that were delivered or discarded longer ago than `conf.history`; return how many.
 
     A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver the
-    copy again. The body of a letter may be deleted earlier: after `keep_bodies` days of its DLQ.
+    copy again. The body of a letter is deleted earlier, if its DLQ has `keep_bodies`.
     """
     history, purged = conf.history.total_seconds(), 0
     for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
         purged += _repeated(partial(retention.delete_letters, dlq, history=history, limit=_GROUP))
-    for dlq in body_retention.dlqs_that_delete_bodies():
+    for dlq in body_retention.dlqs_with_body_retention():
         _repeated(partial(body_retention.delete_bodies, dlq, limit=_GROUP))
-        body_retention.note_deleted_through(dlq)
+        body_retention.store_deleted_through(dlq)
     retention.delete_waves(history=history)
     retention.delete_groups(history=history, limit=_CAUSES)
     retention.delete_bulk_actions(history=history, limit=_CAUSES)
+    requests.delete_ended(history=history)
     counters.delete_old_hours(history=history)
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # also notifications to destinations without a URL
+    _repeated(partial(calls.delete_old, limit=_GROUP))
     retention.delete_reports(history=history, limit=_REPORTS)
     return purged
 

@@ -61,13 +61,14 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
         return Recorded()
     found = reports.match_reports(some, reporter)
     refused = {n: why for n, report in enumerate(some) if (why := _objection(report, found.get(n)))}
-    new = {report.digest(reporter): n for n, report in enumerate(some) if n not in refused}
+    digests = reports.report_digests(some, reporter)
+    new = {digests[n]: n for n in range(len(some)) if n not in refused}
     attempts = {n: found[n].attempt_id for n in new.values() if n in found}
     about = acknowledgements.reported_attempts({attempt for attempt in attempts.values() if attempt})
 
     def record() -> set[bytes]:
         _lock(about)
-        kept = reports.write_reports([some[n] for n in new.values()], reporter)
+        kept = reports.write_reports([some[n] for n in new.values()], reporter, list(new))
         meant = {attempts.get(new[digest]) for digest in kept}
         _apply([attempt for attempt in about if attempt.attempt_id in meant], dice)
         if failed := [digest for digest in kept if some[new[digest]].verdict != "delivered"]:

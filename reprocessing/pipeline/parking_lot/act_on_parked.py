@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Any, Final
 from uuid import uuid4
 
+from reprocessing.domain.approvals.deed import ApprovalNeeded, Deed, DeedKind
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.ordering.placement import KeyPolicy
-from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models import DeadLetterQueue, Letter, Run
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
 from reprocessing.store.ordering import lanes, placement
 from reprocessing.store.parking_lot import assignment, decisions, restore_discarded
 from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import released_into_runs
+
+#: The deed of each decision that may need a second person, and its title. Other decisions change no message.
+_DEEDS: Final = {
+    AuditAct.RELEASED: (DeedKind.RELEASE, "Replay parked messages"),
+    AuditAct.DISCARDED: (DeedKind.DISCARD, "Discard parked messages"),
+    AuditAct.RESTORED: (DeedKind.RESTORE, "Restore discarded messages to the parking lot"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,7 @@ class Reviewed:
 
 def release(  # noqa: PLR0913  # each by its name
     letters: Collection[int], *, by: str, reason: str, due: datetime | None = None, target: int | None = None,
-    operation: int | None = None,
+    operation: int | None = None, approval: int | None = None, is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
     """Put parked letters back onto their lanes, with all attempts that their DLQ allows.
 
@@ -46,21 +57,57 @@ def release(  # noqa: PLR0913  # each by its name
         reason: why.
         due: earliest time of the send; later letters of the lane wait.
         target: id of the target, whatever rules decide; None: no other target.
-        operation: id of the bulk action, if any.
+        operation: id of the bulk action, if any; the guard let it pass as a whole.
+        approval: id of the approval that is being executed.
+        is_part: the release is part of an edit, which the guard let pass.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     put = partial(_release, by=by, reason=reason, due=due, target=target)
-    return _review(letters, AuditAct.RELEASED, put, by=by, reason=reason, operation=operation, target=target)
+    options = {"due": due and due.isoformat(), "target": target}
+    return _review(
+        letters, AuditAct.RELEASED, put, by=by, reason=reason, operation=operation, target=target, options=options,
+        approval=approval, is_part=is_part,
+    )  # fmt: skip
 
 
-def discard(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Discard parked letters. Other letters with the same idempotency key are then parked, too. Undo: `restore`."""
-    return _review(letters, AuditAct.DISCARDED, decisions.discard_letters, by=by, reason=reason, operation=operation)
+def discard(
+    letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
+) -> Reviewed:
+    """Discard parked letters. Other letters with the same idempotency key are then parked, too. Undo: `restore`.
+
+    Errors as in `release`.
+    """
+    put = decisions.discard_letters
+    return _review(
+        letters, AuditAct.DISCARDED, put, by=by, reason=reason, operation=operation, approval=approval
+    )  # fmt: skip
 
 
-def restore(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Park discarded letters again, for their former reason. Letters that a rule discarded become quarantined."""
+def restore(
+    letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
+) -> Reviewed:
+    """Park discarded letters again, for their former reason. Letters that a rule discarded become quarantined.
+
+    Errors as in `release`.
+    """
     put = restore_discarded.restore_letters
-    return _review(letters, AuditAct.RESTORED, put, by=by, reason=reason, operation=operation)
+    return _review(
+        letters, AuditAct.RESTORED, put, by=by, reason=reason, operation=operation, approval=approval
+    )  # fmt: skip
+
+
+def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: Any) -> None:  # noqa: ANN401  JSON values
+    """Check that a person may act on all these letters alone, before the first of several transactions.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
+    """
+    found = Letter.objects.filter(pk__in=list(letters)).values_list("dlq_id", flat=True)
+    messages = Counter(found)
+    if guard.is_needed(messages, by=by):
+        raise ApprovalNeeded(_deed(act, letters, options), messages)
 
 
 def assign(  # noqa: PLR0913  # each by its name
@@ -96,7 +143,8 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
 
 def _review(  # noqa: PLR0913  # each by its name
     letters: Collection[int], act: AuditAct, do: Callable[[list[int]], set[int]], *, by: str, reason: str,
-    operation: int | None, target: int | None = None,
+    operation: int | None, approval: int | None, target: int | None = None, options: Mapping[str, Any] | None = None,
+    is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
     """Change the state of letters; `do` returns the ids of the changed lanes."""
     _insist(by, reason)
@@ -109,6 +157,9 @@ def _review(  # noqa: PLR0913  # each by its name
             _place(letters)
         asked = decisions.lock_letters(letters, need_lane=releases, state=was, target=target)
         able = [letter for letter in asked if not letter.refusal]
+        if able and operation is None and not is_part:
+            deed = _deed(act, [letter.letter_id for letter in able], options or {})
+            guard.check(deed, Counter(letter.dlq_id for letter in able), by=by, approval=approval)
         if able:
             touched = sorted(do([letter.letter_id for letter in able]))
             decisions.record_decisions(able, act, was=was, by=by, reason=reason, operation=operation)
@@ -120,6 +171,12 @@ def _review(  # noqa: PLR0913  # each by its name
         return _reviewed(letters, asked)
 
     return rows.in_transaction(decide)
+
+
+def _deed(act: AuditAct, letters: Collection[int], options: Mapping[str, Any]) -> Deed:
+    kind, title = _DEEDS[act]
+    said = {name: value for name, value in options.items() if value is not None}
+    return Deed(kind, title, said, tuple(sorted(letters)))
 
 
 def _mark(

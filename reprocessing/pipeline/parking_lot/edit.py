@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
+from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute, pack_attributes, unpack_attributes
 from reprocessing.domain.message.identity import LetterFacts
@@ -15,14 +16,18 @@ from reprocessing.domain.ordering import placement
 from reprocessing.domain.ordering.placement import KeyPolicy, LetterPlace
 from reprocessing.domain.parking_lot import edit_policy
 from reprocessing.domain.parking_lot.edit_policy import LockedAttribute, SelectorsByPurpose
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.domain.replay.verdicts import Park
 from reprocessing.models import DeadLetterQueue
 from reprocessing.models.audit import AuditAct
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
+from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.parking_lot.message_edits import EditableLetter, NewRevision
+from reprocessing.store.payloads import content, payload_keys
 
 _DONE = {
     AuditAct.RELEASED: "released",
@@ -143,15 +148,24 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
 
 
 def edit_letter(  # noqa: PLR0913  # each by its name
-    pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool
-) -> Edited | ChangedMeanwhile | Unsendable:
+    pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool,
+    approval: int | None = None,
+) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
     """Edit a parked letter, if it is unchanged since it was seen, and release it if `replay`, in one transaction.
 
     The captured bytes and the place in the lane are kept. Each revision is recognised if it comes back to the DLQ.
-    `names` are the names of the redrive attributes.
+    `names` are the names of the redrive attributes. `approval`: id of the approval that is being executed.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     if not by.strip() or not reason.strip():
         raise ValueError("by and reason must not be empty")
+
+    # Before the transaction: AWS KMS may have to unwrap the keys.
+    before = message_edits.read_letter(pk)
+    sealer = content.sealer_of(before.dlq_id, lanes.database_now().date()) if before else content.READABLE
+    (digest,) = content.digests([to.body])
 
     def decide() -> Edited | ChangedMeanwhile | Unsendable:
         message_edits.lock_letter(pk)
@@ -160,15 +174,33 @@ def edit_letter(  # noqa: PLR0913  # each by its name
             return ChangedMeanwhile(describe_change(pk, stand))
         if against := problems(stand, to, names):
             return Unsendable(tuple(against))
+        guard.check(_deed(pk, seen, to, replay=replay), {stand.dlq_id: 1}, by=by, approval=approval)
+        if sealer.key_id is not None and not payload_keys.is_live(sealer.key_id):
+            payload_keys.forget_unwrapped()
+            return ChangedMeanwhile("somebody destroys the payloads of its DLQ")
+        packed, of = pack_attributes(to.attributes), stand.message_id
         made = message_edits.add_revision(
-            pk, body=to.body, attributes=pack_attributes(to.attributes), size=to.size, key=to.key, by=by, reason=reason
-        )
+            pk, body=sealer.bytes(to.body, Part.BODY, of=of), digest=digest, size=to.size, key=to.key, by=by,
+            attributes=sealer.bytes(packed, Part.ATTRIBUTES, of=of), reason=reason,
+        )  # fmt: skip
         _record(stand, to, made, by=by, reason=reason)
         if not replay:
             return Edited(made.no)
-        return Edited(made.no, act_on_parked.release([pk], by=by, reason=reason).refused.get(pk, ""))
+        return Edited(made.no, _replay(pk, by, reason))
 
     return rows.in_transaction(decide)
+
+
+def _replay(pk: int, by: str, reason: str) -> str:
+    return act_on_parked.release([pk], by=by, reason=reason, is_part=True).refused.get(pk, "")
+
+
+def _deed(pk: int, seen: SeenLetter, to: Alteration, *, replay: bool) -> Deed:
+    said = {
+        "finished_at": seen.finished_at.isoformat(), "revision": seen.revision, "key": to.key, "replay": replay,
+    }  # fmt: skip
+    title = "Edit and replay a parked message" if replay else "Edit a parked message"
+    return Deed(DeedKind.EDIT, title, said, (pk,), to.body, pack_attributes(to.attributes))
 
 
 def _facts(stand: EditableLetter, to: Alteration) -> LetterFacts:
@@ -185,7 +217,7 @@ def _record(stand: EditableLetter, to: Alteration, made: NewRevision, *, by: str
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
     before = {"revision": stand.revision, "size": stand.size}
     after = {
-        "revision": made.no, "size": made.size, "sha256": bytes(made.body_hash).hex(), "attributes": changed,
+        "revision": made.no, "size": made.size, "digest": bytes(made.body_hash).hex(), "attributes": changed,
         "body": to.body != bytes(stand.body), "new_key": to.key is not None,
     }  # fmt: skip
     message_edits.record_action(stand.letter_id, AuditAct.EDITED, by=by, reason=reason, before=before, after=after)

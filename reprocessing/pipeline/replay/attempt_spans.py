@@ -1,4 +1,4 @@
-"""Trace attempts: one span for each, in the trace of its message, made after the send and outside of transactions."""
+"""Trace attempts: one span for each attempt, in the trace of its message, recorded outside of transactions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ TraceFields = Mapping[int, Mapping[str, str]]
 
 @dataclass(slots=True)
 class AttemptSpans:
-    """The spans of one turn's attempts. A failure here is logged once a turn, and delays or fails no letter."""
+    """The spans of the attempts of one slice. An error here is logged once a slice. It delays and fails no letter."""
 
     targets: Mapping[int, Target]
-    continues: bool  # messages are sent with the context of their attempt's span
+    sends_context: bool  # messages are sent with the trace context of their attempt's span
     _tracer: AttemptTracer
     _began: dict[int, float] = field(default_factory=dict)  # monotonic times, by attempt id
     _ended: dict[int, float] = field(default_factory=dict)
@@ -40,9 +40,9 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began. If messages continue traces, start their spans, and return the fields to send."""
+        """Note when attempts began. If messages are sent with trace context, start spans and return the fields."""
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
-        if not self.continues or self._is_broken:
+        if not self.sends_context or self._is_broken:
             return {}
         from reprocessing.gateways.tracing.tracer import fields_of  # noqa: PLC0415  an optional dependency
 
@@ -51,7 +51,7 @@ class AttemptSpans:
             self._spans |= {attempt.attempt_id: self._start(attempt, dlqs) for attempt in intended}
             return {attempt.attempt_id: fields_of(self._spans[attempt.attempt_id]) for attempt in intended}
         except Exception as error:  # noqa: BLE001  # see the class
-            self._give_up(error)
+            self._stop_tracing(error)
             return {}
 
     def note_end(self, attempts: Iterable[int]) -> None:
@@ -61,7 +61,7 @@ class AttemptSpans:
     def record(
         self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], dlqs: Mapping[int, str]
     ) -> None:
-        """Make the spans of these ended attempts. Attempts that were recorded before are left out."""
+        """Record the spans of these ended attempts. Skip attempts that were recorded before."""
         new = [attempt for attempt in intended if attempt.attempt_id in self._began]
         try:
             if not self._is_broken:
@@ -69,7 +69,7 @@ class AttemptSpans:
                 for attempt in new:
                     self._record(attempt, outcomes.get(attempt.attempt_id), dlqs)
         except Exception as error:  # noqa: BLE001  # see the class
-            self._give_up(error)
+            self._stop_tracing(error)
         for attempt in new:
             for notes in (self._began, self._ended, self._spans):
                 notes.pop(attempt.attempt_id, None)
@@ -99,15 +99,14 @@ class AttemptSpans:
         if missing := {attempt.run_id for attempt in intended if attempt.run_id} - self._runs.keys():
             self._runs |= dict(Run.objects.filter(pk__in=missing).values_list("pk", "name"))
 
-    def _give_up(self, error: Exception) -> None:
+    def _stop_tracing(self, error: Exception) -> None:
         self._is_broken = True
-        logger.error(
-            "The other attempts of this turn are not traced: %s.", type(error).__name__
-        )  # it may quote a message
+        # The text of the error may quote a message.
+        logger.error("Tracing failed (%s). The other attempts of this task are not traced.", type(error).__name__)
 
 
 def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
-    """Return the spans of a turn to these targets, which may be loaded later; None: traces are switched off."""
+    """Return the spans of a slice; None: traces are switched off. `targets` may be filled later."""
     if not conf.traces:
         return None
     from reprocessing.gateways.tracing.tracer import AttemptTracer  # noqa: PLC0415  an optional dependency
@@ -116,7 +115,7 @@ def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
 
 
 def flush(conf: Conf, seconds: float) -> None:
-    """Export the spans of this process, in at most so many seconds; nothing if traces are switched off."""
+    """Export the ended spans of this process, if traces are switched on. Wait at most `seconds`."""
     if conf.traces:
         from reprocessing.gateways.tracing.tracer import flush as flush_spans  # noqa: PLC0415  an optional dependency
 

@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
-from reprocessing.domain.replay.verdicts import Outcome, Taken
+from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 from reprocessing.gateways.sqs import Deleted, QueueAddress, delete
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.pipeline.capture import delete_copies
@@ -31,6 +32,7 @@ from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.send_limits import SendLimit
 
+_DELETED: Final = Refused("PayloadDeleted", "Its payload was deleted, so nothing can be sent.", poison=True)
 END_WAIT = 1.0  # seconds that a turn waits at its end for answers of slow targets (HTTP, Lambda)
 DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled letters, and at the end of the turn
 
@@ -101,12 +103,15 @@ class Sender:
 
         names = self._names({attempt.dlq_id for attempt in intended})
         fields = self._spans.begin(intended, names, began=began) if self._spans else {}
-        slow = [attempt for attempt in intended if self.targets[attempt.target_id].is_synchronous]
+        readable = [attempt for attempt in intended if not (attempt.unreadable or attempt.bare)]
+        slow = [attempt for attempt in readable if self.targets[attempt.target_id].is_synchronous]
         calls, outcomes = send_batches.slow_requests(slow, self.targets, conf=self.conf, dlqs=names, fields=fields)
+        outcomes |= {attempt.attempt_id: NotSent(why) for attempt in intended if (why := attempt.unreadable)}
+        outcomes |= {attempt.attempt_id: _DELETED for attempt in intended if attempt.bare}
         if calls:
             owned.renew_if_due()
         self._stream.start(calls, may_start=may_start)
-        if quick := [attempt for attempt in intended if not self.targets[attempt.target_id].is_synchronous]:
+        if quick := [attempt for attempt in readable if not self.targets[attempt.target_id].is_synchronous]:
             outcomes |= owned.send(
                 lambda: send_batches.letters(
                     quick, self.targets, conf=self.conf, dlqs=names, may_start=may_start, fields=fields

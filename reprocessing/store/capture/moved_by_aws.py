@@ -8,11 +8,14 @@ distinguished; each letter is continued once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, LiteralString
 
+from reprocessing.domain.message.identity import body_hash
 from reprocessing.store import rows
 from reprocessing.store.capture.received_copies import NewLetter
+from reprocessing.store.payloads import content
 
 # A run's letters and a visible copy are found by index, so the cost does not depend on the size of the DLQ.
 _EXPOSED = """
@@ -76,6 +79,14 @@ UPDATE redrive_letter l SET {_AS_IT_WAS}
    AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
+# The attributes may be sealed, so they are compared as they were opened. Letters that were captured before payloads
+# were encrypted have plain digests.
+_CANDIDATES = f"""
+SELECT l.id, l.message_id, l.body_hash, p.attributes
+  FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+ WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(hashes)b::bytea[]) AND {_OPEN}
+"""  # noqa: S608  # the inserted texts are constants
+
 _CAME_BACK = f"""
 WITH seen AS (
     SELECT *, row_number() OVER (PARTITION BY body_hash, attributes, source_id ORDER BY first_sent_at, message_id) AS n
@@ -84,10 +95,12 @@ WITH seen AS (
            AS s(message_id, handle, body_hash, attributes, source_id, first_sent_at, expires_at)
      WHERE redrive_now() < %(until)b::timestamptz
 ), moved AS (
-    SELECT l.id, l.body_hash, p.attributes, l.source_id, l.captured_at,
-           row_number() OVER (PARTITION BY l.body_hash, p.attributes, l.source_id ORDER BY l.first_sent_at, l.id) AS n
-      FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
-     WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND l.body_hash = ANY(%(body_hash)b::bytea[]) AND {_OPEN}
+    SELECT l.id, p.body_hash, p.attributes, l.source_id, l.captured_at,
+           row_number() OVER (PARTITION BY p.body_hash, p.attributes, l.source_id ORDER BY l.first_sent_at, l.id) AS n
+      FROM unnest(%(moved)b::bigint[], %(moved_hashes)b::bytea[], %(moved_attributes)b::bytea[])
+           AS p(letter_id, body_hash, attributes)
+      JOIN redrive_letter l ON l.id = p.letter_id
+     WHERE l.dlq_id = %(dlq)b AND {_MOVED} AND {_OPEN}
 ), met AS (
     SELECT s.message_id, s.handle, s.expires_at, m.id AS letter_id
       FROM seen s JOIN moved m USING (body_hash, attributes, n)
@@ -105,6 +118,14 @@ WITH seen AS (
 )
 SELECT m.message_id FROM back b JOIN met m ON m.letter_id = b.id
 """  # noqa: S608  # the inserted texts are constants
+
+
+@dataclass(frozen=True, slots=True)
+class _MovedLetter:
+    id: int
+    message_id: str
+    body_hash: bytes
+    attributes: bytes
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
@@ -148,5 +169,13 @@ def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at
     are deleted as soon as they are captured.
     """
     state = "delete" if at_capture else "held"
-    values = {**rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until}
+    digests = {body_hash(copy.body): copy.body_hash for copy in copies} | {
+        copy.body_hash: copy.body_hash for copy in copies
+    }
+    moved = content.opened(rows.fetch(_MovedLetter, _CANDIDATES, {"dlq": dlq, "hashes": list(digests)}))
+    values = {
+        **rows.arrays(NewLetter, copies), "dlq": dlq, "state": state, "until": until,
+        "moved": [letter.id for letter in moved], "moved_hashes": [digests[letter.body_hash] for letter in moved],
+        "moved_attributes": [letter.attributes for letter in moved],
+    }  # fmt: skip
     return set(rows.column(str, _CAME_BACK, values))

@@ -15,8 +15,10 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from reprocessing.domain.ordering.placement import StoredPlace
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
+from reprocessing.store.payloads.content import READABLE, Sealer
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class MarkedCopy:
 
     message_id: str
     body_hash: bytes
+    plain_hash: bytes  #: the digest of letters that were captured before payloads were encrypted
     public_id: UUID | None
     no: int | None
     source: str | None = None  #: ARN of the queue in which the message failed; None: SQS does not say
@@ -97,14 +100,15 @@ SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted
 
 #: The `MarkedCopy` parameters of a statement, as rows.
 MARKED: Final[LiteralString] = """
-SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(public_id)b::uuid[], %(no)b::int[],
-                     %(source)b::text[]) AS s(message_id, body_hash, public_id, no, source)
+SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(plain_hash)b::bytea[], %(public_id)b::uuid[],
+                     %(no)b::int[], %(source)b::text[]) AS s(message_id, body_hash, plain_hash, public_id, no, source)
 """
 
 #: True of a marked copy s, the letter l with the redrive id of s, and a target t, if s is a copy of l that failed in t.
 IS_LETTER: Final[LiteralString] = """
-(l.body_hash = s.body_hash OR t.kind = 'celery' OR EXISTS (
-    SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND s.body_hash IN (v.body_hash, v.previous_body_hash)))
+(l.body_hash IN (s.body_hash, s.plain_hash) OR t.kind = 'celery' OR EXISTS (
+    SELECT FROM redrive_revision v
+     WHERE v.letter_id = l.id AND ARRAY[s.body_hash, s.plain_hash] && ARRAY[v.body_hash, v.previous_body_hash]))
 AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
          ELSE %(dlq)b IN (l.dlq_id, t.watched_by_id)
            OR EXISTS (SELECT FROM redrive_source o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
@@ -131,7 +135,7 @@ WITH seen AS (
 )
 SELECT DISTINCT ON (met.message_id) met.message_id, met.id AS attempt_id, met.letter_id, met.lane_id,
        l.attempts - l.attempts_before_release AS attempts, met.run_id, met.breaker_id, {RULE_BACKOFF},
-       l.body_deleted_at IS NOT NULL AS lacks_body
+       l.body_deleted_at IS NOT NULL AND l.state = 'delivered' AS lacks_body
   FROM met CROSS JOIN LATERAL (SELECT * FROM redrive_letter x WHERE x.id = met.letter_id OFFSET 0) l
   LEFT JOIN redrive_rule u ON u.id = l.rule_id LEFT JOIN redrive_rate_class c ON c.id = l.rate_class_id
  ORDER BY met.message_id, met.rank, met.no DESC
@@ -150,9 +154,11 @@ SELECT DISTINCT k.body_hash
 """
 
 # A letter is placed as it is written, unless somebody changed the DLQ's keys after they were read (`FOR SHARE` waits
-# for whoever changes them): such a letter gets its place later.
+# for whoever changes them): such a letter gets its place later. Nothing is written if somebody destroyed the data key.
 _ADMIT = """
-WITH arrived AS (
+WITH live AS (
+    SELECT id FROM redrive_payload_key WHERE id = %(key)b::bigint AND destroyed_at IS NULL FOR SHARE
+), arrived AS (
     SELECT * FROM unnest(
         %(message_id)b::text[], %(handle)b::text[], %(body)b::bytea[], %(attributes)b::bytea[], %(size)b::int[],
         %(system)b::jsonb[], %(source)b::bigint[], %(target)b::bigint[], %(attempts)b::int[], %(body_hash)b::bytea[],
@@ -162,6 +168,7 @@ WITH arrived AS (
     AS s(message_id, handle, body, attributes, size, system, source_id, target_id, attempts, body_hash, first_sent_at,
          expires_at, has_place, blocked_reason, detail, ordering_key, key_hash, single, sequence, idempotency_key)
      WHERE redrive_now() < %(until)b::timestamptz
+       AND (%(key)b::bigint IS NULL OR EXISTS (SELECT FROM live))
 ), current AS (
     SELECT id FROM redrive_dlq WHERE id = %(dlq)b AND places_version = %(places_version)b FOR SHARE
 ), placed AS (
@@ -207,13 +214,15 @@ def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 
-def admit(
-    dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool, places_version: int
-) -> set[str]:
+def admit(  # noqa: PLR0913  # each by its name
+    dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool, places_version: int,
+    sealer: Sealer = READABLE,
+) -> set[str]:  # fmt: skip
     """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
     Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
     `places_version`: the DLQ's when its settings were read; if it was raised since, the letters get no places.
+    `sealer`: seals the payloads.
     """
     values = {
         **rows.arrays(NewLetter, letters),
@@ -221,7 +230,10 @@ def admit(
         "has_place": [letter.place is not None for letter in letters],
         "places_version": places_version,
         "dlq": dlq,
-        "system": [Jsonb(letter.system) for letter in letters],
+        "key": sealer.key_id,
+        "body": [sealer.bytes(letter.body, Part.BODY, of=letter.message_id) for letter in letters],
+        "attributes": [sealer.bytes(letter.attributes, Part.ATTRIBUTES, of=letter.message_id) for letter in letters],
+        "system": [Jsonb(sealer.system(letter.system, of=letter.message_id)) for letter in letters],
         "state": "delete" if at_capture else "held",
         "until": until,
     }

@@ -10,36 +10,64 @@ from psycopg.types.json import Jsonb
 
 from reprocessing.store import rows
 
+# If the letter stays finished, its body is deleted again after the days that count from now.
 _RESTORE = """
 WITH back AS (
     SELECT DISTINCT ON (letter_id) * FROM unnest(%(letter_id)b::bigint[], %(body)b::bytea[], %(attributes)b::bytea[],
-           %(system)b::jsonb[], %(body_hash)b::bytea[]) AS b(letter_id, body, attributes, system, body_hash)
+           %(system)b::jsonb[], %(body_hash)b::bytea[], %(key_id)b::bigint[])
+           AS b(letter_id, body, attributes, system, body_hash, key_id)
      WHERE redrive_now() < %(until)b::timestamptz
-), lettered AS (
-    UPDATE redrive_letter l SET body_deleted_at = NULL, body_hash = b.body_hash
+       AND (key_id IS NULL OR key_id IN (
+                SELECT k.id FROM redrive_payload_key k
+                 WHERE k.id = ANY(%(key_id)b::bigint[]) AND k.destroyed_at IS NULL FOR SHARE))
+), restored AS (
+    UPDATE redrive_letter l SET body_deleted_at = NULL, body_hash = b.body_hash, finished_at = redrive_now()
       FROM back b WHERE l.id = b.letter_id AND l.body_deleted_at IS NOT NULL
     RETURNING l.id
 )
 INSERT INTO redrive_payload (letter_id, body, attributes, system)
-SELECT b.letter_id, b.body, b.attributes, b.system FROM back b JOIN lettered l ON l.id = b.letter_id
+SELECT b.letter_id, b.body, b.attributes, b.system FROM back b JOIN restored l ON l.id = b.letter_id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnedBody:
-    """The bytes of a copy that came back, for its letter; `body_hash` is the digest of `body`."""
+    """The bytes of a returned copy, for its letter. `body_hash` is the hash of `body`."""
 
     letter_id: int
     body: bytes
     attributes: bytes
     system: dict[str, str]
     body_hash: bytes
+    key_id: int | None = None  #: the data key that sealed them; None: they are readable
+
+
+@dataclass(frozen=True, slots=True)
+class LetterWithoutBody:
+    """A letter whose body was deleted: the DLQ and the message id to which sealed bytes belong."""
+
+    id: int
+    dlq_id: int
+    message_id: str
+
+
+_WITHOUT_BODY = """
+SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]) AND body_deleted_at IS NOT NULL
+"""
+
+
+def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
+    """Return those of these letters whose body was deleted, by id."""
+    if not letters:
+        return {}
+    return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}
 
 
 def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
-    """Give letters without a body the bytes that came back. Call it before the letters are moved, in one transaction.
+    """Store the returned bytes of letters whose bodies were deleted, in the transaction that then moves the letters.
 
-    `until`: when the copies become visible again; after that nothing is stored, as nothing is recorded.
+    `until`: when the copies become visible in SQS again. After this time nothing is stored, because the return is not
+    recorded either.
     """
     if found:
         values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found], "until": until}

@@ -16,7 +16,7 @@ from reprocessing.store.replay.settlement_effects import COPY_UNTIL, PASSED_ONCE
 # The copy is recognised like other returned copies (see `received_copies`), with the letter's current target.
 _FORGOTTEN = f"""
 SELECT DISTINCT ON (s.message_id) s.message_id, s.no, l.id AS letter_id, l.lane_id,
-       l.body_deleted_at IS NOT NULL AS lacks_body
+       l.body_deleted_at IS NOT NULL AND l.state = 'delivered' AS lacks_body
   FROM ({MARKED}) s
   JOIN redrive_letter l ON l.public_id = s.public_id
   JOIN redrive_target t ON t.id = l.target_id

@@ -19,16 +19,16 @@ _WRITTEN = ("written", "applied_from", "applied_by", "applied_at", "unlocked_at"
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """An object whose settings are not those that the last apply wrote; None: a person has only unlocked it."""
+    """A managed object that was changed or unlocked. `change`: None if it was only unlocked."""
 
     mark: ManagedObject
     change: ObjectChange | None
 
 
 def write_marks(objects: State, *, by: str, source: str) -> None:
-    """Mark these objects as managed and locked, with their settings; other objects of these kinds become unmanaged."""
+    """Mark these objects as managed and locked. Delete the marks of other objects of these kinds."""
     now = database_now()
-    ManagedObject.objects.filter(kind__in=list(objects)).exclude(_among(objects)).delete()
+    ManagedObject.objects.filter(kind__in=list(objects)).exclude(_named(objects)).delete()
     ManagedObject.objects.bulk_create(
         [
             ManagedObject(kind=kind, name=name, written=settings, applied_from=source, applied_by=by, applied_at=now)
@@ -39,22 +39,24 @@ def write_marks(objects: State, *, by: str, source: str) -> None:
     )  # fmt: skip
 
 
-def follow(before: State, after: State) -> None:
-    """Update the marks of objects that an apply changed or removed, except of objects that had drift before."""
+def update_marks(before: State, after: State) -> None:
+    """Update the marks of objects that an apply changed or removed. Objects that had drift before keep their marks."""
     changed, gone = [], []
     for mark in ManagedObject.objects.all():
         kind = Kind(mark.kind)
         now = after[kind].get(mark.name)
-        if mark.written == before[kind].get(mark.name) and now is None:
+        if mark.written != before[kind].get(mark.name):  # drift
+            continue
+        if now is None:
             gone.append(mark.pk)
-        elif mark.written == before[kind].get(mark.name) and mark.written != now:
+        elif mark.written != now:
             mark.written = now
             changed.append(mark)
     ManagedObject.objects.bulk_update(changed, ["written"])
     ManagedObject.objects.filter(pk__in=gone).delete()
 
 
-def _among(objects: State) -> Q:
+def _named(objects: State) -> Q:
     found = Q(pk__in=[])
     for kind, names in objects.items():
         found |= Q(kind=kind, name__in=list(names))
@@ -62,7 +64,7 @@ def _among(objects: State) -> Q:
 
 
 def are_marked(objects: State) -> bool:
-    """Return whether exactly these objects of these kinds are managed, locked, and marked with these settings."""
+    """Return whether `write_marks` would change nothing but the time, the person and the source."""
     rows = ManagedObject.objects.filter(kind__in=list(objects))
     held = {(row.kind, row.name): row for row in rows}
     wanted = {(kind.value, name): settings for kind, found in objects.items() for name, settings in found.items()}
@@ -77,7 +79,7 @@ def find_mark(kind: Kind, name: str) -> ManagedObject | None:
 
 
 def unlock(mark: int, *, by: str, reason: str) -> bool:
-    """Unlock an object until the next apply, so that people may change it in the admin; False if it is unlocked."""
+    """Unlock an object until the next apply. Return False if it was unlocked before."""
     with transaction.atomic():
         row = ManagedObject.objects.select_for_update().get(pk=mark)
         if row.unlocked_at is not None:

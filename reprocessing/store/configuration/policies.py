@@ -23,6 +23,6 @@ def find_policy(name: str | None) -> Policy | None:
 
 
 def unknown_policy(name: str, known: Iterable[str]) -> str:
-    """Return a sentence: no policy has this name, and which policies there are."""
+    """Return the error text for a policy that does not exist, with the names of the existing policies."""
     names = ", ".join(known)
-    return f'No policy is named "{name}". There are: {names or "none; apply_config makes policies"}.'
+    return f'No policy is named "{name}". There are: {names or "none; apply_config adds policies"}.'

@@ -1,4 +1,4 @@
-"""Remove DLQs, targets, rate classes and policies that nothing needs, and say what stands against a removal."""
+"""Find out whether objects of a configuration file can be removed safely, and remove them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Count, Q
 
 from reprocessing.domain.configuration.keys import Kind
-from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.lifecycle import STATE_NAMES, LetterState
 from reprocessing.models import (
     Attempt,
     AuditEntry,
@@ -29,6 +29,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.target import Proof
+from reprocessing.store.approvals import default_limit
 from reprocessing.store.notifications import routes
 from reprocessing.store.routing import rule_changes
 
@@ -40,14 +41,14 @@ def objections(kind: Kind, name: str) -> Iterator[str]:
             yield from _of_dlq(DeadLetterQueue.objects.get(name=name))
         case Kind.TARGET:
             if _has_history(Target.objects.get(arn=name)):
-                yield f"Messages were sent to {name}, and its attempts are kept. Keep the target in the file."
+                yield f"Messages were sent to {name}, and the history has their attempts. Keep the target in the file."
         case Kind.RATE_CLASS:
             if (
                 Letter.objects.filter(rate_class__name=name).exists()
                 or Attempt.objects.filter(breaker__rate_class__name=name).exists()
             ):
                 yield f"Stored messages were sent with the rate class {name}. Keep it in the file."
-        case Kind.POLICY | Kind.RULE | Kind.NOTIFICATION:
+        case Kind.POLICY | Kind.RULE | Kind.NOTIFICATION | Kind.APPROVAL:
             return
 
 
@@ -55,19 +56,19 @@ def _of_dlq(dlq: DeadLetterQueue) -> Iterator[str]:
     unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=dlq)
     counts = dict(unfinished.values_list("state").annotate(n=Count("id")).order_by("state"))
     if counts:
-        told = ", ".join(f"{n:,} {state}" for state, n in counts.items())
+        told = ", ".join(f"{n:,} {STATE_NAMES.get(state, state)}" for state, n in counts.items())
         yield (
             f"The DLQ has unfinished messages: {told}. Finish its runs (manage.py redrive_status {dlq.name}), and "
-            "release or discard what is parked; or keep it in the file."
+            "release or discard its parked messages; or keep the DLQ in the file."
         )
     elif _used(dlq):
         yield (
-            "The DLQ has a history of messages or runs, which is kept. Keep it in the file; with mode: observe nothing "
-            "is received from it."
+            "The DLQ has a history of messages or runs, which is kept. Keep the DLQ in the file; set mode: observe to "
+            "receive nothing from it."
         )
     for target in Target.objects.filter(watched_by=dlq, proof=Proof.ABSENCE).order_by("arn"):
         if _is_used_elsewhere(target, dlq):
-            yield f"Captures of the DLQ prove the outcome of {target.arn}. Give that target outcome: accepted first."
+            yield f"The target {target.arn} has outcome: absence, which needs this DLQ. Set outcome: accepted there."
 
 
 def _used(dlq: DeadLetterQueue) -> bool:
@@ -87,7 +88,7 @@ def _has_history(target: Target) -> bool:
 
 
 def remove_dlq(name: str, *, by: str, reason: str) -> None:
-    """Delete a DLQ against which there are no objections, and targets that only its sources used."""
+    """Delete a DLQ without `objections`, and the targets that only its sources used."""
     dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
     led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
     orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]
@@ -128,18 +129,23 @@ def _remove_route(name: str, by: str, reason: str) -> None:
         routes.remove_route(name, by=by, reason=reason)
 
 
+def _remove_default(by: str, reason: str) -> None:
+    default_limit.set_default(None, by=by, reason=reason)
+
+
 _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
     Kind.TARGET: _remove_target,
     Kind.RATE_CLASS: _remove_rate_class,
     Kind.POLICY: _remove_policy,
     Kind.RULE: _remove_rule,
     Kind.NOTIFICATION: _remove_route,
+    Kind.APPROVAL: lambda _, by, reason: _remove_default(by, reason),
     Kind.DLQ: lambda name, by, reason: remove_dlq(name, by=by, reason=reason),
 }
 
 
 def remove(kind: Kind, name: str, *, by: str, reason: str) -> None:
-    """Remove an object against which there are no objections. A rule is disabled; `erase` it after the commit."""
+    """Remove an object without `objections`. A rule is only disabled: call `rule_changes.erase` after the commit."""
     _REMOVE[kind](name, by, reason)
 
 

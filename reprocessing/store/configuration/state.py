@@ -10,6 +10,7 @@ from django.db.models import Prefetch
 
 from reprocessing.domain.configuration.keys import CHECK_KEYS, KEYS, POLICY_FIELDS, Kind, Settings, State
 from reprocessing.models import (
+    ApprovalDefault,
     Breaker,
     DeadLetterQueue,
     HealthCheck,
@@ -35,6 +36,7 @@ def read_state() -> State:
         Kind.DLQ: {row.name: _dlq(row) for row in _dlqs()},
         Kind.RULE: {row.name: _rule(row) for row in _rules()},
         Kind.NOTIFICATION: {row.destination: _route(row) for row in _routes()},
+        Kind.APPROVAL: {row.name: _plain(Kind.APPROVAL, row) for row in ApprovalDefault.objects.all()},
     }
 
 

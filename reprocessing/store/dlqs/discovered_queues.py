@@ -1,4 +1,4 @@
-"""Store the queues and sources that discovery finds: one row for each queue, whatever number of sources it has."""
+"""Store the queues and sources that discovery finds: one row for each queue, and one for each source."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveryStage
 from reprocessing.store import rows
 from reprocessing.store.dlqs import discovery_scopes
-from reprocessing.store.dlqs.discovery_scopes import OpenLook
+from reprocessing.store.dlqs.discovery_scopes import OpenScan
 from reprocessing.store.notifications.discovery_events import NewDlq, announce_dlqs
 
-# Sorted, so that two concurrent statements do not deadlock. A queue that one role cannot read keeps what another role
-# has read. A discovery with a filter leaves the queue to the discovery that found it first.
+# Sorted, so that two concurrent statements do not deadlock. If one role cannot read a queue, the values that another
+# role has read stay. A scope with a filter does not take a queue from the scope that found it first.
 _WRITE_QUEUES: Final[LiteralString] = """
 INSERT INTO redrive_discovered_queue AS d
        (arn, url, scope_id, retention, visible, in_flight, tags, trouble, read_at, ignored_by, ignore_reason)
@@ -60,7 +60,7 @@ SELECT arn, url, tags, trouble <> '' AS is_unread, visible + in_flight > 0 AS ha
   FROM redrive_discovered_queue q WHERE read_at >= %(began)b::timestamptz
 """
 
-# Queues that this look's sources name, but that no look has read: they do not exist, or are in another account.
+# Queues that sources of this scan name and SQS did not list: they do not exist, or are in another account.
 _UNLISTED: Final[LiteralString] = """
 SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
   LEFT JOIN redrive_discovered_queue q ON q.arn = s.dlq_arn
@@ -69,11 +69,11 @@ SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
  ORDER BY 1
 """
 
-# A source that the look has not seen is gone, unless the look could not read sources of its kind, or this source.
+# A source that the scan did not see was deleted, unless the scan could not read it, its kind, or its DLQ.
 _DROP_SOURCES: Final[LiteralString] = """
 DELETE FROM redrive_discovered_source s
  WHERE s.scope_id = %(scope)b::bigint AND s.seen_at < %(began)b::timestamptz AND s.kind = ANY(%(kinds)b::text[])
-   AND NOT EXISTS (SELECT FROM redrive_discovered_queue q WHERE q.arn = s.source_arn AND q.trouble <> ''
+   AND NOT EXISTS (SELECT FROM redrive_discovered_queue q WHERE q.arn IN (s.source_arn, s.dlq_arn) AND q.trouble <> ''
                       AND q.read_at >= %(began)b::timestamptz)
 """
 
@@ -109,7 +109,7 @@ class DiscoveredDlq:
 
     Attributes:
         role_arn: the role that can read the queue; empty: the service's own.
-        retention, oldest_age: seconds; the age is that at `read_at`.
+        retention, oldest_age: seconds; `oldest_age` is the age at `read_at`.
         watched_as: the name of the registered DLQ; empty: it is not registered.
         found: the sources, as texts that `sources` reads.
     """
@@ -148,12 +148,16 @@ class DiscoveredDlq:
         """`watched`, `ignored` or `new`."""
         return "watched" if self.watched_as else "ignored" if self.ignored_at else "new"
 
+    @property
+    def messages(self) -> int | None:
+        """The number of visible messages and messages in flight; None: not known."""
+        return None if self.visible is None else self.visible + (self.in_flight or 0)
+
     def risk(self, now: datetime) -> Risk:
-        """Return when SQS drops the first message, if the queue has been left alone since it was read."""
-        messages = None if self.visible is None else self.visible + (self.in_flight or 0)
+        """Return when SQS drops the first message, if nobody has received messages since `read_at`."""
         age = None if self.oldest_age is None else self.oldest_age + (now - self.read_at).total_seconds()
         return expiry_risk(
-            messages=messages, retention=self.retention, oldest_age=age, fifo=self.name.endswith(".fifo")
+            messages=self.messages, retention=self.retention, oldest_age=age, fifo=self.name.endswith(".fifo")
         )
 
     @property
@@ -165,7 +169,7 @@ class DiscoveredDlq:
 
 @dataclass(frozen=True, slots=True)
 class ReadQueue:
-    """A queue that was read since a look began."""
+    """A queue that was read since a scan began."""
 
     arn: str
     url: str
@@ -184,8 +188,8 @@ class _Reported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookPage:
-    """One page of a look: what was read, and where the look goes on.
+class ScanPage:
+    """One page of a scan: what was read, and the stage and marker with which the scan continues.
 
     Attributes:
         unread: see `DiscoveryScope`.
@@ -198,61 +202,61 @@ class LookPage:
     unread: Sequence[tuple[str, str]] = ()
 
 
-def store_page(look: OpenLook, page: LookPage) -> bool:
-    """Store one page of a look. Return False if another process has leased the scope since."""
+def store_page(scan: OpenScan, page: ScanPage) -> bool:
+    """Store one page of a scan. Return False if the lease was lost (see `discovery_scopes.keep_lease`)."""
 
     def store() -> bool:
-        if not discovery_scopes.advance(look, page.stage, page.marker, unread=page.unread):
+        if not discovery_scopes.advance(scan, page.stage, page.marker, unread=page.unread):
             return False
         if page.queues:
             rows.execute(
-                _WRITE_QUEUES, _of(look) | _queue_columns({queue.arn: queue for queue in page.queues}.values())
+                _WRITE_QUEUES, _of(scan) | _queue_columns({queue.arn: queue for queue in page.queues}.values())
             )
         if page.sources:
-            rows.execute(_WRITE_SOURCES, _of(look) | _source_columns(page.sources))
+            rows.execute(_WRITE_SOURCES, _of(scan) | _source_columns(page.sources))
         return True
 
     return rows.in_transaction(store)
 
 
-def queues_read(look: OpenLook) -> list[ReadQueue]:
-    """Return the queues of the look's scope that were read since the look began, also before it was interrupted."""
-    return [queue for queue in rows.fetch(ReadQueue, _READ, _of(look)) if look.scope.covers(queue.arn, queue.tags)]
+def queues_read(scan: OpenScan) -> list[ReadQueue]:
+    """Return the queues of the scan's scope that were read since the scan began."""
+    return [queue for queue in rows.fetch(ReadQueue, _READ, _of(scan)) if scan.scope.covers(queue.arn, queue.tags)]
 
 
-def unlisted_dlqs(look: OpenLook) -> list[str]:
-    """Return the ARNs of queues that sources of this look name, and that no look has read."""
-    return rows.column(str, _UNLISTED, _of(look))
+def unlisted_dlqs(scan: OpenScan) -> list[str]:
+    """Return the ARNs of queues that sources of this scan name and SQS did not list."""
+    return rows.column(str, _UNLISTED, _of(scan))
 
 
 def store_ages(ages: dict[str, float]) -> None:
-    """Store the age of the oldest message of queues, by ARN."""
+    """Store the age (s) of the oldest message of each queue, by ARN."""
     if ages:
         rows.execute(_WRITE_AGES, {"arns": list(ages), "ages": list(ages.values())})
 
 
-def complete(look: OpenLook, *, read_kinds: Collection[SourceKind], every: float) -> bool:
-    """End a look: delete what is gone, and announce new DLQs. False: another process has leased the scope since.
+def complete(scan: OpenScan, *, read_kinds: Collection[SourceKind], every: float) -> bool:
+    """End a scan: delete what is gone, and announce new DLQs. Return False if the lease was lost.
 
-    The first look at a scope announces nothing: the person who asked for it sees the list.
+    The first scan of a scope announces nothing: the person who started it sees the list.
 
     Args:
-        look: the look that ends.
-        read_kinds: the kinds of sources that the look could read.
-        every: seconds until the next look, if the discovery is repeated.
+        scan: the scan that ends.
+        read_kinds: the kinds of sources that the scan could read.
+        every: seconds until the next scan, if the scans are repeated.
     """
-    return rows.in_transaction(partial(_complete, look, read_kinds, every))
+    return rows.in_transaction(partial(_complete, scan, read_kinds, every))
 
 
-def _complete(look: OpenLook, read_kinds: Collection[SourceKind], every: float) -> bool:
-    if not discovery_scopes.end_look(look, every=every):
+def _complete(scan: OpenScan, read_kinds: Collection[SourceKind], every: float) -> bool:
+    if not discovery_scopes.end_scan(scan, every=every):
         return False
-    rows.execute(_DROP_SOURCES, _of(look) | {"kinds": [kind.value for kind in read_kinds]})
+    rows.execute(_DROP_SOURCES, _of(scan) | {"kinds": [kind.value for kind in read_kinds]})
     if SourceKind.QUEUE in read_kinds:
-        rows.execute(_DROP_QUEUES, _of(look))
-    found = rows.fetch(_Reported, _REPORT, {"scope": look.id})
-    if not look.is_first:
-        announce_dlqs([NewDlq(one.arn, one.messages, one.sources) for one in found if one.is_new])
+        rows.execute(_DROP_QUEUES, _of(scan))
+    found = rows.fetch(_Reported, _REPORT, {"scope": scan.id})
+    if not scan.is_first:
+        announce_dlqs([NewDlq(dlq.arn, dlq.messages, dlq.sources) for dlq in found if dlq.is_new])
     return True
 
 
@@ -262,10 +266,10 @@ def list_dlqs() -> list[DiscoveredDlq]:
 
 
 def set_ignored(arns: Collection[str], *, ignored: bool, by: str, reason: str) -> int:
-    """Mark queues as ignored, or end that; return how many changed. Records it in the audit log."""
+    """Ignore queues, or stop ignoring them; return how many changed. Records it in the audit log."""
     with transaction.atomic():
-        some = DiscoveredQueue.objects.select_for_update().filter(arn__in=arns, ignored_at__isnull=ignored)
-        changed = sorted(some.values_list("arn", flat=True))
+        locked = DiscoveredQueue.objects.select_for_update().filter(arn__in=arns, ignored_at__isnull=ignored)
+        changed = sorted(locked.values_list("arn", flat=True))
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
         DiscoveredQueue.objects.filter(arn__in=changed).update(
             ignored_at=now if ignored else None, ignored_by=by if ignored else "",
@@ -277,8 +281,8 @@ def set_ignored(arns: Collection[str], *, ignored: bool, by: str, reason: str) -
     return len(changed)
 
 
-def _of(look: OpenLook) -> dict[str, object]:
-    return {"scope": look.id, "began": look.began_at, "filtered": look.scope.is_filtered}
+def _of(scan: OpenScan) -> dict[str, object]:
+    return {"scope": scan.id, "began": scan.began_at, "filtered": scan.scope.is_filtered}
 
 
 def _queue_columns(queues: Collection[QueueReading]) -> dict[str, object]:

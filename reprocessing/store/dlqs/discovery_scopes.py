@@ -1,4 +1,4 @@
-"""Store what discovery looks at. One process looks at a scope at a time: it holds the scope's lease, with a fence."""
+"""Store the scopes of discovery and the progress of their scans. The process that scans a scope leases it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.discovery import DiscoveryScope, DiscoveryStage
 from reprocessing.store import rows
 
-#: Seconds of a lease. The scope of a killed process is free after this time.
+#: Length of a lease (s). After this time, another process may continue the scan of a killed process.
 LEASE: Final = 15.0
-#: A look that began longer ago (s) does not go on: a new look begins.
-_LONGEST_LOOK: Final = 6 * 3_600.0
+#: An interrupted scan that began longer ago (s) is not continued: a new scan begins.
+_LONGEST_SCAN: Final = 6 * 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class OpenLook:
-    """A look at a scope by the holder of the lease with this fence.
+class OpenScan:
+    """A scan in progress, by the process whose lease has this fence.
 
     Attributes:
-        began_at: when the look began; what was read since is not read again if the look was interrupted.
+        began_at: when the scan began. A continued scan does not read again what was read since then.
         unread: see `DiscoveryScope`.
-        is_first: no look at the scope was ever complete.
+        is_first: no earlier scan of the scope was complete.
     """
 
     id: int
@@ -63,7 +63,7 @@ UPDATE redrive_discovery_scope s
          FROM redrive_discovery_scope c WHERE c.id = %(scope)b::bigint FOR UPDATE) o
  WHERE s.id = o.id AND (s.leased_until IS NULL OR s.leased_until <= k.now)
 RETURNING s.id, s.role_arn, s.region, s.prefix, s.tags, s.fence, s.began_at, s.stage, s.marker, s.unread,
-          s.looked_at IS NULL AS is_first
+          s.scanned_at IS NULL AS is_first
 """
 
 _KEEP: Final[LiteralString] = """
@@ -84,18 +84,18 @@ UPDATE redrive_discovery_scope SET leased_until = NULL WHERE id = %(scope)b::big
 
 _END: Final[LiteralString] = """
 UPDATE redrive_discovery_scope
-   SET stage = '', marker = '', leased_until = NULL, looked_at = redrive_now(),
+   SET stage = '', marker = '', leased_until = NULL, scanned_at = redrive_now(),
        next_at = CASE WHEN daily THEN redrive_now() + make_interval(secs => %(every)b::float8) END
  WHERE id = %(scope)b::bigint AND fence = %(fence)b::bigint AND leased_until IS NOT NULL
 """
 
-# A look that was interrupted is due again as soon as its lease is over.
+# The scan of a killed process is due again when its lease ends.
 _DUE: Final[LiteralString] = """
 SELECT id FROM redrive_discovery_scope
  WHERE next_at <= redrive_now() AND (leased_until IS NULL OR leased_until <= redrive_now()) ORDER BY next_at, id
 """
 
-# Of a scope that is removed, another scope of the same account and region keeps the queues: marks as ignored stay.
+# The queues of a deleted scope go to another scope of the same role and region, so that ignored queues stay ignored.
 _HEIR: Final[LiteralString] = """
 SELECT DISTINCT ON (old.id) old.id AS old_id, heir.id AS heir_id
   FROM redrive_discovery_scope old JOIN redrive_discovery_scope heir
@@ -112,14 +112,14 @@ UPDATE redrive_discovered_source s SET scope_id = h.heir_id FROM ({_HEIR}) h WHE
 
 
 def add_scope(scope: Scope) -> int:
-    """Return the id of the scope's row, which is added if it does not exist."""
+    """Return the id of the scope's row. Insert the row if it does not exist."""
     key: dict[str, Any] = {"role_arn": scope.role, "region": scope.region, "prefix": scope.prefix}
     row, _ = DiscoveryScope.objects.get_or_create(**key, tags=dict(scope.tags))
     return row.pk
 
 
 def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
-    """Yield what discovery reads in these scopes: each use needs IAM permissions. Some come twice."""
+    """Yield what discovery reads in these scopes, for their IAM policy; a use may be repeated."""
     purposes = (
         Purpose.DISCOVER_QUEUES, Purpose.DISCOVER_FUNCTIONS, Purpose.DISCOVER_SUBSCRIPTIONS, Purpose.DISCOVER_RULES,
         Purpose.DISCOVER_AGES,
@@ -130,54 +130,54 @@ def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:
-    """Return the rows of those scopes that have one, ordered as people read them."""
+    """Return the rows of these scopes, in the order of `all_scopes`."""
     return [row for row in all_scopes() if row.scope in scopes]
 
 
 def all_scopes() -> list[DiscoveryScope]:
-    """Return all scopes, ordered as people read them."""
+    """Return all scopes, ordered by their words."""
     return sorted(DiscoveryScope.objects.all(), key=lambda row: row.scope.words)
 
 
-def begin_look(scope_id: int) -> OpenLook | None:
-    """Lease a scope, and begin a look or go on with an interrupted look; None: another process looks at it."""
+def begin_scan(scope_id: int) -> OpenScan | None:
+    """Lease a scope, and begin or continue its scan. None: another process scans it, or the scope was deleted."""
     first = DiscoveryStage.QUEUES.value
-    return rows.first(OpenLook, _BEGIN, {"scope": scope_id, "lease": LEASE, "longest": _LONGEST_LOOK, "first": first})
+    return rows.first(OpenScan, _BEGIN, {"scope": scope_id, "lease": LEASE, "longest": _LONGEST_SCAN, "first": first})
 
 
-def keep_lease(look: OpenLook) -> bool:
-    """Renew the lease; return False if another process has leased the scope since."""
-    return rows.execute(_KEEP, {"scope": look.id, "fence": look.fence, "lease": LEASE}) == 1
+def keep_lease(scan: OpenScan) -> bool:
+    """Renew the lease. Return False if another process has leased the scope, or the scope was deleted."""
+    return rows.execute(_KEEP, {"scope": scan.id, "fence": scan.fence, "lease": LEASE}) == 1
 
 
-def advance(look: OpenLook, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
-    """Record where the look goes on, and what could not be read; renew the lease. False as in `keep_lease`."""
-    values = {"scope": look.id, "fence": look.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
+def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
+    """Store the scan's progress and what could not be read, and renew the lease. False: see `keep_lease`."""
+    values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
 
 
-def release(look: OpenLook) -> None:
-    """Give the lease back before the look is complete."""
-    rows.execute(_RELEASE, {"scope": look.id, "fence": look.fence})
+def release(scan: OpenScan) -> None:
+    """End the lease of a scan that is not complete."""
+    rows.execute(_RELEASE, {"scope": scan.id, "fence": scan.fence})
 
 
-def end_look(look: OpenLook, *, every: float) -> bool:
-    """Record that the look is complete; `every`: seconds until a repeated look. False as in `keep_lease`."""
-    return rows.execute(_END, {"scope": look.id, "fence": look.fence, "every": every}) == 1
+def end_scan(scan: OpenScan, *, every: float) -> bool:
+    """Record that the scan is complete; `every`: seconds until the next scan, if daily. False: see `keep_lease`."""
+    return rows.execute(_END, {"scope": scan.id, "fence": scan.fence, "every": every}) == 1
 
 
 def due_scopes() -> list[int]:
-    """Return the ids of the scopes at which beat must look now."""
+    """Return the ids of the scopes whose scan is due."""
     return rows.column(int, _DUE, {})
 
 
-def looked_at(scope_id: int) -> datetime | None:
-    """Return when the last look at a scope was complete; None: never, or the scope is gone."""
-    return DiscoveryScope.objects.filter(pk=scope_id).values_list("looked_at", flat=True).first()
+def last_scan(scope_id: int) -> datetime | None:
+    """Return when the last complete scan of a scope ended; None: there is none, or the scope was deleted."""
+    return DiscoveryScope.objects.filter(pk=scope_id).values_list("scanned_at", flat=True).first()
 
 
 def set_daily(scopes: Collection[Scope], *, daily: bool, by: str, reason: str) -> None:
-    """Let beat repeat the discovery of these scopes, at first now; or end that. Records it in the audit log."""
+    """Start or stop the repeated scans of these scopes; the first is due now. Records it in the audit log."""
     with transaction.atomic():
         ids = [add_scope(scope) for scope in scopes]
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
@@ -185,26 +185,26 @@ def set_daily(scopes: Collection[Scope], *, daily: bool, by: str, reason: str) -
         _record(scopes, {"daily": daily}, by, reason)
 
 
-def look_soon(by: str, reason: str) -> int:
-    """Let beat look at all scopes now; return how many there are."""
+def request_scans(by: str, reason: str) -> int:
+    """Make the scans of all scopes due now; return the number of scopes. Records it in the audit log."""
     with transaction.atomic():
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
         found = DiscoveryScope.objects.update(next_at=now)
-        _record([row.scope for row in all_scopes()], {"look": "now"}, by, reason)
+        _record([row.scope for row in all_scopes()], {"scan": "now"}, by, reason)
     return found
 
 
 def forget(scopes: Collection[Scope], *, by: str, reason: str) -> int:
-    """Delete these scopes with what was found there; return how many there were. DLQs that were added stay."""
+    """Delete these scopes and their discovered queues; return the number of scopes. Registered DLQs stay."""
     with transaction.atomic():
-        rows_there = find_scopes(scopes)
-        known = [row.pk for row in rows_there]
-        rows.execute(_HAND_OVER_QUEUES, {"scopes": known})
-        rows.execute(_HAND_OVER_SOURCES, {"scopes": known})
-        DiscoveryScope.objects.filter(pk__in=known).delete()
-        if known:
-            _record([row.scope for row in rows_there], {"removed": True}, by, reason)
-    return len(known)
+        found = find_scopes(scopes)
+        ids = [row.pk for row in found]
+        rows.execute(_HAND_OVER_QUEUES, {"scopes": ids})
+        rows.execute(_HAND_OVER_SOURCES, {"scopes": ids})
+        DiscoveryScope.objects.filter(pk__in=ids).delete()
+        if found:
+            _record([row.scope for row in found], {"removed": True}, by, reason)
+    return len(found)
 
 
 def _record(scopes: Collection[Scope], after: dict[str, Any], by: str, reason: str) -> None:

@@ -13,10 +13,12 @@ from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 from psycopg.errors import UniqueViolation
 
+from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.errors import DlqAlreadyRegistered
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.audit import AuditAct, AuditEntry
-from reprocessing.models.dlq import DeadLetterQueue, Source
+from reprocessing.models.dlq import DeadLetterQueue, Mode, Source
+from reprocessing.store.approvals import default_limit, guard, limits
 from reprocessing.store.configuration import policies
 from reprocessing.store.dlqs import visible_dlqs
 from reprocessing.store.maintenance import roles
@@ -126,6 +128,7 @@ def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Differe
 
     Raises:
         DlqAlreadyRegistered: these are not the changes that a person has `seen`.
+        ApprovalNeeded: with these settings one person could do more than now, so a second person is needed.
     """
     if asked := any(name in RULE_KEYS for name in proposal.dlq):
         rules.lock()
@@ -136,6 +139,8 @@ def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Differe
     if not changes:
         return Registered(new=False, differences=[])
     new = dlq is None
+    if dlq is not None and (lifted := _lifted(dlq, proposal.dlq)):
+        guard.check(_lifts(dlq, lifted), {dlq.pk: None}, by=by, approval=None)
     places_changed = any(
         change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
         for change in changes
@@ -153,6 +158,45 @@ def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Differe
         after={name: change.after for name, change in _named(changes).items()},
     )  # fmt: skip
     return Registered(new=new, differences=changes)
+
+
+def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
+    """Change the settings of an approved deed, for one DLQ or for all, in the caller's transaction."""
+    key, fields = deed.arguments["dlq"], deed.arguments["fields"]
+    if key is None:
+        default_limit.set_default(fields["above"], by=by, reason=reason, approval=approval)
+        return
+    guard.check(deed, {}, by=by, approval=approval)
+    dlq = DeadLetterQueue.objects.select_for_update().get(pk=key)
+    before = {name: getattr(dlq, name) for name in fields}
+    if dlq.policy_id is not None:  # else the next apply would restore the policy's values
+        fields = fields | {"own_settings": sorted({*dlq.own_settings, *fields})}
+    _write_dlq(dlq, fields)
+    AuditEntry.objects.create(act=AuditAct.CHANGED, dlq=dlq, by=by, reason=reason, before=before, after=fields)
+
+
+def lifts_approvals(dlq: DeadLetterQueue, wanted: Fields) -> bool:
+    """Return whether one person could do more with the wanted settings, so that a second person is needed."""
+    return bool(_lifted(dlq, wanted))
+
+
+def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
+    """Return the wanted settings that would let one person do more, or that let the service send everything."""
+    default = limits.default_limit()
+
+    def effective(limit: int | None) -> int | None:
+        return default if limit is None else limit
+
+    found, now = dict[str, Any](), effective(dlq.approval_above)
+    if "approval_above" in wanted and limits.is_looser(effective(wanted["approval_above"]), now):
+        found["approval_above"] = wanted["approval_above"]
+    if wanted.get("mode") == Mode.AUTOMATIC and dlq.mode != Mode.AUTOMATIC and now is not None:
+        found["mode"] = Mode.AUTOMATIC.value
+    return found
+
+
+def _lifts(dlq: DeadLetterQueue, fields: dict[str, Any]) -> Deed:
+    return Deed(DeedKind.CHANGE_SETTINGS, f"Change the settings of {dlq.name}", {"dlq": dlq.pk, "fields": fields})
 
 
 def _named(changes: Sequence[Difference]) -> dict[str, Difference]:

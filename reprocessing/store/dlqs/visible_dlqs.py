@@ -1,7 +1,7 @@
-"""Which DLQs a person sees, and which rows belong to these DLQs: the only place that decides this (docs/adr/0040).
+"""Decide which DLQs a person sees, and which rows belong to these DLQs (docs/adr/0040).
 
-A DLQ belongs to teams, which are Django groups. A person sees the DLQs of the own groups; with the permission
-`view_all_dlqs`, all DLQs. A model that is not in `_SCOPES` is shown to nobody without that permission.
+A DLQ belongs to teams, which are Django groups. A person sees the DLQs of their own groups, or all DLQs with the
+permission `view_all_dlqs`. Without this permission, nobody sees rows of models that are not in `_SCOPES`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from reprocessing.models import (
+    ApiToken,
+    Approval,
     Attempt,
     AuditEntry,
     Breaker,
@@ -47,7 +49,7 @@ from reprocessing.models.letter import ParkedLetter
 Row = TypeVar("Row", bound=Model)
 Ids = tuple[int, ...]
 
-#: The permission to see the DLQs of all teams, DLQs without a team, and to change what belongs to no single DLQ.
+#: The permission to see all DLQs, also those without a team, and to change rows that several DLQs share.
 ALL_DLQS: Final = "reprocessing.view_all_dlqs"
 
 
@@ -59,7 +61,7 @@ class VisibleDlqs:
 
     @property
     def are_all(self) -> bool:
-        """Return whether the person sees all DLQs, also those that are added later."""
+        """Return whether the person sees all DLQs."""
         return self.ids is None
 
     @property
@@ -68,7 +70,7 @@ class VisibleDlqs:
         return None if self.ids is None else list(self.ids)
 
     def includes(self, dlq: int | None) -> bool:
-        """Return whether the person sees this DLQ; None: something that belongs to all DLQs."""
+        """Return whether the person sees this DLQ. None stands for all DLQs, such as the DLQ of a rule for all."""
         return self.ids is None or dlq in self.ids
 
     def rows(self, rows: QuerySet[Row]) -> QuerySet[Row]:
@@ -79,22 +81,30 @@ class VisibleDlqs:
         return rows.none() if scope is None else rows.filter(scope(self.ids))
 
     def changeable(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the targets, breakers or rules that belong to these DLQs and to no others."""
+        """Return the targets, circuit breakers or rules that only these DLQs use."""
         if self.ids is None:
             return rows
-        return self.rows(rows).filter(_ALONE[rows.model](self.ids))
+        return self.rows(rows).filter(_UNSHARED[rows.model](self.ids))
 
 
 EVERY_DLQ: Final = VisibleDlqs(None)
 
 
 def visible_dlqs(user: AbstractBaseUser | AnonymousUser) -> VisibleDlqs:
-    """Return the DLQs that this person sees, with at most one query."""
+    """Return the DLQs that this person sees. One query, besides the permissions."""
     if not isinstance(user, PermissionsMixin) or not user.is_active:
         return VisibleDlqs(())
     if user.has_perm(ALL_DLQS):
         return EVERY_DLQ
-    groups = user.groups.values("pk")
+    return _dlqs_of(user.groups.values("pk"))
+
+
+def dlqs_of_token(token: ApiToken) -> VisibleDlqs:
+    """Return the DLQs that an API token sees: those of its user, or those of its teams."""
+    return _dlqs_of(token.teams.values("pk")) if token.user is None else visible_dlqs(token.user)
+
+
+def _dlqs_of(groups: QuerySet[Any, Any]) -> VisibleDlqs:
     teams = DeadLetterQueue.teams.through.objects.filter(group__in=groups)
     return VisibleDlqs(
         tuple(teams.order_by("deadletterqueue_id").values_list("deadletterqueue_id", flat=True).distinct())
@@ -111,13 +121,13 @@ def _path(name: str) -> Callable[[Ids], Q]:
 
 
 def _targets(ids: Ids) -> Q:
-    """Select the targets of visible sources and rules, and those whose failed messages come to a visible DLQ."""
+    """Select the targets of visible sources and rules, and those whose failed messages go to a visible DLQ."""
     sources, rules = Source.with_removed.filter(dlq__in=ids), Rule.objects.filter(_rules(ids))
     return Q(watched_by__in=ids) | Q(pk__in=sources.values("target")) | Q(pk__in=rules.values("target"))
 
 
 def _rules(ids: Ids) -> Q:
-    """Select the rules of visible DLQs, and the rules of all DLQs, which decide about visible messages, too."""
+    """Select the rules of visible DLQs, and the rules that apply to all DLQs."""
     return Q(dlq__in=ids) | Q(dlq=None)
 
 
@@ -136,7 +146,7 @@ def _breakers(ids: Ids) -> Q:
 
 
 def _reports(ids: Ids) -> Q:
-    """Select the reports about visible messages, which they name by one of three ids."""
+    """Select the reports about visible messages, by redrive id, message id, or message id in the target."""
     letters, attempts = Letter.objects.filter(dlq__in=ids), Attempt.objects.filter(letter__dlq__in=ids)
     return (
         Q(Exists(letters.filter(public_id=OuterRef("public_id"))))
@@ -151,7 +161,7 @@ def _reporters(ids: Ids) -> Q:
 
 
 def _routes(ids: Ids) -> Q:
-    """Select the destinations of visible DLQs alone; one without DLQs receives the events of all."""
+    """Select the routes that have only visible DLQs. A route without DLQs is for the events of all DLQs."""
     others = DeadLetterQueue.objects.exclude(pk__in=ids)
     mine = NotificationRoute.dlqs.through.objects.filter(deadletterqueue__in=ids).values("notificationroute")
     theirs = NotificationRoute.dlqs.through.objects.filter(deadletterqueue__in=others).values("notificationroute")
@@ -171,24 +181,30 @@ def _bulk_actions(ids: Ids) -> Q:
 
 
 def _audit_entries(ids: Ids) -> Q:
-    """Select the entries about visible DLQs; of targets and rules, those that belong to no other DLQ."""
-    targets = Target.objects.filter(_targets(ids) & _alone_targets(ids)).values("pk")
+    """Select the entries about visible DLQs, and about targets, rules and bulk actions that no other DLQ uses."""
+    targets = Target.objects.filter(_targets(ids) & _unshared_targets(ids)).values("pk")
     other = Q(target__in=targets) | Q(rule__dlq__in=ids)
     other |= Q(operation__in=BulkAction.objects.filter(_bulk_actions(ids)).values("pk"))
     return Q(dlq__in=ids) | Q(dlq=None, group__dlq__in=ids) | (Q(dlq=None, letter=None, run=None, group=None) & other)
 
 
-def _alone_targets(ids: Ids) -> Q:
-    sources, rules = Source.objects.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
+def _unshared_targets(ids: Ids) -> Q:
+    """Select the targets that no other DLQ and no rule of all DLQs uses."""
+    sources, rules = Source.with_removed.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
     used = Q(pk__in=sources.values("target")) | Q(pk__in=rules.exclude(target=None).values("target"))
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))
+
+
+def _approvals(ids: Ids) -> Q:
+    """Select the requests about visible DLQs alone; one about all DLQs names none."""
+    return Q(dlq_ids__contained_by=list(ids)) & ~Q(dlq_ids=[])
 
 
 def _everybody(_: Ids) -> Q:
     return Q()
 
 
-#: For each model, the condition of the rows that belong to some DLQs. Every page of the admin uses it.
+#: For each model, the condition that selects the rows of some DLQs. All admin pages use it.
 _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
     DeadLetterQueue: _path("pk"),
     **dict.fromkeys((Letter, ParkedLetter, Lane, Run, Source, FailureGroup, Incident), _path("dlq")),
@@ -197,11 +213,12 @@ _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
     Rule: _rules, RateClass: _rate_classes, Target: _targets, Breaker: _breakers,
     **dict.fromkeys((TargetCheck, HealthCheck), _of_targets),
     Report: _reports, Reporter: _reporters, BulkAction: _bulk_actions, AuditEntry: _audit_entries,
-    # The stop of all DLQs, heartbeats of the workers and the version of all rules belong to nobody.
+    Approval: _approvals,
+    # Everybody sees the global stop, the heartbeats of workers and the version of the rules.
     **dict.fromkeys((GlobalStop, Heartbeat, Rulebook), _everybody),
 }  # fmt: skip
-#: For each model that several teams can share, the condition of the rows that no other DLQ uses.
-_ALONE: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
-    Target: _alone_targets, Rule: _path("dlq"),
-    Breaker: lambda ids: Q(target__in=Target.objects.filter(_alone_targets(ids)).values("pk")),
+#: For each model whose rows several DLQs can use, the condition that selects the rows that no other DLQ uses.
+_UNSHARED: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
+    Target: _unshared_targets, Rule: _path("dlq"),
+    Breaker: lambda ids: Q(target__in=Target.objects.filter(_unshared_targets(ids)).values("pk")),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Delete the bodies of finished letters before their history, for DLQs that keep bodies for fewer days."""
+"""Delete the bodies of finished letters earlier than their history, for DLQs with `keep_bodies`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Letters of the DLQ that finished more than `keep_bodies` days ago, after those whose bodies are deleted.
+# Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. The condition on
+# 'parked', which the list of states implies, lets PostgreSQL use the index ended_letters_by_dlq_and_time.
 _PAST: Final[LiteralString] = """
   FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
  WHERE d.id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
@@ -19,7 +20,7 @@ _PAST: Final[LiteralString] = """
    AND l.body_deleted_at IS NULL
 """
 
-# An attempt whose outcome is open, or a copy that may come back, may make the letter wait again.
+# While the outcome of an attempt is open, or SQS may deliver the copy again, the letter may be sent again.
 _CHOOSE = f"""
 SELECT l.id {_PAST}
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
@@ -27,7 +28,7 @@ SELECT l.id {_PAST}
  ORDER BY l.finished_at, l.id LIMIT %(limit)b FOR UPDATE OF l SKIP LOCKED
 """  # noqa: S608  # the inserted texts are constants
 
-# The audit log keeps who edited a letter, and why.
+# The edits are deleted, too. The audit log still has who edited a letter, and why.
 _DELETE: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
     """
@@ -36,7 +37,7 @@ UPDATE redrive_letter SET body_deleted_at = redrive_now(), revision_id = NULL WH
     "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
 )
 
-_NOTE_THROUGH = f"""
+_STORE_PROGRESS = f"""
 UPDATE redrive_dlq SET bodies_deleted_through = coalesce(
        (SELECT min(l.finished_at) {_PAST}), redrive_now() - make_interval(days => keep_bodies))
  WHERE id = %(dlq)b AND keep_bodies IS NOT NULL
@@ -45,8 +46,8 @@ UPDATE redrive_dlq SET bodies_deleted_through = coalesce(
 _DLQS = "SELECT id FROM redrive_dlq WHERE keep_bodies IS NOT NULL ORDER BY id"
 
 
-def dlqs_that_delete_bodies() -> list[int]:
-    """Return the DLQs that keep bodies for fewer days than history."""
+def dlqs_with_body_retention() -> list[int]:
+    """Return the ids of the DLQs with `keep_bodies`."""
     return rows.column(int, _DLQS, {})
 
 
@@ -61,6 +62,6 @@ def delete_bodies(dlq: int, *, limit: int) -> int:
     return len(ids)
 
 
-def note_deleted_through(dlq: int) -> None:
-    """Note up to which time bodies are deleted, so that the next call of `delete_bodies` begins there."""
-    rows.execute(_NOTE_THROUGH, {"dlq": dlq})
+def store_deleted_through(dlq: int) -> None:
+    """Store `bodies_deleted_through`, so that the next call of `delete_bodies` does not read older letters."""
+    rows.execute(_STORE_PROGRESS, {"dlq": dlq})

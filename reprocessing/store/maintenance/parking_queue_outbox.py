@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from reprocessing.store import rows
+from reprocessing.store.payloads import content
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,15 @@ class PendingMessage:
 
 # The letters of one call have a bounded size. Only messages about parked letters need the body.
 _OWED = """
-SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state, p.attributes,
-       CASE WHEN o.parking_event = 'parked' THEN p.body ELSE ''::bytea END AS body
+SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.state,
+       coalesce(p.attributes, '{}') AS attributes,
+       CASE WHEN o.parking_event = 'parked' THEN coalesce(p.body, '') ELSE ''::bytea END AS body
   FROM (SELECT *, sum(size) OVER (ORDER BY notice_id) - size AS before
           FROM (SELECT n.id AS notice_id, n.parking_event, l.id, l.public_id, l.message_id, l.reason, l.state,
                        CASE WHEN n.parking_event = 'parked' THEN l.size ELSE 0 END AS size
                   FROM redrive_parking_queue_message n JOIN redrive_letter l ON l.id = n.letter_id
                  WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b ORDER BY n.id LIMIT %(limit)b) first) o
-  JOIN redrive_payload p ON p.letter_id = o.id
+  LEFT JOIN redrive_payload p ON p.letter_id = o.id
  WHERE o.before < 16777216
  ORDER BY o.notice_id
 """
@@ -44,7 +46,7 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
     """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most."""
-    return rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit})
+    return content.opened(rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit}))
 
 
 def record_sent(ids: Sequence[int]) -> None:

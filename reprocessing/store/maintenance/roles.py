@@ -36,7 +36,7 @@ _READS: Final = (_PAYLOADS, "edit_parkedletter")
 _CONFIGURES: Final = (
     "add_deadletterqueue", "change_deadletterqueue", "add_target", "change_target", "add_rule", "change_rule",
     "delete_rule", "add_notificationroute", "change_notificationroute", "delete_notificationroute",
-    "unlock_managedobject",
+    "unlock_managedobject", "act_alone", "add_apitoken", "change_apitoken",
 )  # fmt: skip
 
 ROLES: Final = (
@@ -47,8 +47,8 @@ ROLES: Final = (
     Role("Redrive editor", "also views payloads and edits messages", (*_OPERATES, *_READS)),
     Role(
         "Redrive administrator",
-        "also configures DLQs, targets, rules and notifications",
-        (*_OPERATES, *_READS, *_CONFIGURES),
+        "also reveals masked values, and configures DLQs, targets, rules and notifications",
+        (*_OPERATES, *_READS, "reveal_payload", *_CONFIGURES),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Announce DLQs that discovery found for the first time, in the transaction that completes the look."""
+"""Announce DLQs that discovery found for the first time, in the transaction that completes the scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.store.notifications.outbox import announce
 
 @dataclass(frozen=True, slots=True)
 class NewDlq:
-    """A DLQ that is neither registered nor ignored. `messages`: visible and in flight; None: not known."""
+    """A DLQ that is neither registered nor ignored, with its numbers of messages (None: not known) and sources."""
 
     arn: str
     messages: int | None

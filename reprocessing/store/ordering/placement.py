@@ -10,6 +10,7 @@ from typing import Any, Final, LiteralString
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.ordering.placement import StoredPlace
 from reprocessing.store import rows
+from reprocessing.store.payloads import content
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ UPDATE redrive_letter l
 
 # Chunks of bounded size.
 _NAMELESS = """
-SELECT l.id, l.dlq_id, p.body, p.attributes, p.system
-  FROM (SELECT id, dlq_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
+SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system
+  FROM (SELECT id, dlq_id, message_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
          WHERE id = ANY(%(letters)b::bigint[]) AND state = 'parked' AND source_id IS NULL AND id > %(above)b) l
   JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.before < 16777216
@@ -123,7 +124,7 @@ UPDATE redrive_letter l SET target_id = o.target_id
 
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
     """Return the next captured letters of a DLQ without a place in a lane. `bodies`: include the bodies."""
-    return rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies})
+    return content.opened(rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
     """Yield parked letters without a place in a lane, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
-        yield found
+        yield content.opened(found)
         values["above"] = found[-1].id
 
 
@@ -167,6 +168,7 @@ class LetterWithoutSource:
 
     id: int
     dlq_id: int
+    message_id: str
     body: bytes
     attributes: bytes
     system: dict[str, Any]
@@ -176,5 +178,5 @@ def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWith
     """Yield letters without a source queue, in chunks."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
-        yield found
+        yield content.opened(found)
         values["above"] = found[-1].id

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, LiteralString
 
 from reprocessing.domain.outcomes.delivery_status import DeliveryFacts, DeliveryStatus, status_of_letter
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.letter import Letter
 from reprocessing.store import rows
 from reprocessing.store.outcomes.reports import NUMBERED, SAID
+from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement_effects import REPORTED_FAILED
 
 # The newest attempt that was sent decides a letter's delivery status.
@@ -133,4 +135,5 @@ def count_by_status(dlq: int | None = None) -> list[StatusCount]:
 
 def reasons_of(letter: Letter, *, most: int = 200) -> list[ConsumerReason]:
     """Return the reports about this letter, the newest first."""
-    return rows.fetch(ConsumerReason, _REASONS, {"letter": letter.pk, "most": most})
+    found = rows.fetch(ConsumerReason, _REASONS, {"letter": letter.pk, "most": most})
+    return [replace(reason, message=content.opened_text(reason.message, Part.REPORT)) for reason in found]

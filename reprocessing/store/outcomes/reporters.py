@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Final
 
 from django.db import transaction
 
@@ -13,10 +12,9 @@ from reprocessing.domain.errors import InvalidReporter
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.target import Reporter, Target
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
 
-#: A token's prefix, by which people and secret scanners recognise it, and its number of random bytes.
-PREFIX, BYTES = "redrive-", 32
-_LONGEST = 200
+_PREFIX: Final = "redrive-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +27,7 @@ class SavedReporter:
 
 def by_token(token: str) -> Reporter | None:
     """Return the reporter with this token, revoked or not. The lookup uses a digest, so timing reveals nothing."""
-    if not token or len(token) > _LONGEST:
-        return None
-    return Reporter.objects.filter(token_hash=_digest(token)).first()
+    return Reporter.objects.filter(token_hash=token_digest(token)).first() if can_be_token(token) else None
 
 
 def resolve_targets(names: Collection[str]) -> list[Target]:
@@ -59,12 +55,12 @@ def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, r
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
         check_reporter(row, name, some, anew=anew)
-        token = PREFIX + secrets.token_urlsafe(BYTES) if row is None or anew else None
+        token = new_token(_PREFIX) if row is None or anew else None
         before = {} if row is None else audit_values(row)
         if row is None:
             row = Reporter(name=name, added_by=by)
         if token is not None:
-            row.token_hash, row.revoked_at = _digest(token), None
+            row.token_hash, row.revoked_at = token_digest(token), None
         row.save()
         if some:
             row.targets.set(some)
@@ -112,7 +108,3 @@ def audit_values(row: Reporter) -> dict[str, object]:
         "targets": sorted(row.targets.values_list("arn", flat=True)),
         "revoked": row.revoked_at is not None,
     }
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="replace")).digest()

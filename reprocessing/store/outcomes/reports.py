@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final, LiteralString
 
 from reprocessing.domain.outcomes.consumer_report import ConsumerReport
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.store import rows
+from reprocessing.store.payloads import content
 
 #: For so many seconds, a report's attempt is searched again: it may not have been recorded when the report arrived.
 RECENT_SECONDS: Final = 60.0
@@ -140,12 +142,16 @@ def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[
     return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}
 
 
-def write_reports(said: Sequence[ConsumerReport], reporter: int | None) -> set[bytes]:
-    """Write reports; return the digests of the reports that were not stored before."""
-    digests = [report.digest(reporter) for report in said]
-    return set(
-        rows.column(bytes, _KEEP, {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": digests})
-    )
+def report_digests(said: Sequence[ConsumerReport], reporter: int | None) -> list[bytes]:
+    """Return the digests by which repeated reports are recognised. Call it outside a transaction."""
+    return content.keyed([report.digest(reporter) for report in said])
+
+
+def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests: Sequence[bytes]) -> set[bytes]:
+    """Write reports with these digests; return the digests of the reports that were not stored before."""
+    values = {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": list(digests)}
+    values["message"] = [content.sealed_text(report.message, Part.REPORT) for report in said]
+    return set(rows.column(bytes, _KEEP, values))
 
 
 def unmatched_attempts() -> list[int]:

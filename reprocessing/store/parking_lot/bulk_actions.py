@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
+from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.audit import AuditAct
-from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.models.parking_lot import BulkAction, BulkActionKind
 from reprocessing.store import rows
+from reprocessing.store.approvals import frozen, guard, limits
 from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.payloads import content
 
 #: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
@@ -34,6 +38,15 @@ _NOTED: Final = {
     BulkActionKind.RELEASE: AuditAct.RELEASED, BulkActionKind.DISCARD: AuditAct.DISCARDED,
     BulkActionKind.RESTORE: AuditAct.RESTORED,
     BulkActionKind.ASSIGN: AuditAct.ASSIGNED, BulkActionKind.NOTE: AuditAct.NOTED,
+}  # fmt: skip
+
+
+#: The deed of each bulk action that may need a second person; None: it changes no message.
+_DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
+    BulkActionKind.RELEASE: (DeedKind.RELEASE, "Replay all parked messages that match a filter"),
+    BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
+    BulkActionKind.RESTORE: (DeedKind.RESTORE, "Restore all discarded messages that match a filter"),
+    BulkActionKind.ASSIGN: None, BulkActionKind.NOTE: None,
 }  # fmt: skip
 
 
@@ -95,6 +108,7 @@ RETURNING id, act, filter, arguments, by, reason, asked_at, max_letter_id, curso
 _NEXT: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l
  WHERE l.id > %(cursor)b::bigint AND l.id <= %(max_letter_id)b::bigint AND coalesce(l.finished_at <= %(asked_at)b, true)
+   AND NOT EXISTS (SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND v.at > %(asked_at)b)
    AND {where}
  ORDER BY l.id LIMIT %(limit)b
 """
@@ -136,22 +150,54 @@ SELECT count(*) AS n FROM (
 
 def create(  # noqa: PLR0913  # each by its name
     token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
-    opened: datetime | None = None,
+    opened: datetime | None = None, approval: int | None = None,
 ) -> bool:  # fmt: skip
     """Store a bulk action, with an audit log entry; return False if a bulk action with this token exists.
 
-    `opened`: when the person saw the letters; letters that finished later are not changed. None: now.
+    `opened`: when the person saw the letters; letters that finished or were edited later are not changed. None: now.
+    `approval`: id of the approval that is being executed.
 
     Raises:
+        ApprovalNeeded: a second person is needed.
         InvalidFilter: not every letter that the filter could match can be searched.
     """
     message_filters.require_exhaustive(sieve)
     asked = message_filters.sql_parameters(sieve) | {
-        "token": token, "act": act.value, "filter": json.dumps(sieve.stored()), "noted": _NOTED[act].value,
+        "token": token, "act": act.value, "filter": json.dumps(stored_filter(sieve)), "noted": _NOTED[act].value,
         "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
         "opened": opened,
     }  # fmt: skip
-    return bool(rows.execute(_BEGIN.format(where=message_filters.where_clause(sieve, whole=True)), asked))
+
+    def work() -> bool:
+        if BulkAction.objects.filter(token=token).exists():
+            return False
+        _pass(act, sieve, arguments, by=by, approval=approval)
+        return bool(rows.execute(_BEGIN.format(where=message_filters.where_clause(sieve, whole=True)), asked))
+
+    return rows.in_transaction(work)
+
+
+def _pass(
+    act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
+) -> None:
+    """Let the guard check a bulk action as a whole; its batches are not checked again."""
+    known = _DEEDS[act]
+    if known is None or (approval is None and not limits.is_any_limited()):
+        return
+    deed = Deed(*known, {**arguments, "filter": sieve.stored()})
+    guard.check(deed, {} if approval else frozen.count_by_dlq(sieve), by=by, approval=approval)
+
+
+def stored_filter(sieve: MessageFilter) -> dict[str, Any]:
+    """Return a filter as a JSON object; with encryption, the searched text is sealed."""
+    stored = sieve.stored()
+    return stored if sieve.text is None else stored | {"text": content.sealed_text(sieve.text, Part.FILTER)}
+
+
+def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
+    """Return the filter of a JSON object that `stored_filter` returned."""
+    sieve = MessageFilter.read(stored)
+    return sieve if sieve.text is None else replace(sieve, text=content.opened_text(sieve.text, Part.FILTER))
 
 
 def lease_due(*, limit: int) -> list[int]:
@@ -171,7 +217,7 @@ def renew_lease(held: LeasedAction) -> LeasedAction | None:
 
 def next_letters(held: LeasedAction) -> list[int]:
     """Return the next letters, by id, at most `BATCH_LETTERS`."""
-    sieve = MessageFilter.read(held.filter)
+    sieve = read_filter(held.filter)
     asked = message_filters.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
     }  # fmt: skip

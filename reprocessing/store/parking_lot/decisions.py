@@ -29,6 +29,7 @@ class LockedLetter:
     """
 
     letter_id: int
+    dlq_id: int
     lane_id: int | None
     reason: str
     target_id: int | None
@@ -63,11 +64,11 @@ SELECT n.id AS lane_id FROM redrive_lane n
 
 # A FIFO target needs a message group; some targets accept only tasks or events.
 _ASK = """
-SELECT l.id AS letter_id, l.lane_id, l.reason, l.target_id,
+SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
             WHEN l.body_deleted_at IS NOT NULL
             THEN 'its body was deleted on ' || to_char(l.body_deleted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
-                 || ', after the days that ' || d.name || ' keeps bodies'
+                 || ', because ' || d.name || ' keeps bodies for fewer days than history'
             WHEN l.lane_id IS NULL AND %(need_lane)b::bool
             THEN 'its source queue is not known; add the queue to ' || d.name
                  || ', on its page in the admin or with manage.py add_dlq ' || d.name || ' --source URL --confirm'

@@ -11,6 +11,7 @@ from uuid import UUID
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.payloads import content
 
 #: Highest number of letters, and of their bytes, in one chunk; a larger letter is a chunk by itself.
 PIECE, WEIGHT = 1_000, 16 * 1024 * 1024
@@ -99,5 +100,5 @@ def export_letters(
     }  # fmt: skip
     statement = _PIECE.format(where=message_filters.where_clause(sieve, whole=True))
     while found := rows.fetch(ExportedLetter, statement, asked):
-        yield from found
+        yield from content.opened(found)
         asked["above"] = found[-1].id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, LiteralString
 
@@ -15,6 +15,7 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance.counters import COUNTS
 from reprocessing.store.notifications.group_events import MovedGroup, announce_groups
+from reprocessing.store.payloads import content
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
 #: SQL: the latest failure report about a letter l. The report names the letter's message id, its redrive id, or the
@@ -189,8 +190,17 @@ class LargestGroup:
 
 
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
-    """Return the first letters, by id, that have no group, or that were parked or reported after they got a group."""
-    return rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
+    """Return the first letters, by id, that have no group, or that were parked or reported after they got a group.
+
+    A letter whose payload cannot be opened has no body and no attributes.
+    """
+    found = rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
+    readable, problems = content.opened_or_why(found)
+    if not problems:
+        return readable
+    opened = {letter.id: letter for letter in readable}
+    nothing: dict[str, Any] = {"body": None, "attributes": None, "system": None}
+    return [opened.get(letter.id) or replace(letter, **nothing) for letter in found]
 
 
 def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, FailureCause]) -> int:

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import decisions
+from reprocessing.store.payloads import content
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 
@@ -80,7 +81,7 @@ WITH made AS (
            idempotency_key, by,
                                   reason, at)
     SELECT l.id, 1 + coalesce((SELECT max(no) FROM redrive_revision WHERE letter_id = l.id), 0), %(body)b,
-           %(attributes)b, sha256(%(body)b), l.body_hash, %(size)b::int, %(key)b::text, %(by)b, %(reason)b,
+           %(attributes)b, %(digest)b, l.body_hash, %(size)b::int, %(key)b::text, %(by)b, %(reason)b,
            redrive_now()
       FROM redrive_letter l WHERE l.id = %(letter)b AND l.state = 'parked'
     RETURNING id, no, letter_id, body_hash, size, idempotency_key
@@ -108,7 +109,8 @@ SELECT act, by, reason, at FROM redrive_audit_entry
 
 def read_letter(letter: int) -> EditableLetter | None:
     """Return a letter with its bytes; None: the bytes are deleted."""
-    return rows.first(EditableLetter, _STANDS, {"letter": letter})
+    found = content.opened(rows.fetch(EditableLetter, _STANDS, {"letter": letter}))
+    return found[0] if found else None
 
 
 def lock_letter(letter: int) -> None:
@@ -117,14 +119,16 @@ def lock_letter(letter: int) -> None:
 
 
 def add_revision(  # noqa: PLR0913  # each by its name
-    letter: int, *, body: bytes, attributes: bytes, size: int, key: str | None, by: str, reason: str
+    letter: int, *, body: bytes, attributes: bytes, digest: bytes, size: int, key: str | None, by: str, reason: str
 ) -> NewRevision:
     """Add a revision to a locked, parked letter. From now on, rules read the revision, and the revision is sent.
 
-    `size`: bytes of body and packed attributes as SQS counts them. `key`: new idempotency key; None: unchanged.
+    `body`, `attributes`: sealed, if payloads are encrypted. `digest`: of the body (`content.digests`). `size`: bytes of
+    body and packed attributes as SQS counts them. `key`: new idempotency key; None: unchanged.
     """
     values = {
-        "letter": letter, "body": body, "attributes": attributes, "size": size, "key": key, "by": by, "reason": reason,
+        "letter": letter, "body": body, "attributes": attributes, "digest": digest, "size": size, "key": key, "by": by,
+        "reason": reason,
     }  # fmt: skip
     return rows.fetch(NewRevision, _REVISE, values)[0]
 

@@ -20,6 +20,8 @@ from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
+from reprocessing.store.payloads import payload_keys, sealed_search
+from reprocessing.store.payloads.content import IS_SEALED
 
 #: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
@@ -57,10 +59,13 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
 }
 
 # Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
-_HOLDS: Final[LiteralString] = """(
-    (SELECT position(%(text)b::bytea IN p.body) > 0 FROM redrive_payload p WHERE p.letter_id = l.id)
- OR (SELECT position(%(text)b::bytea IN v.body) > 0 FROM redrive_revision v WHERE v.id = l.revision_id))
-"""
+_HOLDS: Final[LiteralString] = f"""(
+    (SELECT NOT {IS_SEALED.format("p.body")} AND position(%(text)b::bytea IN p.body) > 0
+       FROM redrive_payload p WHERE p.letter_id = l.id)
+ OR (SELECT NOT {IS_SEALED.format("v.body")} AND position(%(text)b::bytea IN v.body) > 0
+       FROM redrive_revision v WHERE v.id = l.revision_id)
+ OR l.id = ANY(%(sealed_with_text)b::bigint[]))
+"""  # noqa: S608  # the inserted text is a constant
 
 _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
     SELECT l.id FROM (SELECT l.id, l.revision_id FROM redrive_letter l WHERE {{rest}}
@@ -120,6 +125,10 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
 
 _IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
 
+_NEWEST_IDS: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(newest)b
+"""
+
 _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
   FROM (SELECT l.dlq_id, l.state, l.reason,
@@ -150,13 +159,26 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     return _IN_THE_NEWEST.format(rest=rest)
 
 
-def sql_parameters(sieve: MessageFilter) -> dict[str, Any]:
-    """Return the parameters of `where_clause`."""
+def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
+    """Return the parameters of `where_clause`. Sealed bodies are searched here, for `seconds` at most; None: no limit.
+
+    Raises:
+        InvalidFilter: the search took longer.
+    """
+    found = _plain_parameters(sieve)
+    if sieve.text is None or not payload_keys.has_keys():
+        return found
+    among = rows.column(int, _NEWEST_IDS.format(where=where_clause(replace(sieve, text=None))), found)
+    return found | {"sealed_with_text": sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)}
+
+
+def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
     every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
         "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
         "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
+        "sealed_with_text": [],
     }  # fmt: skip
 
 
@@ -170,7 +192,7 @@ class LetterPage:
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
     """Return the letters that a filter matches, the last finished first. `below`: last letter of the previous page."""
-    with _patiently():
+    with patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
         narrow = _where_reasons_are(sieve)
@@ -182,21 +204,21 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
 def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return the last finished letters that a filter matches."""
-    with _patiently():
+    with patiently():
         return _newest(sieve, None, limit)
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
     """Count the letters that a filter matches by state and reason, up to `MAX_COUNT` + 1 in all."""
-    with _patiently():
+    with patiently():
         return rows.fetch(
-            CountByReason, _KINDS.format(where=where_clause(sieve)), sql_parameters(sieve) | {"limit": MAX_COUNT + 1}
+            CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
         )
 
 
 def count_letters(sieve: MessageFilter) -> int:
     """Count the letters that a filter matches, up to `MAX_COUNT` + 1."""
-    with _patiently():
+    with patiently():
         return _count(sieve)
 
 
@@ -209,9 +231,9 @@ def is_exhaustive(sieve: MessageFilter) -> bool:
     """Return whether all letters that could contain the filter's text are searched, not only the newest."""
     if sieve.text is None:
         return True
-    asked = sql_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
+    asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
     without = where_clause(replace(sieve, text=None))
-    with _patiently():
+    with patiently():
         return rows.value(int, _COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
@@ -247,7 +269,7 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
 
 def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
     """Search the bodies once, for the page and the count."""
-    held = rows.column(int, _IDS.format(where=where_clause(sieve)), sql_parameters(sieve))
+    held = rows.column(int, _IDS.format(where=where_clause(sieve)), _patient(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
 
@@ -255,7 +277,7 @@ def _newest(
     sieve: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
 ) -> list[ListedLetter]:
     place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = sql_parameters(sieve) | {
+    asked = (_patient(sieve) if among is None else _plain_parameters(sieve)) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
     }  # fmt: skip
     meant = where_clause(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
@@ -263,11 +285,15 @@ def _newest(
 
 
 def _count(sieve: MessageFilter) -> int:
-    return rows.value(int, _COUNT.format(where=where_clause(sieve)), sql_parameters(sieve) | {"limit": MAX_COUNT + 1})
+    return rows.value(int, _COUNT.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1})
+
+
+def _patient(sieve: MessageFilter) -> dict[str, Any]:
+    return sql_parameters(sieve, seconds=_PATIENCE / 1_000)
 
 
 @contextmanager
-def _patiently() -> Iterator[None]:
+def patiently() -> Iterator[None]:
     """Set a statement timeout. If it is exceeded, raise an error that says what to do."""
     try:
         with transaction.atomic():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ACTIVE_RUNS
+from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
@@ -121,14 +122,15 @@ WITH mine AS (
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.attempts_before_release - m.spared AS attempts, m.attempts - m.attempts_before_release AS tries,
        w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
-       m.idempotency_key, m.released, coalesce(v.body, p.body) AS body,
-       coalesce(v.attributes, p.attributes) AS attributes, p.system, g.arn AS source_arn, m.run_id, m.breaker_id,
+       m.idempotency_key, m.released, coalesce(v.body, p.body, '') AS body, p.letter_id IS NULL AS bare,
+       coalesce(v.attributes, p.attributes, '{{}}') AS attributes, coalesce(p.system, '{{}}') AS system,
+       g.arn AS source_arn, m.run_id, m.breaker_id,
        m.wave_id, m.wave_size, m.lease_left, m.attempts + m.not_sent > 1 AND EXISTS (
             SELECT FROM redrive_attempt a JOIN redrive_target t ON t.id = a.target_id
              WHERE a.letter_id = m.id AND a.id <> o.id AND a.outcome = 'unknown' AND a.returned_at IS NULL
                AND {COPY_ENDS} > redrive_now()) AS unsure,
        {RULE_BACKOFF}
-  FROM opened o JOIN moved m ON m.id = o.letter_id JOIN redrive_payload p ON p.letter_id = m.id
+  FROM opened o JOIN moved m ON m.id = o.letter_id LEFT JOIN redrive_payload p ON p.letter_id = m.id
   LEFT JOIN redrive_revision v ON v.id = m.revision_id
   LEFT JOIN redrive_source g ON g.id = m.source_id
   LEFT JOIN redrive_run w ON w.id = m.run_id
@@ -162,6 +164,7 @@ class IntendedSend:
     body: bytes
     attributes: bytes
     system: dict[str, Any]
+    bare: bool  #: the payload was deleted
     source_arn: str | None
     run_id: int | None
     breaker_id: int
@@ -172,6 +175,7 @@ class IntendedSend:
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
+    unreadable: str = ""  #: why the payload cannot be opened, so that nothing is sent; `body` is sealed then
 
 
 def intend(  # noqa: PLR0913  # each by its name
@@ -203,4 +207,16 @@ def intend(  # noqa: PLR0913  # each by its name
         send_limits.lock_for_intent(letters, lanes, fences)
         return rows.fetch(IntendedSend, _INTENT, values)
 
-    return rows.in_transaction(commit)
+    return _opened(rows.in_transaction(commit))
+
+
+def _opened(intended: list[IntendedSend]) -> list[IntendedSend]:
+    """Return the letters with their payloads opened, after the commit: a key may have to be unwrapped by AWS KMS."""
+    readable, problems = content.opened_or_why(intended)
+    if not problems:
+        return readable
+    opened = {attempt.attempt_id: attempt for attempt in readable}
+    return [
+        opened.get(attempt.attempt_id) or replace(attempt, unreadable=problems[attempt.message_id])
+        for attempt in intended
+    ]

@@ -10,6 +10,8 @@ from typing import Any, Final, LiteralString
 from reprocessing.domain.routing.first_match import Action, Rule
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.store import rows
+from reprocessing.store.payloads import content
+from reprocessing.store.payloads.content import CONTENT_LENGTH
 
 #: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
@@ -43,14 +45,16 @@ class RoutableLetter:
         return self.released and (self.rule_id, self.route) == (rule.id, Action.QUARANTINE)
 
 
+_LENGTH: Final[LiteralString] = CONTENT_LENGTH.format("coalesce(v.body, p.body)")
+
 # Rules read the bytes that will be sent. A chunk's size is limited, and bodies that rules do not read are not loaded.
-_COLUMNS: Final[LiteralString] = """
+_COLUMNS: Final[LiteralString] = f"""
 SELECT l.id AS letter_id, l.lane_id, l.dlq_id, l.message_id, l.state, coalesce(o.arn, '') AS source,
        o.target_id AS home, l.target_id, l.idempotency_key IS NOT NULL AS claims, l.route, l.rule_id,
               l.rulebook_version,
-       l.blocked_reason, l.released_by IS NOT NULL AS released, octet_length(coalesce(v.body, p.body)) AS size,
+       l.blocked_reason, l.released_by IS NOT NULL AS released, {_LENGTH} AS size,
        coalesce(v.attributes, p.attributes) AS attributes, p.system,
-       CASE WHEN %(bodies)b::bool AND octet_length(coalesce(v.body, p.body)) <= %(limit)b::int
+       CASE WHEN %(bodies)b::bool AND {_LENGTH} <= %(limit)b::int
             THEN coalesce(v.body, p.body) ELSE ''::bytea END AS body
 """
 
@@ -85,13 +89,13 @@ SELECT count(*) AS n FROM redrive_letter
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
     """Return the waiting letters among `letters`, in the order of their ids, up to about `CHUNK` bytes."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return rows.fetch(RoutableLetter, _LOAD, values)
+    return content.opened(rows.fetch(RoutableLetter, _LOAD, values))
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
     """Return letters captured at `since` or later, with ids below `below`, the newest first; empty: no more."""
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return rows.fetch(RoutableLetter, _CAPTURED, values)
+    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
 
 
 def count_older(*, since: datetime, dlq: int | None) -> int:

@@ -7,13 +7,13 @@ reschedules the letters that the former rules held or delayed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
 
+from reprocessing.domain.approvals.deed import ALL, Deed, DeedKind
 from reprocessing.domain.errors import InvalidRule
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue
@@ -21,8 +21,10 @@ from reprocessing.models.rule import Rule
 from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
-from reprocessing.store.routing import rules
+from reprocessing.store.routing import rule_fields, rules
+from reprocessing.store.routing.rule_fields import as_json
 
 #: The columns of a rule that people set.
 FIELDS = (
@@ -50,20 +52,21 @@ def draft_rule(name: str, fields: Fields) -> Rule:
 
     Raise InvalidRule if the rule could not be evaluated.
     """
-    row = _find(name) or Rule(name=name, position=100, enabled=False, conditions=[])
+    row = find_rule(name) or Rule(name=name, position=100, enabled=False, conditions=[])
     for column, value in fields.items():
         setattr(row, column, value)
     check(row)
     return row
 
 
-def _find(name: str) -> Rule | None:
+def find_rule(name: str) -> Rule | None:
+    """Return the stored rule with this name."""
     return Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
 
 
 def differences(name: str, fields: Fields) -> list[Difference]:
     """Return what these fields would change; return all fields if the rule does not exist."""
-    return _differences(name, _find(name), fields)
+    return _differences(name, find_rule(name), fields)
 
 
 def _differences(name: str, row: Model | None, fields: Fields) -> list[Difference]:
@@ -71,15 +74,25 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
     return changed_fields(name, now, {column: as_json(value) for column, value in fields.items()})
 
 
-def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`."""
+def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int | None = None) -> RuleChange:
+    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`.
+
+    A rule that was not enabled, and is not enabled now, decides about no message, so it needs no second person.
+    `approval`: id of the approval that is being executed.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
+    """
     with transaction.atomic():
         rules.lock()
         changes = differences(name, fields)
-        row = draft_rule(name, fields)
+        row, was = draft_rule(name, fields), find_rule(name)
         new = row._state.adding  # noqa: SLF001 - Django's own word for it
         if not changes and not new:
             return RuleChange(row.pk, new=False)
+        if row.enabled or (was and was.enabled):
+            told = {"fields": rule_fields.write(fields), "differences": _told(changes)}
+            _pass(DeedKind.SAVE_RULE, row, told, by=by, approval=approval, before=was)
         if row.target is not None:
             row.target = _known(row.target)
         if new:
@@ -94,8 +107,8 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
         return RuleChange(row.pk, new, changes)
 
 
-def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
-    """Enable or disable a rule; return whether the rule changed. Errors as in `check`."""
+def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int | None = None) -> bool:
+    """Enable or disable a rule; return whether the rule changed. Errors as in `check` and `save_rule`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -103,17 +116,23 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str) -> bool:
             return False
         if enabled:
             check(row)
+        _pass(DeedKind.SWITCH_RULE, row, {"rule": rule, "enabled": enabled}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=enabled)
         _record(row, [Difference(row.name, "enabled", not enabled, enabled)], by, reason)
         rules.raise_version()
         return True
 
 
-def remove(rule: int, *, by: str, reason: str) -> None:
-    """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`."""
+def remove(rule: int, *, by: str, reason: str, approval: int | None = None) -> None:
+    """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`.
+
+    Errors as in `save_rule`; a rule that is not enabled can be removed by one person.
+    """
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.select_related("dlq", "target", "rate_class").get(pk=rule)
+        if row.enabled:
+            _pass(DeedKind.REMOVE_RULE, row, {"rule": rule}, by=by, approval=approval)
         Rule.objects.filter(pk=rule).update(enabled=False)
         before = [Difference(row.name, column, as_json(getattr(row, column)), None) for column in FIELDS]
         _record(row, [*before, Difference(row.name, "name", row.name, None)], by, reason)
@@ -151,21 +170,6 @@ def differences_of_class(name: str, fields: Fields) -> list[Difference]:
     return _differences(name, RateClass.objects.filter(name=name).first(), fields)
 
 
-def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, for the audit log
-    """Return a column's value as a JSON value."""
-    match value:
-        case datetime():
-            return value.isoformat()
-        case Target():
-            return value.arn
-        case Model():
-            return str(value)
-        case list():
-            return list(value)
-        case _:
-            return value
-
-
 def check(row: Rule) -> None:
     """Check that a rule can be evaluated and applied; if not, raise InvalidRule, which says what to write."""
     rules.parse_row(row)
@@ -180,6 +184,41 @@ def check(row: Rule) -> None:
     backoff = (row.backoff_base, row.backoff_cap, row.backoff_jitter)
     if any(one is None for one in backoff) and any(one is not None for one in backoff):
         raise InvalidRule(f'Rule "{row.name}" is unclear: a backoff has a base, a cap and a jitter. Give all three.')
+
+
+_TITLES = {
+    DeedKind.SAVE_RULE: "Save the rule", DeedKind.SWITCH_RULE: "Enable or disable the rule",
+    DeedKind.REMOVE_RULE: "Remove the rule",
+}  # fmt: skip
+
+
+def _pass(  # noqa: PLR0913  # each by its name
+    kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: int | None, before: Rule | None = None
+) -> None:
+    """Let the guard check a change of the rules in force: it is about any number of messages of the rule's DLQ."""
+    messages = messages_of(row, before if before and before.enabled else row)
+    about = [] if ALL in messages else sorted(messages)
+    title = f"{_TITLES[kind]} {row.name}"
+    if kind is DeedKind.SWITCH_RULE:
+        title = f"{'Enable' if told['enabled'] else 'Disable'} the rule {row.name}"
+    deed = Deed(kind, title, {"name": row.name, "about": about, **told})
+    guard.check(deed, messages, by=by, approval=approval)
+
+
+def messages_of(*some: Rule) -> dict[int, int | None]:
+    """Return what the guard of approvals counts for a change of these rules: any number of their DLQs' messages."""
+    dlqs = {row.dlq_id for row in some}
+    return {ALL: None} if None in dlqs else dict.fromkeys(dlq for dlq in dlqs if dlq)
+
+
+def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
+    """Return `messages_of` a rule that is to be saved; empty: it is not in force, before and after."""
+    in_force = [rule for rule in (row, before) if rule and rule.enabled]
+    return messages_of(*in_force) if in_force else {}
+
+
+def _told(changes: list[Difference]) -> list[list[Any]]:
+    return [[change.field, change.before, change.after] for change in changes]
 
 
 def _known(target: Target) -> Target:

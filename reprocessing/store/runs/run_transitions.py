@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, LiteralString, TypeVar
 
+from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.errors import NativeRedriveConflict
 from reprocessing.models.audit import AuditAct
-from reprocessing.models.run import Run, RunState
+from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard, limits
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.notifications.run_events import conclude_standstills
 from reprocessing.store.runs import enlistment_batches, leftover_lanes
@@ -19,6 +21,7 @@ from reprocessing.store.safety import stops, waves
 
 Done = TypeVar("Done")
 
+_TITLES: Final = {DeedKind.START_RUN: "Start", DeedKind.RESUME_RUN: "Resume", DeedKind.REOPEN_RUN: "Continue"}
 _ACTS = {RunState.PAUSED: AuditAct.PAUSED, RunState.ABORTED: AuditAct.ABORTED}
 
 
@@ -61,6 +64,11 @@ FREE_CAPTURED_LETTERS: Final[LiteralString] = (
 )
 
 
+_TO_BE_SENT: Final[LiteralString] = (
+    "SELECT count(*) AS n FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state IN ('captured', 'waiting')"
+)
+
+
 def page_stamp(run: Run) -> str:
     """Return a text that a page stores to detect changes: every change of the run's state changes the text."""
     return f"{run.state}@{(run.changed_at or run.created_at).isoformat()}@{run.selected}"
@@ -79,15 +87,20 @@ def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -
     return rows.in_transaction(work)
 
 
-def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
+def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enlisted | None:
     """Start a plan; None: it is no longer a plan, or AWS redrives its DLQ.
 
     First the run takes over (adopts) unfinished letters of ended runs. The letters of a large plan are put onto lanes
-    later, in batches.
+    later, in batches. `approval`: id of the approval that is being executed.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
 
     def work() -> Enlisted | None:
         aws_redrives.lock_out_aws(run.dlq_id)
+        if _is_in(run.pk, RunState.PLANNED):
+            _pass(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         if move_run(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
             return None
         much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
@@ -102,24 +115,47 @@ def start(run: Run, *, by: str, reason: str) -> Enlisted | None:
         return None
 
 
-def reopen(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Continue a finished run to which letters came back; None: it is not finished."""
-    return _begin_again(run, RunState.FINISHED, by, reason)
+def reopen(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
+    """Continue a finished run to which letters came back; None: it is not finished. Errors as in `start`."""
+    return _begin_again(run, RunState.FINISHED, by, reason, approval)
 
 
-def resume(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Resume a paused run; its waves begin again with one letter. None: the run is not paused."""
-    return _begin_again(run, RunState.PAUSED, by, reason)
+def resume(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
+    """Resume a paused run; its waves begin again with one letter. None: the run is not paused. Errors as in `start`."""
+    return _begin_again(run, RunState.PAUSED, by, reason, approval)
 
 
-def _begin_again(run: int, state: RunState, by: str, reason: str) -> RunBefore | None:
+def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int | None) -> RunBefore | None:
+    kind = DeedKind.RESUME_RUN if state is RunState.PAUSED else DeedKind.REOPEN_RUN
+
     def work() -> RunBefore | None:
+        if _is_in(run, state):
+            _pass(kind, run, by=by, approval=approval)
         was = move_run(run, [state], RunState.RUNNING, by=by, reason=reason)
         if was:
             waves.begin(run)
         return was
 
     return rows.in_transaction(work)
+
+
+def count_to_send(run: int) -> int:
+    """Return how many messages of a run are still to be sent."""
+    return rows.value(int, _TO_BE_SENT, {"run": run})
+
+
+def _is_in(run: int, state: RunState) -> bool:
+    return Run.objects.filter(pk=run, state=state).exists()
+
+
+def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
+    """Let the guard check a run that a person starts or continues. A standing run is automatic, and not checked."""
+    row = Run.objects.get(pk=run)
+    if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
+        return
+    deed = Deed(kind, f"{_TITLES[kind]} the run {row.name}", {"run": run})
+    messages = {row.dlq_id: count_to_send(run)}
+    guard.check(deed, messages, by=by, approval=approval, again=kind is not DeedKind.START_RUN)
 
 
 def pause(run: int, *, by: str, reason: str) -> RunBefore | None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
@@ -16,8 +17,21 @@ pytestmark = pytest.mark.django_db
 HASH = b"h" * 32
 
 
+def _payload_key(**fields: object) -> models.PayloadKey:
+    return models.PayloadKey.objects.create(**{"wrapped": b"w", "wrapped_by": "key", **fields})
+
+
+def _erasure(**fields: object) -> models.Erasure:
+    return models.Erasure.objects.create(**{"digest": b"d", "by": "ann", "reason": "why", **fields})
+
+
 def _run(stock: Stock, **fields: object) -> models.Run:
     return models.Run.objects.create(**{"name": "drain", "dlq": stock.dlq, **fields})
+
+
+def _approval(**fields: object) -> models.Approval:
+    values = {"deed": "discard", "title": "x", "stamp": b"1", "digest": b"1", "by": "ann", "by_key": "ann"}
+    return models.Approval.objects.create(**{**values, "reason": "obsolete", "expires_at": NOW, **fields})
 
 
 def _copy(stock: Stock, **fields: object) -> models.DlqCopy:
@@ -32,6 +46,17 @@ def _incident(**fields: object) -> models.Incident:
 def _mark(**fields: object) -> models.ManagedObject:
     its = {"kind": "dlqs", "name": "orders", "written": {}, "applied_by": "anna"}
     return models.ManagedObject.objects.create(**{**its, **fields})
+
+
+def _api_token(**fields: object) -> models.ApiToken:
+    its = {"name": "deploy", "token_hash": b"1", "scopes": ["runs:read"], "added_by": "anna"}
+    return models.ApiToken.objects.create(**{**its, **fields})
+
+
+def _api_calls(many: int, **fields: object) -> list[models.ApiCall]:
+    token = _api_token()
+    its = {"token": token, "key": "k", "request_hash": b"1", "made_at": NOW, "leased_until": NOW}
+    return [models.ApiCall.objects.create(**{**its, **fields}) for _ in range(many)]
 
 
 def _route(**fields: object) -> models.NotificationRoute:
@@ -122,6 +147,12 @@ def _same_source_twice(_: Stock) -> None:
         _source_of_failures(scope)
 
 
+def _person(_: Stock, name: str = "ann", **fields: object) -> object:
+    user = User.objects.create_user(f"{name}-{User.objects.count()}")
+    values = {"user": user, "issuer": "https://login", "subject": "1", **fields}
+    return models.ProviderIdentity.objects.create(**values)
+
+
 def _schedule() -> IntervalSchedule:
     return IntervalSchedule.objects.create(every=1, period="minutes")
 
@@ -160,9 +191,15 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("stopped_run_has_person_and_reason", lambda s: _run(s, state="paused", stopped_by="anna")),
     ("wave_success_between_0_and_1", lambda s: _dlq(s, wave_success=1.1)),
     ("give_up_after_between_1_second_and_14_days", lambda s: _dlq(s, give_up_after=0)),
+    ("one_user_of_a_provider_identity", _twice(_person)),
+    ("provider_identity_has_issuer_and_subject", lambda s: _person(s, subject="")),
     ("keep_bodies_at_most_10_years", lambda s: _dlq(s, keep_bodies=3_651)),
     ("only_ended_letter_has_no_body", lambda s: _letter(s, body_deleted_at=NOW)),
     ("only_dlq_with_policy_has_own_settings", lambda s: _dlq(s, own_settings=["mode"])),
+    ("api_token_has_author", lambda _: _api_token(added_by="")),
+    ("api_token_has_scopes", lambda _: _api_token(scopes=[])),
+    ("one_api_call_per_idempotency_key", lambda _: _api_calls(2)),
+    ("api_call_is_answered_or_leased", lambda _: _api_calls(1, status=200)),
     ("one_mark_per_managed_object", lambda _: [_mark(), _mark()]),
     ("unlock_has_person_and_reason", lambda _: _mark(unlocked_by="anna")),
     ("closed_breaker_is_not_failing", lambda s: _breaker(s, failing_since=NOW)),
@@ -288,12 +325,35 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("class_backoff_complete_or_absent", lambda _: _class(backoff_base=1, backoff_jitter="full")),
     ("one_discovery_per_role_region_and_filter", _twice(lambda _: _scope(tags={"team": "a"}))),
     ("discovery_has_region", lambda _: _scope(region="")),
-    ("open_look_has_stage_and_start", lambda _: _scope(stage="queues")),
+    ("open_scan_has_stage_and_start", lambda _: _scope(stage="queues")),
     ("discovered_queue_has_arn", lambda _: _found(arn="https://queue")),
     ("discovered_queue_was_read_or_has_trouble", lambda _: _found(visible=None)),
     ("ignored_queue_has_person_and_reason", lambda _: _found(ignored_at=NOW, ignored_by="anna")),
     ("one_row_per_dlq_source_and_rule", _same_source_twice),
     ("discovered_source_kind_is_known", lambda _: _source_of_failures(_scope(), kind="topic")),
+    ("approval_has_person_and_reason", lambda _: _approval(by_key="")),
+    ("approval_decision_has_person_and_reason", lambda _: _approval(state="declined", ended_at=NOW)),
+    (
+        "approver_is_not_the_requester",
+        lambda _: _approval(state="approved", ended_at=NOW, decided_key="ann", decision_reason="me"),
+    ),
+    ("only_ended_approval_has_end_time", lambda _: _approval(ended_at=NOW)),
+    ("only_open_approval_keeps_message", lambda _: _approval(state="void", ended_at=NOW, body=b"x")),
+    ("only_approved_deed_is_done", lambda _: _approval(state="void", ended_at=NOW, used_at=NOW)),
+    ("one_approval_default", lambda _: models.ApprovalDefault.objects.create(name="orders", above=1)),
+    (
+        "unapproved_deed_has_messages",
+        lambda s: models.UnapprovedDeed.objects.create(dlq=s.dlq, by_key="ann", messages=0),
+    ),
+    ("one_payload_key_per_dlq_and_day", _twice(lambda s: _payload_key(dlq=s.dlq, day=NOW.date()))),
+    ("one_payload_key_per_dlq_and_day", _twice(lambda _: _payload_key())),
+    ("only_installation_key_has_no_dlq", lambda s: _payload_key(dlq=s.dlq)),
+    (
+        "destroyed_payload_key_has_person_and_reason",
+        lambda s: _payload_key(dlq=s.dlq, day=NOW.date(), wrapped=None, destroyed_at=NOW, destroyed_by="ann"),
+    ),
+    ("one_open_erasure_per_value", _twice(lambda _: _erasure())),
+    ("erasure_has_person_and_reason", lambda _: _erasure(reason="")),
     ("only_rules_have_targets", lambda _: _source_of_failures(_scope(), through="arn:rule")),
 ]
 

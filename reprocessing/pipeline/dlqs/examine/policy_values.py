@@ -1,4 +1,4 @@
-"""Add the settings of a policy to the options that a person gave."""
+"""Add the settings of a DLQ's policy to the given options."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SCHEDULES: Final = frozenset({"interval", "crontab"})
 
 
 def with_policy(wanted: Wanted) -> Wanted:
-    """Return the options with the settings of the DLQ's policy, and with the list of settings that are its own.
+    """Return the options with the settings of the DLQ's policy, and with `own_settings`.
 
-    A new policy replaces the values of its settings, except those that were given now. Other values that are no
-    defaults, and values that are given later, are the DLQ's own.
+    A new policy sets all its settings, except the given options. The DLQ's own settings are the given options, and
+    stored settings that the new policy does not have and that differ from their defaults.
 
     Raises:
         InvalidPolicy: no policy has this name.

@@ -26,6 +26,7 @@ from reprocessing.pipeline.maintenance.doctor import (
     managed_objects,
     notifications,
     own_queues,
+    payloads,
     redis,
     stalled_lanes,
 )
@@ -97,6 +98,7 @@ def _of_service(of: CheckContext) -> Iterator[_Step]:
     yield _Step("lanes", partial(stalled_lanes.remarks, of.names))
     yield _Step("notifications", partial(notifications.remarks, of.conf))
     yield _Step("configuration file", managed_objects.remarks)
+    yield _Step("payloads", partial(payloads.remarks, of.conf))
 
 
 def _of_dlqs(of: CheckContext) -> Iterator[_Step]:

@@ -1,4 +1,4 @@
-"""Check whether the objects that a configuration file manages are as the last apply wrote them."""
+"""Find drift: managed objects that differ from what the last apply wrote, or that were unlocked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reprocessing.store.configuration import managed
 from reprocessing.store.configuration.managed import Drift
 
 _WHY: Final = "The next apply of the file would undo the change."
-_CURE: Final = "Apply the file again, or take the change over into the file: manage.py export_config"
+_CURE: Final = "Apply the file again, or copy the change into the file from the output of: manage.py export_config"
 
 
 def remarks() -> Iterator[DoctorFinding]:
-    """Yield a warning for each object that differs, and a note for each other object that a person unlocked.
+    """Yield a warning for each object that differs, and a note for each object that was only unlocked.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from reprocessing.domain.configuration.keys import Kind
@@ -56,6 +57,15 @@ def test_the_pages_that_change_a_managed_object_lead_to_its_page_which_tells_who
     assert not AuditEntry.objects.exclude(by="ann", act="added").exists()
 
 
+def test_a_locked_object_of_another_team_is_not_found_like_one_that_does_not_exist(
+    ann: Client, pages: dict[str, str]
+) -> None:
+    User.objects.get(username="ann").user_permissions.remove(Permission.objects.get(codename="view_all_dlqs"))
+    page = next(iter(pages))
+    missing = page.replace(str(DeadLetterQueue.objects.get().pk), "999999")
+    assert [ann.get(address).status_code for address in (page, missing)] == [404, 404]
+
+
 def test_an_object_that_was_unlocked_with_a_reason_can_be_changed_until_it_is_locked_again(
     ann: Client, pages: dict[str, str]
 ) -> None:
@@ -67,7 +77,7 @@ def test_an_object_that_was_unlocked_with_a_reason_can_be_changed_until_it_is_lo
     page, there = next(iter(pages.items()))
     assert ann.get(page).status_code == 200
     assert "Unlocked by ann: INC-7. The next apply overwrites changes." in ann.get(there).content.decode()
-    assert "ann has unlocked it already." in ann.get(f"{ADMIN}/managedobject/{mark.pk}/unlock").content.decode()
+    assert "ann has already unlocked it." in ann.get(f"{ADMIN}/managedobject/{mark.pk}/unlock").content.decode()
     managed.write_marks({Kind.DLQ: state.read_state()[Kind.DLQ]}, by="mia", source="")
     assert ann.get(page).status_code == 302
 

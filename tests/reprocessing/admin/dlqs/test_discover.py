@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from reprocessing import conf
 from reprocessing.domain.dlqs.discovery import Scope
@@ -26,7 +27,9 @@ LIST = "/admin/reprocessing/discoveredqueue/"
 def dlq(make_queue: MakeQueue, endpoint: Endpoint) -> Iterator[Queue]:  # noqa: F811  a fixture
     made = make_queue()
     source = make_queue(RedrivePolicy=redrive_policy(made))
-    discover.look(discovery_scopes.add_scope(Scope("us-east-1", prefix=made.name)), conf.current(), dice=lambda: 0.0)
+    discover.scan_scope(
+        discovery_scopes.add_scope(Scope("us-east-1", prefix=made.name)), conf.current(), dice=lambda: 0.0
+    )
     yield made
     for queue in (made, source):
         endpoint.client.delete_queue(QueueUrl=queue.url)
@@ -56,14 +59,14 @@ def ann() -> Client:
     return person("view_discoveredqueue", "add_deadletterqueue", "view_deadletterqueue")
 
 
-def test_the_page_lists_dlqs_and_when_they_were_looked_at_without_asking_aws(
+def test_the_page_lists_dlqs_and_when_they_were_scanned_without_asking_aws(
     dlq: Queue, ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:9")
     page = ann.get(LIST).content.decode()
     assert dlq.name in page
     assert "no messages" in page
-    assert "looked at 20" in page
+    assert "scanned 20" in page
     assert "No DLQ has this status." in ann.get(LIST, {"status": "ignored"}).content.decode()
 
 
@@ -83,7 +86,7 @@ def test_adding_shows_the_effect_first_and_then_adds_in_mode_observe(dlq: Queue,
     assert (row.arn, row.mode) == (dlq.arn, "observe")
     entry = AuditEntry.objects.get()
     assert (entry.by, entry.reason, entry.dlq) == ("ann", "because", row)
-    assert f"It is registered already, as {dlq.name}." in ann.get(ticked("adopt")).content.decode()
+    assert f"It is already registered as {dlq.name}." in ann.get(ticked("adopt")).content.decode()
 
 
 def test_nothing_is_added_if_the_effect_is_no_longer_what_was_shown(dlq: Queue, ann: Client) -> None:
@@ -95,20 +98,30 @@ def test_nothing_is_added_if_the_effect_is_no_longer_what_was_shown(dlq: Queue, 
 
 
 def test_a_ticked_dlq_is_ignored_and_reported_again_with_an_audit_entry_each(dlq: Queue, ann: Client) -> None:
-    assert "1 DLQs are ignored." in confirm(ann, ticked("ignore"))
+    assert "Ignored: 1 DLQ." in confirm(ann, ticked("ignore"))
     assert DiscoveredQueue.objects.get().ignored_by == "ann"
     assert "ignored by ann: because" in " ".join(ann.get(LIST).content.decode().replace("<small>", "").split())
-    assert "1 DLQs are no longer ignored." in confirm(ann, ticked("unignore"))
+    assert "No longer ignored: 1 DLQ." in confirm(ann, ticked("unignore"))
     assert AuditEntry.objects.count() == 2
 
 
-def test_looking_again_makes_every_scope_due(dlq: Queue, ann: Client) -> None:
+def test_scanning_again_makes_every_scope_due(dlq: Queue, ann: Client) -> None:
     assert discovery_scopes.due_scopes() == []
-    assert "A worker looks at 1 accounts" in confirm(ann, reverse("admin:reprocessing_discoveredqueue_look"))
+    assert "A worker scans the accounts and regions below." in confirm(
+        ann, reverse("admin:reprocessing_discoveredqueue_scan")
+    )
     assert len(discovery_scopes.due_scopes()) == 1
 
 
-@pytest.mark.parametrize("name", ["adopt", "ignore", "unignore", "look"])
+def test_scanning_again_names_the_setting_that_keeps_workers_from_scanning(
+    dlq: Queue, ann: Client, settings: Settings
+) -> None:
+    settings.REDRIVE = {"DISCOVER_EVERY": 0}
+    page = ann.get(reverse("admin:reprocessing_discoveredqueue_scan")).content.decode()
+    assert "Workers do not scan, because REDRIVE_DISCOVER_EVERY is 0." in page
+
+
+@pytest.mark.parametrize("name", ["adopt", "ignore", "unignore", "scan"])
 def test_who_may_not_add_dlqs_sees_the_list_and_no_deed(dlq: Queue, name: str) -> None:
     viewer = person("view_discoveredqueue")
     assert "You may not add DLQs" in viewer.get(LIST).content.decode()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
+from django.contrib.auth.models import Group
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.message.envelope import pack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
+    ApiToken,
+    Approval,
     AuditAct,
     AuditEntry,
     BulkAction,
@@ -15,6 +21,7 @@ from reprocessing.models import (
     GlobalStop,
     HealthCheck,
     Heartbeat,
+    Letter,
     ManagedObject,
     ParkingQueueMessage,
     Policy,
@@ -27,6 +34,7 @@ from reprocessing.models import (
 )
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.models.notification import Incident, Notification, NotificationRoute
+from reprocessing.store.api.tokens import TokenRequest, make_token
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.routing import rule_changes
@@ -41,6 +49,7 @@ def rows_of_everything() -> None:
         ParkingQueueMessage.objects.create(letter=letter, parking_event="parked")
         Heartbeat.record(f"queue-{number}")
         operated()
+        requested(letter)
         assert letter.source
         failure_group(letter.source, f"KeyError-{number}")
         AuditEntry.objects.create(act=AuditAct.RELEASED, letter=letter, dlq=letter.dlq, by="ann", reason="mended")
@@ -56,6 +65,7 @@ def rows_of_everything() -> None:
         incident = Incident.objects.create(kind=kind, subject=f"run:{number}", facts={})
         route = NotificationRoute.objects.create(destination=f"team-{number}")
         Notification.objects.create(incident=incident, route=route, phase="opened")
+        api_token(f"deploy-{number}")
         scope = DiscoveryScope.objects.create(region=f"eu-west-{number}")
         queue = DiscoveredQueue.objects.create(
             arn=f"arn:aws:sqs:eu-west-{number}:111122223333:dlq", scope=scope, trouble="SQS refused it."
@@ -68,9 +78,24 @@ def rows_of_everything() -> None:
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
 
 
+def api_token(name: str = "deploy") -> ApiToken:
+    team, _ = Group.objects.get_or_create(name="a team of tokens")
+    asked = TokenRequest(name, (Scope.DLQS_READ,), teams=(team,))
+    return make_token(asked, by="ann", reason="a test").row
+
+
 def operated() -> BulkAction:
     bulk_actions.create(uuid4(), BulkActionKind.NOTE, MessageFilter(), {}, by="ann", reason="a note")
     return BulkAction.objects.latest("pk")
+
+
+def requested(letter: Letter, *, by: str = "ann", title: str = "Discard parked messages") -> Approval:
+    """A request to discard a message. It has the bytes of an edit, too, so that every page has something to show."""
+    return Approval.objects.create(
+        deed="discard", title=title, letters=[letter.pk], body=b"{}", attributes=pack_attributes({}), stamp=b"1",
+        digest=b"1", dlq_ids=[letter.dlq_id], messages=1, preview=[["Messages", "1"]], by=by, by_key=by, reason=by,
+        expires_at=database_now() + timedelta(days=1),
+    )  # fmt: skip
 
 
 def schedules() -> None:

@@ -20,7 +20,19 @@ from django.test import Client
 from reprocessing.admin.messages import message_page
 from reprocessing.admin.parking_lot import decision
 from reprocessing.domain.replay.verdicts import Outcome, Refused
-from reprocessing.models import AuditEntry, Breaker, BulkAction, FailureGroup, Letter, ManagedObject, Report, Rule, Run
+from reprocessing.models import (
+    ApiToken,
+    Approval,
+    AuditEntry,
+    Breaker,
+    BulkAction,
+    FailureGroup,
+    Letter,
+    ManagedObject,
+    Report,
+    Rule,
+    Run,
+)
 from reprocessing.models.letter import ParkedLetter
 from reprocessing.models.notification import NotificationRoute
 from reprocessing.pipeline.parking_lot import group_failures, run_bulk_actions
@@ -199,7 +211,8 @@ def deeds(letter: ParkedLetter) -> Iterator[str]:
     its |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id, "letter": letter.pk}
     its |= {"rule": Rule.objects.earliest("pk").pk, "breaker": Breaker.objects.earliest("pk").pk}
     its |= {"route": NotificationRoute.objects.create(destination="ops").pk}
-    its |= {"mark": ManagedObject.objects.earliest("pk").pk}
+    its |= {"mark": ManagedObject.objects.earliest("pk").pk, "approval": Approval.objects.earliest("pk").pk}
+    its |= {"api_token": ApiToken.objects.earliest("pk").pk}
     for address in test_matrix.DEEDS:
         if not address.startswith(("/admin/auth/", "/admin/django_celery_beat/")):
             yield address.format(**its)

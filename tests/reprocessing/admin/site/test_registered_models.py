@@ -22,8 +22,11 @@ MODELS = [one for one in apps.get_app_config("reprocessing").get_models() if one
 NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
-    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "HourlyCount", "HourlyCountDelta", "LetterCount",
-    "LetterCountDelta", "Metric", "Payload", "ProviderIdentity", "RestoreDoubt", "Revision", "TaskHints", "TickCount",
+    "ApiCall", "ApprovalDefault",
+    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "HourlyCount", "HourlyCountDelta",
+    "LetterCount", "LetterCountDelta", "Metric", "Payload", "PayloadKey", "ProviderIdentity", "RestoreDoubt",
+    "Revision", "TaskHints", "TickCount",
+    "UnapprovedDeed",
 }  # fmt: skip
 
 
@@ -93,4 +96,6 @@ def test_token_hash_is_not_shown(root: Client, rows: None) -> None:
     reporter.save()
     page = root.get(address("reporter", "change", reporter.pk)).content.decode()
     assert "shop-1" in page
-    assert "token" not in page.lower().replace("csrfmiddlewaretoken", "")
+    assert "token" not in page.lower().replace("csrfmiddlewaretoken", "").replace("apitoken", "").replace(
+        "api tokens", ""
+    )

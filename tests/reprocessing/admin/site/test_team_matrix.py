@@ -19,7 +19,9 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 
 from reprocessing.admin.parking_lot import decision
+from reprocessing.domain.api.scopes import Scope
 from reprocessing.models import (
+    ApiToken,
     AuditEntry,
     BulkAction,
     GlobalStop,
@@ -32,6 +34,7 @@ from reprocessing.models import (
     Run,
 )  # fmt: skip
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
+from reprocessing.store.api.tokens import TokenRequest, make_token
 from reprocessing.store.dlqs import visible_dlqs
 from reprocessing.store.maintenance import roles
 from tests.reprocessing.admin.site import test_matrix
@@ -41,11 +44,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
 ROLES = [role.group for role in roles.ROLES]
 #: Pages of what belongs to no single DLQ: no role of a team opens them.
-OF_ALL = {"stop", "resume", "reprocessing_deadletterqueue_add", "reprocessing_target_add"}
+OF_ALL = {
+    "stop", "resume", "reprocessing_deadletterqueue_add", "reprocessing_target_add", "reprocessing_apitoken_add",
+}  # fmt: skip
 #: Models whose rows belong to nobody.
 COMMON = {GlobalStop, Heartbeat, Rulebook}
 #: Models without a condition: nobody without the right to see all DLQs sees a row. Discovery's pages are closed, too.
-FOR_ALL = {DiscoveredQueue, ManagedObject, Policy}
+FOR_ALL = {ApiToken, DiscoveredQueue, ManagedObject, Policy}
 #: Forms of Django and beat, and what ends the session.
 _BESIDE = {"logout", "login", "password_change", "password_change_done", "reports"}
 _REFUSED = {403, 404, 405}
@@ -101,6 +106,8 @@ def teams() -> tuple[Team, Team]:
     Heartbeat.record("queue")
     Rulebook.objects.get_or_create(pk=1)
     Policy.objects.create(name=THEIRS)
+    asked = TokenRequest(THEIRS, (Scope.DLQS_READ,), teams=(found[1].group,))
+    make_token(asked, by=THEIRS, reason=THEIRS)
     ManagedObject.objects.create(kind="policies", name=THEIRS, written={}, applied_by="ann")
     scope = DiscoveryScope.objects.create(region="eu-west-1")
     arn = f"arn:aws:sqs:eu-west-1:111122223333:{THEIRS}"

@@ -16,6 +16,7 @@ from django.test import Client
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
+    Approval,
     AuditEntry,
     Breaker,
     BulkAction,
@@ -42,7 +43,7 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.admin.site.attacks.hostile import _EXAMINED
-from tests.reprocessing.admin.site.sample_rows import schedules
+from tests.reprocessing.admin.site.sample_rows import requested, schedules
 
 OURS, THEIRS = "alphazulu", "bravozulu"
 #: What a program reads and people never see, or what it reads again: a canary would break the row, not leak.
@@ -65,7 +66,8 @@ class Team:
         return {
             "letter": self.letter.pk, "dlq": self.dlq.pk, "lane": self.letter.lane_id, "target": self.letter.target_id,
             "run": pk[Run], "operation": pk[BulkAction], "rule": pk[Rule], "breaker": pk[Breaker],
-            "route": pk[NotificationRoute], "mark": 1, "deed": "pause", "move": "open", "content_type_id": 1,
+            "route": pk[NotificationRoute], "mark": 1, "api_token": 1,
+            "approval": pk[Approval], "deed": "pause", "move": "open", "content_type_id": 1,
         }  # fmt: skip
 
 
@@ -128,6 +130,7 @@ def _rows(letter: Letter, canary: str) -> Iterator[tuple[str, models.Model]]:
         AuditEntry.objects.create(
             act="released", letter=letter, dlq=letter.dlq, by=canary, reason=canary, after={"why": canary}
         ),
+        requested(letter, by=canary, title=canary),
         Revision.objects.create(
             letter=letter, no=1, body=canary.encode(), attributes=b"{}", body_hash=b"1", previous_body_hash=b"2",
             size=9, by=canary, reason=canary,

@@ -19,7 +19,7 @@ Apply: TypeAlias = Callable[..., str]
 
 
 #: What an apply says that only marks objects as managed.
-MARKED = "No settings change. The file manages these objects now.\n"
+MARKED = "No settings changed. The file now manages these objects.\n"
 
 
 class Shop:

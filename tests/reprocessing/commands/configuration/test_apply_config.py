@@ -25,7 +25,7 @@ from reprocessing.models import (
     Rule,
     Target,
 )
-from reprocessing.store.configuration import turns
+from reprocessing.store.configuration import apply_lock
 from tests.reprocessing.commands.configuration.conftest import Apply, Shop, Write
 from tests.reprocessing.commands.conftest import Ask
 from tests.reprocessing.commands.refusals import refusal
@@ -117,7 +117,7 @@ def forget_everything() -> None:
 def test_a_dry_run_shows_the_plan_and_writes_nothing(ask: Ask, write: Write, shop: Shop) -> None:
     said = ask("apply_config", write(whole(shop)))
     assert "+ policy careful\n    max_attempts: 5\n    backoff_base: 30\n    backoff_cap: 600\n" in said
-    assert said.endswith("This was a dry run: 8 objects added with --confirm.\n")
+    assert said.endswith("This was a dry run. Add --confirm to apply it: 8 objects added.\n")
     assert not DeadLetterQueue.objects.exists()
     assert not ManagedObject.objects.exists()
 
@@ -245,7 +245,7 @@ def test_what_is_missing_stays_until_prune_and_its_audit_entries_stay_for_ever(a
     added = AuditEntry.objects.count()
     nothing = "".join(f"{kind.value}: {{}}\n" for kind in Kind)
     assert (
-        apply(nothing).splitlines()[0].startswith("Not in the file, and kept (--prune removes): policy careful, rate")
+        apply(nothing).splitlines()[0].startswith("Not in the file, kept (--prune removes them): policy careful, rate")
     )
     assert DeadLetterQueue.objects.exists()
     apply(nothing, "--prune", "--by", "mia")
@@ -278,7 +278,7 @@ def test_an_apply_that_waited_for_another_plans_anew(apply: Apply, shop: Shop, m
         monkeypatch.undo()
         DeadLetterQueue.objects.update(max_attempts=9)
 
-    monkeypatch.setattr(turns, "take_turn", let_another_go_first)
+    monkeypatch.setattr(apply_lock, "lock_applies", let_another_go_first)
     said = apply(f"dlqs:\n  orders:\n    url: {shop.dlq.url}\n    max_attempts: 5\n")
     assert said.splitlines() == ["~ DLQ orders", "    max_attempts: 9 → 5", "Applied: 1 object changed."]
 

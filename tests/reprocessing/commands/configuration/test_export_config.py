@@ -108,7 +108,7 @@ def test_the_example_of_the_docs_is_applied_and_exported_as_it_stands(
     shop = Shop(make_queue)
     text = example.replace("https://sqs.eu-west-1.amazonaws.com/111122223333/orders-dlq", shop.dlq.url)
     text = text.replace("arn:aws:sqs:eu-west-1:111122223333:orders", shop.source.arn)
-    assert apply(text).splitlines()[-1] == "Applied: 6 objects added."
+    assert apply(text).splitlines()[-1] == "Applied: 7 objects added."
     assert (DeadLetterQueue.objects.get().max_attempts, Rule.objects.get().enabled) == (7, True)
     assert set(yaml.safe_load(text)) == set(yaml.safe_load(export_text(state.read_state())))
     assert apply(text) == "No changes.\n"

@@ -39,4 +39,4 @@ def test_a_policy_of_three_hundred_dlqs_is_changed_after_a_plan_of_less_than_two
     with django_assert_max_num_queries(30):
         said = ask("apply_config", file)
     assert time.process_time() - began < 2
-    assert said.endswith("This was a dry run: 301 objects changed with --confirm.\n")
+    assert said.endswith("This was a dry run. Add --confirm to apply it: 301 objects changed.\n")

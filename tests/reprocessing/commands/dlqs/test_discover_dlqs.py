@@ -25,7 +25,7 @@ from reprocessing.gateways.sqs.queue_attributes import describe_with_depth
 from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveryScope, Incident
 from reprocessing.models.discovery import DiscoveryStage
 from reprocessing.pipeline.dlqs import discover, read_scope
-from reprocessing.pipeline.dlqs.discover import LookResult
+from reprocessing.pipeline.dlqs.discover import ScanResult
 from reprocessing.store import rows
 from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from tests.contract.endpoints import Endpoint, Sandbox
@@ -63,9 +63,9 @@ def found(ask_json: AskJson, *arguments: str) -> dict[str, Any]:
     return {dlq["arn"]: dlq for dlq in ask_json("discover_dlqs", *arguments)["dlqs"]}
 
 
-def look(stop: bool = False) -> LookResult:  # noqa: FBT002
+def scan(stop: bool = False) -> ScanResult:  # noqa: FBT002
     key = discovery_scopes.add_scope(HERE)
-    return discover.look(key, conf.current(), dice=lambda: 0.0, stop=lambda: stop)
+    return discover.scan_scope(key, conf.current(), dice=lambda: 0.0, stop=lambda: stop)
 
 
 def test_a_dlq_of_two_sources_is_one_row_with_its_depth_retention_and_risk(ask_json: AskJson, shop: Shop) -> None:
@@ -80,8 +80,8 @@ def test_a_dlq_of_two_sources_is_one_row_with_its_depth_retention_and_risk(ask_j
 
 def test_the_table_says_what_was_found_and_when(ask: Ask, shop: Shop) -> None:
     told = ask("discover_dlqs")
-    assert "1 DLQs, 1 of them new." in told
-    assert "the service's own account, us-east-1: looked at 20" in told
+    assert "1 DLQ, 1 new." in told
+    assert "the service's own account, us-east-1: scanned 20" in told
     assert ask("discover_dlqs", "--stored").splitlines()[:2] == told.splitlines()[:2]
 
 
@@ -109,7 +109,7 @@ def test_a_dlq_that_was_deleted_stays_listed_with_the_reason_while_a_policy_name
     shop.dlq.client.delete_queue(QueueUrl=shop.dlq.url)
     dlq = found(ask_json)[arn]
     assert dlq["visible"] is None
-    assert "If it was deleted, its sources cannot move failed messages" in dlq["trouble"]
+    assert "If it was deleted, correct the settings of its sources" in dlq["trouble"]
     for source in shop.sources:
         source.set(RedrivePolicy="")
     assert found(ask_json) == {}
@@ -159,6 +159,21 @@ def test_a_prefix_lists_only_dlqs_with_this_name_but_all_of_their_sources(
     assert len(listed[shop.dlq.arn]["sources"]) == 2
 
 
+def test_a_dlq_whose_sources_may_not_be_listed_stays_with_its_sources(
+    ask_json: AskJson, shop: Shop, sandbox: Sandbox
+) -> None:
+    first = found(ask_json, "--prefix", shop.dlq.name)
+    denied = {"status": 403, "code": "AccessDenied", "message": "No."}
+    sandbox.plan({"kind": "error", "action": "ListDeadLetterSourceQueues", "queue": shop.dlq.name, **denied})
+    again = found(ask_json, "--prefix", shop.dlq.name)
+    assert again[shop.dlq.arn]["sources"] == first[shop.dlq.arn]["sources"]
+
+
+def test_a_scope_that_was_never_scanned_cannot_be_forgotten(shop: Shop) -> None:
+    told = refusal("discover_dlqs", "--prefix", f"{shop.dlq.name}-other", "--forget", "--confirm")
+    assert "Never scanned: " in told
+
+
 def test_a_tag_lists_only_dlqs_that_have_it(ask_json: AskJson, shop: Shop, make_queue: MakeQueue) -> None:
     Shop(make_queue)
     shop.dlq.client.tag_queue(QueueUrl=shop.dlq.url, Tags={"team": "orders", "stage": "prod"})
@@ -172,34 +187,34 @@ def test_a_discovery_that_was_stopped_goes_on_and_reads_no_queue_twice(
     make_queue()
     monkeypatch.setattr(discover, "PAGE", 2)
     before = len(sandbox.calls(action="GetQueueAttributes"))
-    assert look(stop=True) == LookResult.STOPPED
+    assert scan(stop=True) == ScanResult.STOPPED
     assert DiscoveredQueue.objects.count() == 2
     assert DiscoveryScope.objects.get().stage == DiscoveryStage.QUEUES
-    assert look() == LookResult.COMPLETE
+    assert scan() == ScanResult.COMPLETE
     read = [call["queue"] for call in sandbox.calls(action="GetQueueAttributes")[before:]]
     assert len(read) == len(set(read)) == 4
     assert DiscoveryScope.objects.get().stage == ""
 
 
-def test_only_one_process_looks_at_a_scope_and_a_killed_one_loses_it_after_its_lease(shop: Shop) -> None:
-    begun = discovery_scopes.begin_look(discovery_scopes.add_scope(HERE))
+def test_only_one_process_scans_a_scope_and_a_killed_one_loses_it_after_its_lease(shop: Shop) -> None:
+    begun = discovery_scopes.begin_scan(discovery_scopes.add_scope(HERE))
     assert begun is not None
-    assert look() == LookResult.BUSY
+    assert scan() == ScanResult.BUSY
     DiscoveryScope.objects.update(leased_until=rows.value(type(begun.began_at), "SELECT redrive_now() AS now", {}))
-    assert look() == LookResult.COMPLETE
+    assert scan() == ScanResult.COMPLETE
     assert discovery_scopes.keep_lease(begun) is False
     assert discovery_scopes.advance(begun, DiscoveryStage.RULES) is False
-    assert discovery_scopes.end_look(begun, every=1) is False
+    assert discovery_scopes.end_scan(begun, every=1) is False
 
 
-def test_the_first_look_notifies_nobody_and_later_ones_announce_each_new_dlq_once(
+def test_the_first_scan_notifies_nobody_and_later_ones_announce_each_new_dlq_once(
     shop: Shop, make_queue: MakeQueue
 ) -> None:
-    look()
+    scan()
     assert Incident.objects.count() == 0
     later = Shop(make_queue)
-    look()
-    look()
+    scan()
+    scan()
     (incident,) = Incident.objects.all()
     assert (incident.kind, incident.subject) == ("dlq_discovered", f"queue:{later.dlq.arn}")
     assert incident.facts == {
@@ -239,7 +254,7 @@ def test_adopting_is_a_dry_run_then_adds_the_dlq_in_mode_observe_with_its_source
     assert sorted(row.sources.values_list("arn", flat=True)) == sorted(source.arn for source in shop.sources)
     assert AuditEntry.objects.get().reason == "found"
     assert found(ask_json)[shop.dlq.arn]["watched_as"] == row.name
-    assert "It is registered already" in refused_adoption(shop.dlq)
+    assert "It is already registered as" in refused_adoption(shop.dlq)
 
 
 def refused_adoption(queue: Queue) -> str:
@@ -250,7 +265,7 @@ def refused_adoption(queue: Queue) -> str:
 
 
 def test_an_unknown_name_and_a_bad_tag_are_refused_with_what_to_type() -> None:
-    assert "No DLQ named orders was found. manage.py discover_dlqs looks" in refusal(
+    assert "No DLQ named orders was found. To search AWS, run: manage.py discover_dlqs" in refusal(
         "discover_dlqs", "--adopt", "orders"
     )
     assert "is not a tag. Example: team=orders" in refusal("discover_dlqs", "--tag", "orders")
@@ -261,12 +276,12 @@ def test_a_daily_discovery_is_due_at_once_then_a_day_later_until_it_ends(ask: As
     assert discovery_scopes.all_scopes() == []
     ask("discover_dlqs", "--daily", "--confirm")
     (due,) = discovery_scopes.due_scopes()
-    look()
+    scan()
     assert discovery_scopes.due_scopes() == []
     row = DiscoveryScope.objects.get(pk=due)
     assert row.next_at is not None
-    assert row.looked_at is not None
-    assert round((row.next_at - row.looked_at).total_seconds()) == 86_400
+    assert row.scanned_at is not None
+    assert round((row.next_at - row.scanned_at).total_seconds()) == 86_400
     ask("discover_dlqs", "--no-daily", "--confirm")
     assert DiscoveryScope.objects.get(pk=due).next_at is None
 
@@ -304,13 +319,13 @@ def test_the_printed_policy_has_exactly_the_calls_of_discovery_in_its_regions(as
     }  # fmt: skip
 
 
-def test_beat_s_task_looks_at_due_scopes_alone(ask: Ask, shop: Shop) -> None:
+def test_beat_s_task_scans_due_scopes_alone(ask: Ask, shop: Shop) -> None:
     idle = discovery_scopes.add_scope(Scope("us-east-1", prefix="none"))
     ask("discover_dlqs", "--region", "us-east-1", "--daily", "--confirm")
     tasks.discover_dlqs()
-    looked = dict(DiscoveryScope.objects.values_list("pk", "looked_at"))
-    assert looked.pop(idle) is None
-    assert None not in looked.values()
+    scanned = dict(DiscoveryScope.objects.values_list("pk", "scanned_at"))
+    assert scanned.pop(idle) is None
+    assert None not in scanned.values()
     assert DiscoveredQueue.objects.filter(reported_at__isnull=False).count() == 1
 
 
@@ -329,9 +344,9 @@ def test_a_dlq_in_another_account_is_listed_with_the_way_to_read_it(
         return (replace(facts, redrive=RedrivePolicy(elsewhere, 3)) if facts.redrive else facts), depth
 
     monkeypatch.setattr(read_scope, "describe_with_depth", described)
-    look()
+    scan()
     dlq = DiscoveredQueue.objects.get(arn=elsewhere)
-    assert "If it is in another account, discover that account too" in dlq.trouble
+    assert "If it is in another account, run: manage.py discover_dlqs" in dlq.trouble
     assert dlq.visible is None
 
 
@@ -346,7 +361,7 @@ def test_a_discovery_killed_in_the_middle_is_completed_by_the_next_command(
         "import django; django.setup(); from reprocessing import conf; from reprocessing.pipeline.dlqs import discover;"
         "from reprocessing.store.dlqs import discovery_scopes as s;"
         "from reprocessing.domain.dlqs.discovery import Scope;"
-        "discover.PAGE = 20; discover.look(s.add_scope(Scope('us-east-1')), conf.current(), dice=lambda: 0.5)"
+        "discover.PAGE = 20; discover.scan_scope(s.add_scope(Scope('us-east-1')), conf.current(), dice=lambda: 0.5)"
     )
     name = connection.settings_dict["NAME"]
     url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()

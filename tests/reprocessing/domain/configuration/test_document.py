@@ -7,6 +7,8 @@ import pytest
 from reprocessing.domain.configuration import document
 from reprocessing.domain.configuration.document import MAX_BYTES, Document, Problem
 
+EMPTY = "The file is empty, or not a mapping of sections. To write one, run: manage.py export_config > redrive.yaml"
+
 
 def problems(text: str | bytes) -> list[tuple[int, str, str]]:
     found = document.read(text if isinstance(text, bytes) else text.encode())
@@ -36,20 +38,20 @@ def test_a_path_is_shown_with_quotes_around_urls() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "place", "what"),
     [
-        ("a: 1\nb:\n  c: 1\n  c: 2\n", 4, "b.c", "This key was used in line 3 already."),
+        ("a: 1\nb:\n  c: 1\n  c: 2\n", 4, "b.c", "This key was already used in line 3."),
         (
             "a: &x 1\nb: *x\n",
             1,
             "a",
-            "YAML anchors and aliases are not read. Give shared settings of DLQs to a policy.",
+            "YAML anchors and aliases are refused. To share settings of DLQs, use a policy.",
         ),
-        ("a:\n  b: !!python/name:os.system x\n", 2, "a.b", "YAML tags (!…) are not read. Write a plain value."),
-        ("a: 1\n---\nb: 1\n", 2, "", "A second document begins here. Write one document."),
-        ("a:\n\tb: 1\n", 2, "", "There is a tab. YAML allows only spaces before a key: replace the tab by spaces."),
+        ("a:\n  b: !!python/name:os.system x\n", 2, "a.b", "YAML tags (!…) are refused. Write a plain value."),
+        ("a: 1\n---\nb: 1\n", 2, "", "A second YAML document begins here. Write all sections in one document."),
+        ("a:\n\tb: 1\n", 2, "", "YAML allows only spaces before a key. Replace the tab with spaces."),
         ("a: [1\n", 2, "", "This is not YAML: did not find expected ',' or ']'."),
-        ("", 1, "", "The file is empty or no mapping of sections. manage.py export_config writes one."),
-        ("- a\n", 1, "", "The file is empty or no mapping of sections. manage.py export_config writes one."),
-        ("[a]: 1\n", 1, "", "A key must be a text."),
+        ("", 1, "", EMPTY),
+        ("- a\n", 1, "", EMPTY),
+        ("[a]: 1\n", 1, "", "A key must be one value, not a list or mapping."),
         ("a: \x07\n", 1, "", "The file has a character that YAML does not allow. Remove it."),
         (b"a: 1\nb: \xff\n", 2, "", "Byte 8 is not UTF-8. Save the file as UTF-8."),
         ("a: " + "[" * 9 + "]" * 9, 1, "a.0.0.0.0.0.0.0", "Values are nested deeper than 8 levels."),

@@ -97,6 +97,13 @@ def test_a_message_that_comes_back_after_its_body_was_deleted_is_sent_again_as_i
     assert bench.delivered_bodies() == ["letter"]
 
 
+def test_a_discarded_message_that_comes_back_gets_no_body() -> None:
+    bench, sent = _without_body()
+    Letter.objects.update(state="discarded")
+    bench.take_back(sent)
+    assert (bench.letter().state, Payload.objects.count()) == ("discarded", 0)
+
+
 def test_a_copy_without_its_attempt_gives_the_body_back_too() -> None:
     bench, sent = _without_body()
     with connection.cursor() as cursor:
@@ -122,5 +129,5 @@ def test_a_discarded_message_without_a_body_is_not_restored_and_the_reason_is_to
     (letter,) = Letter.objects.all()
     done = act_on_parked.restore([letter.pk], by="ann", reason="needed")
     day = f"{letter.body_deleted_at:%Y-%m-%d}"
-    told = f"its body was deleted on {day}, after the days that {bench.name} keeps bodies"
+    told = f"its body was deleted on {day}, because {bench.name} keeps bodies for fewer days than history"
     assert (done.done, done.refused, bench.letter().state) == ((), {letter.pk: told}, "discarded")

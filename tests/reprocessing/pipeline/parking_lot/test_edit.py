@@ -112,7 +112,7 @@ def test_who_edited_what_and_why_is_recorded_without_a_word_of_it() -> None:
     review = AuditEntry.objects.get(act="edited")
     assert (review.by, review.reason, review.before) == ("anna", "a typo", {"revision": 0, "size": 27})
     assert review.after == {
-        "revision": 1, "size": 28, "sha256": hashlib.sha256(MENDED).hexdigest(), "attributes": ["more", "note"],
+        "revision": 1, "size": 28, "digest": hashlib.sha256(MENDED).hexdigest(), "attributes": ["more", "note"],
         "body": True, "new_key": False,
     }  # fmt: skip
 

@@ -267,7 +267,7 @@ def test_tracing_that_fails_fails_no_message_and_is_logged_once_a_turn(
         assert bench.redrive("one", "two").taken == 2
     assert exported.get_finished_spans() == ()
     assert [record.getMessage() for record in caplog.records if record.name.endswith("attempt_spans")] == [
-        "The other attempts of this turn are not traced: ValueError."
+        "Tracing failed (ValueError). The other attempts of this task are not traced."
     ] * 2
 
 

@@ -19,7 +19,7 @@ from tests.reprocessing.pipeline.benches import bodies_sent, bury_keyed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WHO = {"by": "ann", "reason": "mended"}
+WHO: dict[str, Any] = {"by": "ann", "reason": "mended"}
 LETTERS = ("b2", "a3", "a1", "b1", "a2", "a4", "a5")
 
 

@@ -19,7 +19,7 @@ from tests.reprocessing.pipeline.interposed import happens_after
 pytestmark = pytest.mark.django_db(transaction=True)
 
 AUTOMATIC: dict[str, Any] = {"mode": "automatic", "ordering_key": "attribute:key", "sequence": "attribute:n"}
-WHO = {"by": "ann", "reason": "the consumer is ill again"}
+WHO: dict[str, Any] = {"by": "ann", "reason": "the consumer is ill again"}
 LETTERS = ("a1", "a2", "b1")
 
 

@@ -32,7 +32,7 @@ def _finished(stock: Stock, **fields: object) -> Letter:
 
 def _delete(stock: Stock) -> int:
     deleted = body_retention.delete_bodies(stock.dlq.pk, limit=100)
-    body_retention.note_deleted_through(stock.dlq.pk)
+    body_retention.store_deleted_through(stock.dlq.pk)
     return deleted
 
 
@@ -66,7 +66,7 @@ def test_a_dlq_that_keeps_bodies_as_long_as_history_deletes_none(clock: Clock) -
     stock = _stock(keep=None)
     letter = _finished(stock)
     clock.advance(100 * DAY)
-    assert (body_retention.dlqs_that_delete_bodies(), _delete(stock), _has_body(letter)) == ([], 0, True)
+    assert (body_retention.dlqs_with_body_retention(), _delete(stock), _has_body(letter)) == ([], 0, True)
 
 
 def test_a_letter_with_an_open_attempt_keeps_its_body_until_the_attempt_is_closed(clock: Clock) -> None:
@@ -101,7 +101,7 @@ def test_letters_without_a_body_are_not_read_again(clock: Clock) -> None:
         clock.advance(KEEP * DAY + 1)
         while body_retention.delete_bodies(stock.dlq.pk, limit=100):
             pass
-        body_retention.note_deleted_through(stock.dlq.pk)
+        body_retention.store_deleted_through(stock.dlq.pk)
         with_statistics()
         with explained() as found:
             assert body_retention.delete_bodies(stock.dlq.pk, limit=100) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from tests.reprocessing.store.stock import Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-WHO = {"by": "ann", "reason": "mended"}
+WHO: dict[str, Any] = {"by": "ann", "reason": "mended"}
 CANARY = "c4n4ry-of-a-customer"
 
 

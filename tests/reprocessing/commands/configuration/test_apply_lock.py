@@ -1,4 +1,4 @@
-"""Two applies at once take turns: the second waits, sees what the first wrote, and plans anew."""
+"""Only one apply writes at a time: the second waits, sees what the first wrote, and makes a new plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from reprocessing.models import DeadLetterQueue
-from reprocessing.store.configuration import turns
+from reprocessing.store.configuration import apply_lock
 from tests.reprocessing.commands.configuration.conftest import Apply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def test_the_second_apply_waits_for_the_first_and_plans_anew(apply: Apply) -> No
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            turns.take_turn()
+            apply_lock.lock_applies()
             DeadLetterQueue.objects.update(wave_success=0.5)
             said = pool.submit(second)
             until = time.monotonic() + 30

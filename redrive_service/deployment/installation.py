@@ -1,0 +1,99 @@
+"""What differs between installations: image, AWS account, variables and the names of secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from redrive_service.environment import EnvironmentIsIncomplete, read
+from redrive_service.environment.secret_files import SUFFIX, is_secret
+from reprocessing.domain.errors import RedriveError
+
+REQUIRED_SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL")
+_ACCOUNT: Final = re.compile(r"\d{12}")
+_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_IMAGE: Final = re.compile(r"[a-z0-9][\w.:/@-]*")
+#: Values that are not written to a file; only the other variables are checked.
+_STAND_INS: Final = {
+    "SECRET_KEY": "x" * 50, "DATABASE_URL": "postgres://u:p@database.invalid/redrive", "REDIS_URL": "rediss://redis.invalid",
+}  # fmt: skip
+
+
+class InstallationIsUnusable(RedriveError):
+    """A value of the installation cannot be used. The text says which, and what to type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """One installation.
+
+    Attributes:
+        image: the image with its tag or digest.
+        account: the AWS account of the queues, 12 digits.
+        region: the AWS region of the queues.
+        host: the host name of the admin.
+        more: other variables of docs/production.md; they replace those that this class sets.
+        more_secrets: names of secrets beside `REQUIRED_SECRETS`.
+    """
+
+    image: str
+    account: str
+    region: str
+    host: str
+    more: Mapping[str, str]
+    more_secrets: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables of all processes that are no secrets."""
+        queues = f"https://sqs.{self.region}.amazonaws.com/{self.account}/redrive"
+        return {
+            "ALLOWED_HOSTS": self.host,
+            "AWS_DEFAULT_REGION": self.region,
+            "BEHIND_TLS_PROXY": "yes",
+            "LOG_FORMAT": "json",
+            "REDRIVE_CAPTURE_QUEUE_URL": f"{queues}-capture",
+            "REDRIVE_CONTROL_QUEUE_URL": f"{queues}-control",
+            "REDRIVE_PROXY_COUNT": "1",
+            "REDRIVE_PUBLIC_URL": f"https://{self.host}",
+            "REDRIVE_REPLAY_QUEUE_URL": f"{queues}-replay",
+            **self.more,
+        }
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The names of all secrets."""
+        return (*REQUIRED_SECRETS, *self.more_secrets)
+
+    @property
+    def tag(self) -> str:
+        """The image's tag or the start of its digest, for a name."""
+        tag = self.image.rpartition("/")[2].partition("@sha256:")
+        text = tag[2][:12] or tag[0].partition(":")[2] or "latest"
+        return re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")[:40]
+
+    def check(self) -> None:
+        """Raise `InstallationIsUnusable` if the service could not start with these values."""
+        if not _IMAGE.fullmatch(self.image):
+            raise InstallationIsUnusable(f"{self.image!r} is no image. Type --image REGISTRY/NAME:TAG")
+        if not _ACCOUNT.fullmatch(self.account):
+            raise InstallationIsUnusable(f"{self.account!r} is no AWS account. Type --account with its 12 digits.")
+        for name in self.more:
+            if not _NAME.fullmatch(name):
+                raise InstallationIsUnusable(f"{name!r} is no variable's name. Type --set NAME=VALUE")
+            if is_secret(name) or is_secret(name.removesuffix(SUFFIX)):
+                secret = name if is_secret(name) else name.removesuffix(SUFFIX)
+                raise InstallationIsUnusable(f"{name} is a secret, and files show its value. Type --secret {secret}")
+        for name in self.more_secrets:
+            if not _NAME.fullmatch(name) or not is_secret(name):
+                raise InstallationIsUnusable(f"{name} is not a secret of this service. Type --set {name}=VALUE")
+        try:
+            read(self.variables | _STAND_INS)
+        except EnvironmentIsIncomplete as error:
+            problems = "\n".join(line for line in str(error).splitlines() if line.startswith("  - "))
+            raise InstallationIsUnusable(
+                f"The service could not start with these variables:\n{problems}\n"
+                "Correct --host, --region or --set NAME=VALUE."
+            ) from error

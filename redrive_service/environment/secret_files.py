@@ -1,0 +1,57 @@
+"""Secrets in files: `SECRET_KEY_FILE` names a file that contains the value of `SECRET_KEY`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from redrive_service.notifications import PREFIX
+
+SUFFIX: Final = "_FILE"
+SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
+#: `oidc` reads this secret and its file.
+_READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
+_LARGEST: Final = 65_536  # bytes
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the variable contains a secret. The URL of a notification destination contains one."""
+    return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
+
+
+def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables with the values of the files, and a problem for each file that cannot be used, by secret.
+
+    Problems do not show the path: somebody may have written the secret there.
+    """
+    values, problems = dict(variables), dict[str, str]()
+    for variable, path in sorted(variables.items()):
+        name = variable.removesuffix(SUFFIX)
+        if not variable.endswith(SUFFIX) or not is_secret(name) or name == _READ_ELSEWHERE or not path.strip():
+            continue
+        del values[variable]
+        if variables.get(name, "").strip():
+            problems[name] = f"{name} and {variable} are both set. Unset one of them."
+            continue
+        try:
+            values[name] = _content(Path(path.strip()))
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            problems[name] = f"{variable} is not the path of a file that can be used: {why}. Correct it."
+    return values, problems
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise ValueError(f"the file has more than {_LARGEST:,} bytes")
+    if not content.strip():
+        raise ValueError("the file is empty")
+    if b"\0" in content:
+        raise ValueError("the file has a zero byte")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("the file is not UTF-8 text") from None

@@ -1,0 +1,54 @@
+"""Touches a file while the loop of a worker or of beat turns: a liveness probe that asks no other server.
+
+A probe that asked PostgreSQL would restart every worker while PostgreSQL is down. The file is REDRIVE_ALIVE_FILE.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from celery import bootsteps
+from django.conf import settings
+
+logger = logging.getLogger("redrive.alive")
+
+CeleryValue: TypeAlias = Any
+"""A value from Celery, which is untyped."""
+
+EVERY = 10.0  #: seconds between two touches of a worker's event loop
+
+
+def touch(path: str) -> None:
+    """Touch the file, if a path is set. A failure is logged: the probe shows it, too."""
+    if not path:
+        return
+    try:
+        Path(path).touch()
+    except OSError as error:
+        logger.error("redrive.alive.touch_failed error=%s", error.strerror)  # noqa: TRY400  # every few seconds, one line
+
+
+class AliveStep(bootsteps.StartStopStep):
+    """A timer of the worker's event loop. It stops when the worker stops receiving."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def __init__(self, consumer: CeleryValue, **options: CeleryValue) -> None:
+        self._timer: CeleryValue = None
+        super().__init__(consumer, **options)
+        self.enabled = bool(settings.ALIVE_FILE)
+
+    def start(self, consumer: CeleryValue) -> None:
+        """Touch now, and every `EVERY` seconds."""
+        touch(settings.ALIVE_FILE)
+        self._timer = consumer.timer.call_repeatedly(EVERY, touch, (settings.ALIVE_FILE,))
+
+    def stop(self, _consumer: CeleryValue) -> None:
+        """Stop touching: the worker finishes its tasks, or connects to its queues again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    shutdown = stop

@@ -1,0 +1,190 @@
+"""The list of requested approvals, and the pages on which somebody else approves or declines a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from reprocessing import conf
+from reprocessing.admin.messages import comparison
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.site import confirmed_action, visible_rows
+from reprocessing.admin.site.buttons import Button
+from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
+from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
+from reprocessing.domain.approvals.deed import DeedKind
+from reprocessing.domain.errors import PayloadUnreadable
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.models import Approval, ApprovalState, AuditAct, AuditEntry, DeadLetterQueue
+from reprocessing.pipeline.approvals import decide
+from reprocessing.pipeline.approvals.decide import Decision
+from reprocessing.store.approvals import people, requests
+from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.payloads import viewed_content
+
+#: The permission to do a requested deed without the second person, in addition to the permission of the deed.
+ACT_ALONE: Final = "reprocessing.act_alone"
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A decision about a request: its button, what the page says, and how it is carried out."""
+
+    label: str
+    says: str
+    act: Callable[[int, str, str], Decision]
+    alone: bool = False
+
+
+_CHOICES: Final[Mapping[str, _Choice]] = {
+    "approve": _Choice(
+        "Approve",
+        "It is done at once, exactly as shown here, with both names in the history.",
+        lambda pk, by, reason: decide.approve(pk, by=by, reason=reason, conf=conf.current()),
+    ),
+    "decline": _Choice(
+        "Decline", "Nothing is done. The request ends.", lambda pk, by, reason: decide.decline(pk, by=by, reason=reason)
+    ),
+    "alone": _Choice(
+        "Act without approval",
+        "For emergencies. It is done at once. The audit log and a notification say that nobody approved it.",
+        lambda pk, by, reason: decide.act_alone(pk, by=by, reason=reason, conf=conf.current()),
+        alone=True,
+    ),
+}
+
+
+@admin.register(Approval)
+class Approvals(RecordsAdmin):
+    """List and pages of requested approvals."""
+
+    list_display = ("id", "state", "title", "messages", "by", "asked_at", "expires_at", "decided_by")
+    list_filter = ("state",)
+    labels = {  # noqa: RUF012  # Django's own way
+        "title": "Deed", "by": "Requested by", "asked_at": "Requested at", "expires_at": "Expires at",
+        "decided_by": "Decided by", "decision_reason": "Reason of the decision", "messages": "Messages",
+        "outcome": "Result",
+    }  # fmt: skip
+    fields = (
+        "title", "state", "what", "by", "reason", "asked_at", "expires_at", "changed", "decided_by", "decision_reason",
+        "ended_at", "outcome",
+    )  # fmt: skip
+    readonly_fields = ("what", "changed")
+
+    @admin.display(description="What is done")
+    def what(self, row: Approval) -> SafeString:
+        """Return the preview that was frozen with the request."""
+        pairs = ((visible(str(label)), visible(str(text))) for label, text in row.preview)
+        return format_html_join("", "<div>{}: <strong>{}</strong></div>", pairs)
+
+    @admin.display(description="Changed since")
+    def changed(self, row: Approval) -> str:
+        """Return why an open request would be void now."""
+        return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
+
+    def pages(self) -> Iterable[Page]:
+        """Return the pages of the decisions, and the page that shows a requested edit."""
+        decisions = ((f"<int:approval>/{name}", _page, name, {"name": name}) for name in _CHOICES)
+        return (*decisions, ("<int:approval>/difference", require_POST(_difference), "difference", {}))
+
+    def buttons(self, request: HttpRequest, row: Approval) -> Iterable[Button]:
+        """Return the buttons of an open request."""
+        if row.state != ApprovalState.OPEN:
+            return
+        for name, choice in _CHOICES.items():
+            address = reverse(f"admin:reprocessing_approval_{name}", args=[row.pk])
+            closed = "" if _may(request, row, choice) else "You may not do this"
+            if name == "approve" and not closed and people.is_same_person(row.by, request.user.get_username()):
+                closed = "You asked for it: somebody else approves it"
+            yield Button(f"{choice.label}…", address, closed, grave=choice.alone)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the request, and a button that shows a requested edit."""
+        row = self.get_object(request, object_id)
+        edits = row is not None and row.body is not None and request.user.has_perms(_SHOWS)
+        return super().change_view(request, object_id, form_url, {**(extra_context or {}), "shows_edit": edits})
+
+
+_SHOWS: Final = ("reprocessing.view_payload", "reprocessing.view_letter")
+
+
+def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
+    """Return whether a person may decide: those who may do the deed may. The requester may end the own request."""
+    if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
+        return True
+    needed = [DeedKind(row.deed).permission, *([ACT_ALONE] if choice.alone else [])]
+    return request.user.has_perms(needed)
+
+
+def _page(request: HttpRequest, approval: int, name: str) -> HttpResponse:
+    choice = _CHOICES[name]
+    row = visible_rows.row_or_404(request, Approval.objects, approval)
+    if not _may(request, row, choice):
+        raise PermissionDenied
+    act = partial(_act, approval, choice)
+    permission = "reprocessing.view_approval"
+    return confirmed_action.page(request, permission=permission, question=partial(_question, approval, choice), act=act)
+
+
+def _question(approval: int, choice: _Choice) -> Question:
+    row = Approval.objects.get(pk=approval)
+    closed = row.state != ApprovalState.OPEN
+    changed = "" if closed else decide.changed_since(row)
+    return Question(
+        title=f"{choice.label}: {row.title}",
+        button=choice.label,
+        says=(choice.says, *([f"It is void: {changed}"] if changed else [])),
+        seen=str(approval),
+        back=reverse("admin:reprocessing_approval_change", args=[approval]),
+        about=str(row),
+        facts=(*((label, text) for label, text in row.preview), ("Requested by", f"{row.by}: {row.reason}")),
+        idle=f"The request is {row.get_state_display()}." if closed else "",
+    )
+
+
+def _act(approval: int, choice: _Choice, given: Mapping[str, Any], by: str) -> Done | NotDone:
+    done = choice.act(approval, by, given["reason"])
+    if isinstance(done, decide.NotDone):
+        return NotDone(done.why.removeprefix("Nothing was done: "))
+    return Done(reverse("admin:reprocessing_approval_change", args=[approval]), done.told)
+
+
+def _difference(request: HttpRequest, approval: int) -> HttpResponse:
+    """Show what a requested edit changes. The audit log records who looked."""
+    row = visible_rows.row_or_404(request, Approval.objects, approval)
+    if not request.user.has_perms(("reprocessing.view_approval", *_SHOWS)):
+        raise PermissionDenied
+    try:
+        stand = message_edits.read_letter(row.letters[0]) if row.letters else None
+        deed = requests.deed_of(row)
+    except PayloadUnreadable as error:
+        raise Http404(str(error)) from error
+    if deed.body is None or deed.attributes is None or stand is None:
+        raise Http404
+    AuditEntry.objects.create(
+        act=AuditAct.REVEALED, letter_id=stand.letter_id, dlq_id=stand.dlq_id, by=request.user.get_username(),
+        reason=f"Looked at the edit of approval {approval}.",
+    )  # fmt: skip
+    dlq = DeadLetterQueue.objects.get(pk=stand.dlq_id)
+    shown = (
+        viewed_content.masked(dlq, body, unpack_attributes(attributes))
+        for body, attributes in ((stand.body, stand.attributes), (deed.body, deed.attributes))
+    )
+    before, after = ((found.body, found.attributes) for found in shown)
+    context = admin.site.each_context(request) | {
+        "title": "Difference", "original": row, "changes": comparison.differences(before, after),
+    }  # fmt: skip
+    return TemplateResponse(request, "reprocessing/admin/approval_difference.html", context)

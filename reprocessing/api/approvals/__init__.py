@@ -1,0 +1,1 @@
+"""Approvals by a second person."""

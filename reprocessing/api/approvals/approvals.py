@@ -1,0 +1,151 @@
+"""Request an approval for a change that needs a second person; list, approve and decline requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router
+
+from reprocessing import conf
+from reprocessing.api.approvals.approval_answers import (
+    ApprovalDetail,
+    ApprovalNeededAnswer,
+    ApprovalPage,
+    ApprovalView,
+    DecisionAboutApproval,
+)
+from reprocessing.api.site import paging
+from reprocessing.api.site.caller import Caller, caller_of
+from reprocessing.api.site.document import changes, reads
+from reprocessing.api.site.fields import Change, Request
+from reprocessing.api.site.guard import acts
+from reprocessing.api.site.paging import After, Limit
+from reprocessing.api.site.problems import Problem, conflict
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.approvals.deed import ApprovalNeeded, DeedKind
+from reprocessing.models import Approval, ApprovalState
+from reprocessing.pipeline.approvals import decide
+from reprocessing.pipeline.approvals import request as requesting
+from reprocessing.pipeline.approvals.decide import Decision, NotDone
+from reprocessing.store.approvals import people
+
+router: Final = Router()
+_TAG: Final = "Approvals"
+
+
+class ApprovalQuery(Request):
+    """The query of a list of approvals."""
+
+    state: Literal["open", "approved", "declined", "expired", "void", "alone"] | None = None
+    limit: Limit = paging.DEFAULT
+    after: After = ""
+
+
+def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
+    """Store the request of a change that the guard did not let pass, and answer 202 with its address."""
+    reason, by = str(json.loads(request.body)["reason"]), caller_of(request).by
+    row = requesting.request(needed, by=by, reason=reason, lasts=conf.current().approval_life)
+    until = f"{row.expires_at:%Y-%m-%d %H:%M} UTC"
+    says = [f"Nothing was done yet: {row.title} needs a second person, and is requested. It expires at {until}."]
+    address = f"/api/v1/approvals/{row.pk}"
+    told = ApprovalNeededAnswer(
+        dry_run=False,
+        changed=False,
+        says=says,
+        needs_approval=True,
+        approval=ApprovalView.of(row),
+        approval_url=address,
+    )
+    return JsonResponse(told.model_dump(), status=HTTPStatus.ACCEPTED)
+
+
+@reads(router, "/approvals", Scope.APPROVALS_READ, ApprovalPage, tag=_TAG)
+def list_approvals(request: HttpRequest, query: Query[ApprovalQuery]) -> ApprovalPage:
+    """List approvals, the newest first."""
+    rows = caller_of(request).rows(Approval.objects)
+    rows = rows if query.state is None else rows.filter(state=query.state)
+    found, following = paging.page_by_id(rows, after=query.after, limit=query.limit)
+    return ApprovalPage(items=[ApprovalView.of(row) for row in found], next=following)
+
+
+@reads(router, "/approvals/{int:approval}", Scope.APPROVALS_READ, ApprovalDetail, tag=_TAG)
+def get_approval(request: HttpRequest, approval: int) -> ApprovalDetail:
+    """Show an approval, and what changed since."""
+    row = _row(request, approval)
+    changed = decide.changed_since(row) if row.state == ApprovalState.OPEN else ""
+    return ApprovalDetail(**ApprovalView.of(row).model_dump(), void_because=changed or None)
+
+
+@changes(router, "/approvals/{int:approval}/approve", Scope.APPROVALS_DECIDE, DecisionAboutApproval, tag=_TAG)
+def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAboutApproval:
+    """Approve a request as the second person.
+
+    It is done at once, exactly as requested, with both names in the audit log. Takes the token of a user who may do it,
+    and who did not ask for it.
+    """
+    row, caller = _row(request, approval), caller_of(request)
+    user = _person(caller)
+    if people.is_same_person(row.by, caller.by):
+        raise Problem(HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} asked for it, so somebody else approves it.")
+    _require(user, row)
+
+    def act() -> Decision:
+        return decide.approve(row.pk, by=caller.by, reason=change.reason, conf=conf.current())
+
+    return _decide(request, row, change, act, "It would be done at once, with both names in the audit log.")
+
+
+@changes(router, "/approvals/{int:approval}/decline", Scope.APPROVALS_DECIDE, DecisionAboutApproval, tag=_TAG)
+def decline(request: HttpRequest, approval: int, change: Change) -> DecisionAboutApproval:
+    """Decline a request.
+
+    Nothing is done. Takes the token of a user who may do it, or who asked for it.
+    """
+    row, caller = _row(request, approval), caller_of(request)
+    user = _person(caller)
+    if not people.is_same_person(row.by, caller.by):
+        _require(user, row)
+
+    def act() -> Decision:
+        return decide.decline(row.pk, by=caller.by, reason=change.reason)
+
+    return _decide(request, row, change, act, "The request would end. Nothing would be done.")
+
+
+def _row(request: HttpRequest, approval: int) -> Approval:
+    return caller_of(request).row(Approval.objects, "approval", pk=approval)
+
+
+def _person(caller: Caller) -> User:
+    if caller.token.user is None:
+        why = "Nothing was done: a person decides about an approval, and this is a token of teams. Send a user's token."
+        raise Problem(HTTPStatus.FORBIDDEN, why)
+    return caller.token.user
+
+
+def _require(user: User, row: Approval) -> None:
+    permission = DeedKind(row.deed).permission
+    if not user.has_perm(permission):
+        why = f"Nothing was done: those who may do it may decide about it. The token's user does not have {permission}."
+        raise Problem(HTTPStatus.FORBIDDEN, why)
+
+
+def _decide(
+    request: HttpRequest, row: Approval, change: Change, act: Callable[[], Decision], would: str
+) -> DecisionAboutApproval:
+    if row.state != ApprovalState.OPEN:
+        raise conflict(f"The request is {row.get_state_display()}.")
+    if not acts(request, confirm=change.confirm):
+        changed = decide.changed_since(row)
+        says = [would, *([f"It is void: {changed}"] if changed else [])]
+        return DecisionAboutApproval(dry_run=True, changed=False, says=says, approval=ApprovalView.of(row))
+    done = act()
+    if isinstance(done, NotDone):
+        raise conflict(done.why.removeprefix("Nothing was done: "))
+    row.refresh_from_db()
+    return DecisionAboutApproval(dry_run=False, changed=True, says=[done.told], approval=ApprovalView.of(row))

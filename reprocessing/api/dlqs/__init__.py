@@ -1,0 +1,1 @@
+"""DLQs and their status."""

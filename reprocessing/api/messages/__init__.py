@@ -1,0 +1,1 @@
+"""Messages, their history and bodies."""

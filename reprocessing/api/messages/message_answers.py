@@ -1,0 +1,127 @@
+"""Messages, as the API answers them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from reprocessing.api.site.fields import Answer
+from reprocessing.store.parking_lot.message_filters import ListedLetter
+
+
+class MessageView(Answer):
+    """A message, without its body."""
+
+    redrive_id: UUID
+    message_id: str = Field(description="the id that the message had in the DLQ")
+    dlq: str
+    state: str
+    reason: str | None = Field(description="why it is parked")
+    key: str | None = Field(description="ordering key")
+    failure_group: int | None
+    cause: str | None = Field(description="title of the failure group")
+    sent_at: datetime = Field(description="when it was first sent, before it failed")
+    expires_at: datetime | None = Field(description="when SQS deletes its copy in the DLQ; null: there is no copy")
+    finished_at: datetime | None = Field(description="since when it is parked or finished")
+    attempts: int
+    assigned_to: str | None
+    edited: bool
+
+    @classmethod
+    def of(cls, letter: ListedLetter) -> MessageView:
+        """Return a letter of a list."""
+        return cls(
+            redrive_id=letter.public_id, message_id=letter.message_id, dlq=letter.dlq, state=letter.state,
+            reason=letter.reason or None, key=letter.key, failure_group=letter.group_id, cause=letter.cause,
+            sent_at=letter.first_sent_at, expires_at=letter.expires_at, finished_at=letter.finished_at,
+            attempts=letter.attempts, assigned_to=letter.assigned_to or None, edited=letter.revision_id is not None,
+        )  # fmt: skip
+
+
+class MessagePage(Answer):
+    """A page of messages, the newest first."""
+
+    items: list[MessageView]
+    next: str | None
+    total: int = Field(description="number of messages that match, counted up to 10,001")
+
+
+class AttemptView(Answer):
+    """One counted try to deliver the message."""
+
+    no: int
+    target: str = Field(description="ARN of the target")
+    run: str | None
+    opened_at: datetime
+    taken_at: datetime | None = Field(description="when the target accepted it")
+    closed_at: datetime | None
+    returned_at: datetime | None = Field(description="when it came back")
+    outcome: str | None = Field(description="null: not known yet")
+    detail: str | None
+    sent_message_id: str | None
+
+
+class DecisionView(Answer):
+    """An entry of the audit log about the message."""
+
+    at: datetime
+    act: str
+    by: str
+    reason: str
+
+
+class EditView(Answer):
+    """An edit of the message."""
+
+    no: int
+    at: datetime
+    by: str
+    reason: str
+    size: int
+
+
+class DeliveryView(Answer):
+    """What is known about the delivery."""
+
+    how: str
+    worked: bool | None
+    since: datetime | None
+    sentence: str
+
+
+class MessageDetail(MessageView):
+    """A message with its history, the newest first; without its body."""
+
+    detail: str | None
+    sequence: str | None
+    idempotency_key: str | None
+    run: str | None
+    rule: str | None
+    target: str | None = Field(description="ARN of the target")
+    size: int
+    delivery: DeliveryView
+    history: list[AttemptView]
+    edits: list[EditView]
+    decisions: list[DecisionView]
+
+
+class AttributeView(Answer):
+    """A message attribute. Binary values are base64."""
+
+    name: str
+    type: str
+    value: str
+    encoding: Literal["text", "base64"]
+
+
+class BodyView(Answer):
+    """A body with its attributes."""
+
+    redrive_id: UUID
+    edit: int = Field(description="number of the edit; 0: the captured body")
+    encoding: Literal["text", "base64"]
+    body: str
+    attributes: list[AttributeView]

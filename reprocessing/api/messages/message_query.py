@@ -1,0 +1,78 @@
+"""The filter of messages: the names and values of the admin's parking lot, with names of DLQs, runs and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from django.db.models import Manager
+from pydantic import Field
+
+from reprocessing.api.site.caller import Caller
+from reprocessing.api.site.fields import Name, Request
+from reprocessing.api.site.problems import Problem
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.message_filter import LONGEST, MessageFilter
+from reprocessing.models import DeadLetterQueue, Rule, Run
+from reprocessing.store.payloads import viewed_content
+
+_Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
+_Words = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+
+
+class MessageQuery(Request):
+    """A filter of messages. A message matches if all conditions hold."""
+
+    dlq: Name | None = Field(None, description="name of the DLQ")
+    state: list[LetterState] = Field([], description="any of these states (default: parked)", max_length=8)
+    reason: list[ParkedReason] = Field([], description="parked for any of these reasons", max_length=50)
+    group: _Id | None = Field(None, description="id of the failure group")
+    source: _Id | None = Field(None, description="id of the source queue")
+    target: _Id | None = Field(None, description="id of the target")
+    key: _Words | None = Field(None, description="ordering key")
+    q: _Words | None = Field(None, description="message id, redrive id or ordering key")
+    died_after: _Words | None = Field(None, description="failed at this time or later")
+    died_before: _Words | None = Field(None, description="failed before this time")
+    parked_after: _Words | None = Field(None, description="parked or finished at this time or later")
+    parked_before: _Words | None = Field(None, description="parked or finished before this time")
+    assigned: _Words | None = Field(None, description="user name; - for nobody")
+    rule: Name | None = Field(None, description="name of the rule that decided")
+    run: Name | None = Field(None, description="id of the run")
+    text: _Words | None = Field(None, description="a text in the body; takes the scope messages:bodies")
+
+
+_NAMED: Final[Mapping[str, tuple[Manager[Any], str]]] = {
+    "dlq": (DeadLetterQueue.objects, "DLQ"), "run": (Run.objects, "run"), "rule": (Rule.objects, "rule"),
+}  # fmt: skip
+
+
+def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
+    """Return the filter, which matches only messages that the token sees.
+
+    Raises:
+        InvalidFilter: a value is not valid, or `text` would search masked values.
+        Problem: the token sees no DLQ, run or rule of this name, or it searches bodies without their scope.
+    """
+    if query.text is not None:
+        caller.require(Scope.MESSAGES_BODIES)
+    given = {name: value for name, value in query.model_dump().items() if value not in (None, [])}
+    for name, (every, what) in _NAMED.items():
+        if name in given:
+            given[name] = str(_id(caller, every, what, given[name]))
+    lists = {name: value if isinstance(value, list) else [str(value)] for name, value in given.items()}
+    found = MessageFilter.from_query(lists)
+    if found.text is not None and viewed_content.masks_fields(found.dlq):
+        raise InvalidFilter("These messages may have masked values, which a search for texts would find. Omit `text`.")
+    return replace(found, dlqs=caller.seen.ids)
+
+
+def _id(caller: Caller, every: Manager[Any], what: str, name: str) -> int:
+    found = caller.rows(every).filter(name=name).values_list("pk", flat=True).first()
+    if found is None:
+        why = f"The filter names a {what} that does not exist, or that this token does not see. Correct its name."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+    return int(found)

@@ -1,0 +1,1 @@
+"""Decisions about messages, and bulk actions."""

@@ -1,0 +1,136 @@
+"""Start, list and abort bulk actions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+from uuid import UUID, uuid5
+
+from django.http import HttpRequest
+from ninja import Router
+
+from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
+from reprocessing.api.messages.message_query import MessageQuery, read_filter
+from reprocessing.api.parking_lot.decision_answers import (
+    AbortAnswer,
+    AbortRequest,
+    BulkActionPage,
+    BulkActionView,
+    BulkAnswer,
+    BulkRequest,
+    CountView,
+    SkippedView,
+    require_future,
+)
+from reprocessing.api.site import paging
+from reprocessing.api.site.caller import Caller, caller_of
+from reprocessing.api.site.document import changes, reads
+from reprocessing.api.site.guard import acts
+from reprocessing.api.site.paging import After, Limit
+from reprocessing.api.site.problems import conflict
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import BulkAction, BulkActionKind, BulkActionState
+from reprocessing.pipeline.parking_lot import release_target, start_bulk_action
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import bulk_actions, message_filters
+
+router: Final = Router()
+_ANSWERS: Final = {200: BulkAnswer, 202: ApprovalNeededAnswer}
+_TAG: Final = "Bulk actions"
+#: Names the ids of bulk actions, which are made from idempotency keys.
+_NAMESPACE: Final = UUID("6c1f7c52-5f6c-4a35-8f0e-6b9f5c0c6d11")
+_SCOPES: Final = {
+    BulkActionKind.RELEASE: Scope.MESSAGES_RELEASE, BulkActionKind.DISCARD: Scope.MESSAGES_DISCARD,
+    BulkActionKind.RESTORE: Scope.MESSAGES_DISCARD, BulkActionKind.ASSIGN: Scope.MESSAGES_RELEASE,
+    BulkActionKind.NOTE: Scope.MESSAGES_RELEASE,
+}  # fmt: skip
+
+
+@reads(router, "/bulk-actions", Scope.MESSAGES_READ, BulkActionPage, tag=_TAG)
+def list_bulk_actions(request: HttpRequest, limit: Limit = paging.DEFAULT, after: After = "") -> BulkActionPage:
+    """List bulk actions, the newest first."""
+    found, following = paging.page_by_id(caller_of(request).rows(BulkAction.objects), after=after, limit=limit)
+    return BulkActionPage(items=[_view(action) for action in found], next=following)
+
+
+@reads(router, "/bulk-actions/{int:bulk_action}", Scope.MESSAGES_READ, BulkActionView, tag=_TAG)
+def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
+    """Show a bulk action and its progress."""
+    return _view(caller_of(request).row(BulkAction.objects, "bulk action", pk=bulk_action))
+
+
+@changes(router, "/bulk-actions", Scope.MESSAGES_READ, _ANSWERS, tag=_TAG)
+def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
+    """Act on all messages that a filter matches.
+
+    Workers change the messages in batches. Also takes the scope of the action: messages:release or messages:discard.
+    """
+    caller, kind = caller_of(request), BulkActionKind(bulk.action)
+    caller.require(_SCOPES[kind])
+    sieve, arguments = read_filter(_with_state(kind, bulk.filter), caller), _arguments(caller, kind, bulk)
+    start_bulk_action.require_decidable(kind, sieve)
+    seen_at = bulk.seen_at or lanes.database_now()
+    counts = [
+        CountView(dlq=count.dlq, state=count.state, reason=count.reason or None, messages=count.n)
+        for count in message_filters.counts_by_reason(sieve)
+    ]
+    told = f"{message_filters.counted(sum(count.messages for count in counts))} messages match."
+    if not acts(request, confirm=bulk.confirm):
+        return BulkAnswer(dry_run=True, changed=False, says=[told], seen_at=seen_at, counts=counts, bulk_action=None)
+    token = uuid5(_NAMESPACE, f"{caller.token.pk} {caller.key}")
+    new = bulk_actions.create(token, kind, sieve, arguments, by=caller.by, reason=bulk.reason, opened=bulk.seen_at)
+    made = _view(BulkAction.objects.get(token=token))
+    says = [told, f"Workers {kind.value} the messages that are still {sieve.states[0]}."]
+    return BulkAnswer(dry_run=False, changed=new, says=says, seen_at=seen_at, counts=counts, bulk_action=made)
+
+
+@changes(router, "/bulk-actions/{int:bulk_action}/abort", Scope.MESSAGES_READ, AbortAnswer, tag=_TAG)
+def abort_bulk_action(request: HttpRequest, bulk_action: int, change: AbortRequest) -> AbortAnswer:
+    """Abort a bulk action.
+
+    Messages that were changed stay changed. Also takes the scope of its action.
+    """
+    caller = caller_of(request)
+    row = caller.row(BulkAction.objects, "bulk action", pk=bulk_action)
+    caller.require(_SCOPES[BulkActionKind(row.act)])
+    if row.state != BulkActionState.RUNNING:
+        raise conflict(f"The bulk action is {row.state} already.")
+    if not acts(request, confirm=change.confirm):
+        says = ["It would be aborted. Messages that were changed stay changed."]
+        return AbortAnswer(dry_run=True, changed=False, says=says, bulk_action=_view(row))
+    if not bulk_actions.abort(row.pk, by=caller.by, why=change.reason):
+        raise conflict("The bulk action ended before.")
+    row.refresh_from_db()
+    says = ["It is aborted. Messages that were changed stay changed."]
+    return AbortAnswer(dry_run=False, changed=True, says=says, bulk_action=_view(row))
+
+
+def _with_state(kind: BulkActionKind, query: MessageQuery) -> MessageQuery:
+    """Return the filter; if it names no state, with the state that the action requires."""
+    return query if query.state else query.model_copy(update={"state": [start_bulk_action.STATES[kind]]})
+
+
+def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[str, Any]:
+    if kind is not BulkActionKind.RELEASE and (bulk.at or bulk.target):
+        raise InvalidFilter("`at` and `target` are for releases. Leave them out.")
+    require_future(bulk.at)
+    found: dict[str, Any] = {"due": bulk.at.isoformat()} if bulk.at else {}
+    if bulk.target:
+        cure = "Add it in the admin, or send the name of another target."
+        found["target"] = release_target.find_target(bulk.target, seen=caller.seen, cure=cure).pk
+    return found
+
+
+def _view(row: BulkAction) -> BulkActionView:
+    recorded = MessageFilter.read(row.filter).recorded()
+    return BulkActionView(
+        id=row.pk, action=row.act, state=row.state,
+        filter={name: value for name, value in recorded.items() if name != "dlqs"}, by=row.by, reason=row.reason,
+        asked_at=row.asked_at, finished_at=row.finished_at, messages=row.asked, done=row.done,
+        skipped=row.letters_skipped, aborted_by=row.aborted_by or None, why_aborted=row.why or None,
+        skipped_because=[
+            SkippedView(why=why, messages=n) for why, n in Counter(row.refusals.values()).most_common()
+        ],
+    )  # fmt: skip

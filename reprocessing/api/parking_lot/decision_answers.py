@@ -1,0 +1,136 @@
+"""Bodies and answers of decisions about messages, and of bulk actions."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from reprocessing.api.messages.message_query import MessageQuery
+from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.store.ordering import lanes
+
+#: Max messages of one decision; more messages need a bulk action.
+MOST: Final = 500
+_A_YEAR: Final = timedelta(days=366)
+
+Ids = Annotated[list[UUID], Field(min_length=1, max_length=MOST, description="redrive ids; see GET /messages")]
+
+
+class Decision(Change):
+    """A decision about some messages."""
+
+    redrive_ids: Ids
+    selection: str | None = Field(
+        None, max_length=40,
+        description="`selection` of the dry run: then nothing is done if one of the messages changed since",
+    )  # fmt: skip
+
+
+class Release(Decision):
+    """The release of some messages."""
+
+    at: Moment | None = Field(None, description="send not before this time; later messages of the keys wait, too")
+    target: Text | None = Field(None, description="send to this target, whatever rules say: name, ARN or URL")
+
+
+class RefusedMessage(Answer):
+    """A message that was not changed, or would not be, and why."""
+
+    redrive_id: UUID
+    why: str
+
+
+class DecisionAnswer(ChangeAnswer):
+    """What became of a decision."""
+
+    selection: str = Field(description="identifies exactly the messages that can be changed, in their present state")
+    messages: int = Field(description="number of messages that were changed, or would be")
+    done: list[UUID] = Field(description="redrive ids of the messages that were changed")
+    refused: list[RefusedMessage]
+
+
+class BulkRequest(Change):
+    """One action on all messages that a filter matches."""
+
+    action: Literal["release", "discard", "restore"]
+    filter: MessageQuery
+    at: Moment | None = Field(None, description="of a release: send not before this time")
+    target: Text | None = Field(None, description="of a release: send to this target, whatever rules say")
+    seen_at: Moment | None = Field(
+        None, description="`seen_at` of the dry run: messages that match only since then are not changed"
+    )
+
+
+class AbortRequest(Change):
+    """The end of a bulk action."""
+
+
+class CountView(Answer):
+    """Messages of a DLQ in one state, for one reason."""
+
+    dlq: str
+    state: str
+    reason: str | None
+    messages: int
+
+
+class SkippedView(Answer):
+    """Why messages were skipped; the first 20 reasons are kept."""
+
+    why: str
+    messages: int
+
+
+class BulkActionView(Answer):
+    """A bulk action."""
+
+    id: int
+    action: str
+    state: str = Field(description="running, done or aborted")
+    filter: dict[str, Any] = Field(description="the filter, with ids; a searched text is not shown")
+    by: str
+    reason: str
+    asked_at: datetime
+    finished_at: datetime | None
+    messages: int = Field(description="number of messages that matched at the start")
+    done: int
+    skipped: int
+    skipped_because: list[SkippedView]
+    aborted_by: str | None
+    why_aborted: str | None
+
+
+class BulkActionPage(Answer):
+    """A page of bulk actions, the newest first."""
+
+    items: list[BulkActionView]
+    next: str | None
+
+
+class BulkAnswer(ChangeAnswer):
+    """What became of the request for a bulk action."""
+
+    seen_at: datetime
+    counts: list[CountView] = Field(description="matching messages, counted up to 10,001 in all")
+    bulk_action: BulkActionView | None
+
+
+class AbortAnswer(ChangeAnswer):
+    """What became of the request to abort a bulk action."""
+
+    bulk_action: BulkActionView
+
+
+def require_future(at: datetime | None) -> None:
+    """Refuse a time of sending that is past, or more than a year ahead.
+
+    Raises:
+        InvalidFilter: it is.
+    """
+    now = lanes.database_now()
+    if at is not None and not now < at <= now + _A_YEAR:
+        raise InvalidFilter(f"`at` is not a future time within a year; it is {now:%Y-%m-%d %H:%M} UTC.")

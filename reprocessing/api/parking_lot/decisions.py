@@ -1,0 +1,146 @@
+"""Release, discard and restore some messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Router
+
+from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
+from reprocessing.api.parking_lot.decision_answers import (
+    Decision,
+    DecisionAnswer,
+    RefusedMessage,
+    Release,
+    require_future,
+)
+from reprocessing.api.site.caller import Caller, caller_of
+from reprocessing.api.site.document import changes
+from reprocessing.api.site.guard import acts
+from reprocessing.api.site.problems import conflict
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.parking_lot.selection_mark import selection_mark
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.pipeline.parking_lot import act_on_parked, release_target
+from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import decisions
+from reprocessing.store.safety import stops
+
+router: Final = Router()
+_ANSWERS: Final = {200: DecisionAnswer, 202: ApprovalNeededAnswer}
+_TAG: Final = "Decisions"
+_MISSING: Final = "there is no such message, or this token does not see it"
+_ADD_TARGET: Final = "Add it in the admin, or send the name of another target."
+
+Act = Callable[[list[int]], Reviewed]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A message that can be changed, and since when it is in its state."""
+
+    id: int
+    since: datetime
+
+
+@changes(router, "/messages/release", Scope.MESSAGES_RELEASE, _ANSWERS, tag=_TAG)
+def release_messages(request: HttpRequest, decision: Release) -> DecisionAnswer:
+    """Release parked messages.
+
+    They return to their key queues and are sent again, with all attempts that their DLQ allows.
+    """
+    caller = caller_of(request)
+    require_future(decision.at)
+    target = None
+    if decision.target is not None:
+        target = release_target.find_target(decision.target, seen=caller.seen, cure=_ADD_TARGET).pk
+
+    def act(letters: list[int]) -> Reviewed:
+        return act_on_parked.release(letters, by=caller.by, reason=decision.reason, due=decision.at, target=target)
+
+    return _decide(request, decision, LetterState.PARKED, act, "released", target=target)
+
+
+@changes(router, "/messages/discard", Scope.MESSAGES_DISCARD, _ANSWERS, tag=_TAG)
+def discard_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
+    """Discard parked messages.
+
+    They are not sent any more. POST /messages/restore undoes it.
+    """
+
+    def act(letters: list[int]) -> Reviewed:
+        return act_on_parked.discard(letters, by=caller_of(request).by, reason=decision.reason)
+
+    return _decide(request, decision, LetterState.PARKED, act, "discarded")
+
+
+@changes(router, "/messages/restore", Scope.MESSAGES_DISCARD, _ANSWERS, tag=_TAG)
+def restore_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
+    """Restore discarded messages to the parking lot."""
+
+    def act(letters: list[int]) -> Reviewed:
+        return act_on_parked.restore(letters, by=caller_of(request).by, reason=decision.reason)
+
+    return _decide(request, decision, LetterState.DISCARDED, act, "restored to the parking lot")
+
+
+def _decide(  # noqa: PLR0913  # each of another kind
+    request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None
+) -> DecisionAnswer:
+    """Act on the messages in one transaction, in which they are locked; in a dry run, only look."""
+    asked = list(dict.fromkeys(decision.redrive_ids))
+    known = _visible(caller_of(request), asked)
+    confirmed = acts(request, confirm=decision.confirm)
+
+    def work() -> tuple[str, Reviewed, bool]:
+        needs_lane = state is LetterState.PARKED and not confirmed and target is not None
+        locked = decisions.lock_letters(list(known), need_lane=needs_lane, state=state, target=target)
+        able = [letter.letter_id for letter in locked if not letter.refusal]
+        mark = selection_mark(_chosen(able))
+        if decision.selection not in {None, mark}:
+            raise conflict("Some of the messages changed since the dry run. Send the dry run again.")
+        if confirmed:
+            reviewed = act(list(known))
+            return mark, reviewed, bool(reviewed.done)
+        refused = {letter.letter_id: letter.refusal for letter in locked if letter.refusal}
+        return mark, Reviewed(tuple(able), refused), False
+
+    mark, reviewed, changed = rows.in_transaction(work)
+    refused = [RefusedMessage(redrive_id=known[letter], why=why) for letter, why in reviewed.refused.items()]
+    refused += [RefusedMessage(redrive_id=key, why=_MISSING) for key in asked if key not in set(known.values())]
+    n = len(reviewed.done)
+    told = [f"{n:,} message{'' if n == 1 else 's'} {'' if confirmed else 'would be '}{done}."]
+    if not confirmed:
+        about = Letter.objects.filter(pk__in=reviewed.done).values_list("dlq_id", flat=True)
+        told += caller_of(request).approval_notice(Counter(about))
+    says = [*_stopped(reviewed.done, done), *told]
+    return DecisionAnswer(
+        dry_run=not confirmed, changed=changed, says=says, selection=mark, messages=n,
+        done=[known[letter] for letter in reviewed.done] if confirmed else [], refused=refused,
+    )  # fmt: skip
+
+
+def _visible(caller: Caller, asked: Sequence[UUID]) -> dict[int, UUID]:
+    found = caller.rows(Letter.objects.filter(public_id__in=asked)).order_by("pk")
+    return dict(found.values_list("pk", "public_id"))
+
+
+def _chosen(letters: Sequence[int]) -> list[_Chosen]:
+    found = Letter.objects.filter(pk__in=letters, finished_at__isnull=False).values_list("pk", "finished_at")
+    return [_Chosen(key, since) for key, since in found if since is not None]
+
+
+def _stopped(letters: Sequence[int], done: str) -> list[str]:
+    """Return a sentence for each stop that keeps released messages queued."""
+    if done != "released" or not letters:
+        return []
+    dlqs = DeadLetterQueue.objects.filter(letters__in=letters).distinct().order_by("name")
+    return [why for why in dict.fromkeys(stops.describe_stop(dlq) for dlq in dlqs) if why]

@@ -1,0 +1,100 @@
+"""Stop and resume a DLQ, or everything."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.http import HttpRequest
+from ninja import Router
+
+from reprocessing.api.dlqs.dlq_answers import StopAnswer, StopView
+from reprocessing.api.site.caller import caller_of
+from reprocessing.api.site.document import changes
+from reprocessing.api.site.fields import Change
+from reprocessing.api.site.guard import acts
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.store.safety import stops
+
+router: Final = Router()
+_TAG: Final = "Stops"
+
+
+@changes(router, "/stop", Scope.EVERYTHING_STOP, StopAnswer, tag=_TAG)
+def stop_everything(request: HttpRequest, change: Change) -> StopAnswer:
+    """Stop all sends.
+
+    Within two seconds, no worker sends messages of any DLQ. Messages that are being sent get their result. Messages
+    are still captured. Takes the token of a user who sees all DLQs.
+    """
+    caller_of(request).require_all_dlqs()
+    return _stop(request, None, "Everything", change)
+
+
+@changes(router, "/resume", Scope.EVERYTHING_STOP, StopAnswer, tag=_TAG)
+def resume_everything(request: HttpRequest, change: Change) -> StopAnswer:
+    """Resume all sends.
+
+    A DLQ that was stopped on its own stays stopped. Takes the token of a user who sees all DLQs.
+    """
+    caller_of(request).require_all_dlqs()
+    return _resume(request, None, "Everything", change)
+
+
+@changes(router, "/dlqs/{slug:dlq}/stop", Scope.DLQS_STOP, StopAnswer, tag=_TAG)
+def stop_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
+    """Stop a DLQ.
+
+    Within two seconds, no worker sends messages of this DLQ or receives from it.
+    """
+    row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
+    return _stop(request, row.pk, row.name, change)
+
+
+@changes(router, "/dlqs/{slug:dlq}/resume", Scope.DLQS_STOP, StopAnswer, tag=_TAG)
+def resume_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
+    """Resume a DLQ.
+
+    The stop of everything is another stop, and stays.
+    """
+    row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
+    return _resume(request, row.pk, row.name, change)
+
+
+def _stop(request: HttpRequest, dlq: int | None, name: str, change: Change) -> StopAnswer:
+    if not acts(request, confirm=change.confirm):
+        was = stops.stop_of(dlq)
+        says = _stopped_already(name, was) if was else f"{name} would be stopped: nothing is sent until it is resumed."
+        return StopAnswer(dry_run=True, changed=False, says=[says], stopped=StopView.of(was))
+    stop = stops.stop(dlq, by=caller_of(request).by, reason=change.reason)
+    says = f"{name} is stopped: nothing is sent until it is resumed." if stop.new else _stopped_already(name, stop)
+    return StopAnswer(dry_run=False, changed=stop.new, says=[says], stopped=StopView.of(stop))
+
+
+def _stopped_already(name: str, stop: stops.Stop) -> str:
+    return f'{name} was stopped already, by {stop.by} ("{stop.reason}").'
+
+
+def _resume(request: HttpRequest, dlq: int | None, name: str, change: Change) -> StopAnswer:
+    if dlq is None:
+        stops.refuse_while_held()
+    was = stops.stop_of(dlq)
+    if was is None:
+        acts(request, confirm=change.confirm)
+        return StopAnswer(dry_run=not change.confirm, changed=False, says=[f"{name} is not stopped."], stopped=None)
+    told = f'It was stopped by {was.by} ("{was.reason}").'
+    if not acts(request, confirm=change.confirm):
+        says = [f"{name} would be resumed. {told}", *_still(dlq)]
+        return StopAnswer(dry_run=True, changed=False, says=says, stopped=StopView.of(was))
+    native_redrive.check_before_resuming(dlq)
+    gone = stops.resume(dlq, by=caller_of(request).by, reason=change.reason, seen=was.since)
+    says = [f"{name} is resumed. {told}"] if gone else [f"Somebody else resumed or stopped {name} meanwhile."]
+    now = StopView.of(stops.stop_of(dlq))
+    return StopAnswer(dry_run=False, changed=gone is not None, says=[*says, *_still(dlq)], stopped=now)
+
+
+def _still(dlq: int | None) -> list[str]:
+    """Return a sentence if a DLQ stays stopped because everything is stopped."""
+    halt = stops.stop_of(None) if dlq is not None else None
+    return [f'Everything is still stopped by {halt.by} ("{halt.reason}").'] if halt else []

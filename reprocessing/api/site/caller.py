@@ -1,0 +1,121 @@
+"""Who sends a request: a token, what it may do, and the DLQs that it sees."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from typing import Final, TypeVar
+
+from django.conf import settings
+from django.db.models import Manager, Model, QuerySet
+from django.http import HttpRequest
+
+from reprocessing import conf
+from reprocessing.api.site.problems import Problem, not_found
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.approvals.deed import Messages
+from reprocessing.domain.approvals.person import VIA_API
+from reprocessing.gateways.redis.request_rate import RequestRates
+from reprocessing.models import ApiToken
+from reprocessing.store.api import tokens
+from reprocessing.store.approvals import guard
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs, dlqs_of_token
+from reprocessing.store.ordering.lanes import database_now
+
+Row = TypeVar("Row", bound=Model)
+_CALLER: Final = "_redrive_caller"
+_BEARER: Final = {"WWW-Authenticate": "Bearer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The token of a request, and the DLQs that it sees. `key`: the request's idempotency key; None: it has none."""
+
+    token: ApiToken
+    seen: VisibleDlqs
+    key: str | None
+
+    @property
+    def by(self) -> str:
+        """Return the name for the audit log: who owns the token or, if teams own it, who made it; and the token."""
+        person = self.token.user.get_username() if self.token.user else self.token.added_by
+        return f"{person}{VIA_API}{self.token.name}"
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether the token has a scope; a user's token also needs the user's permission."""
+        user = self.token.user
+        return scope in self.token.scopes and (user is None or user.has_perm(scope.permission))
+
+    def require(self, scope: Scope) -> None:
+        """Refuse the request if the token may not do this."""
+        if scope not in self.token.scopes:
+            has = ", ".join(self.token.scopes)
+            why = f"This takes the scope {scope}, which allows to {scope.sentence}. The token {self.token.name} has: "
+            raise Problem(HTTPStatus.FORBIDDEN, f"{why}{has}. Make a token with this scope: manage.py make_api_token.")
+        if not self.may(scope):
+            why = f"This takes the permission to {scope.sentence}, which the user of the token does not have."
+            raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
+
+    def approval_notice(self, messages: Messages) -> list[str]:
+        """Return a sentence if a change of these messages needs a second person."""
+        notice = "This needs a second person: with confirm, an approval is requested, and nothing is done until then."
+        return [notice] if guard.is_needed(messages, by=self.by) else []
+
+    def require_all_dlqs(self) -> None:
+        """Refuse the request if the token does not see all DLQs."""
+        if not self.seen.are_all:
+            why = "This is about all DLQs, and this token sees only some. Use the token of a user who sees all DLQs."
+            raise Problem(HTTPStatus.FORBIDDEN, why)
+
+    def rows(self, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
+        """Return the rows that the token sees."""
+        return self.seen.rows(every.all())
+
+    def row(self, every: Manager[Row] | QuerySet[Row], what: str, **named: object) -> Row:
+        """Return the row with this name or id; refuse the request if there is none, or the token does not see it."""
+        found = self.rows(every).filter(**named).first()
+        if found is None:
+            raise not_found(what)
+        return found
+
+
+def admit(request: HttpRequest, scope: Scope, *, key: str | None) -> Caller:
+    """Return the caller of a request.
+
+    Raises:
+        Problem: the token is unknown, revoked, expired or without an owner, lacks the scope, or sends too fast.
+    """
+    token = _token(request)
+    if wait := request_rates().wait(token.pk, rate=conf.current().api_rate):
+        why = f"The token {token.name} sends more than {conf.current().api_rate:g} requests a second. Send it later."
+        raise Problem(HTTPStatus.TOO_MANY_REQUESTS, why, {"Retry-After": str(math.ceil(wait))})
+    caller = Caller(token, dlqs_of_token(token), key)
+    caller.require(scope)
+    setattr(request, _CALLER, caller)
+    return caller
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Return the caller that `admit` found."""
+    found: Caller = getattr(request, _CALLER)
+    return found
+
+
+@cache
+def request_rates() -> RequestRates:
+    """Return the request rates of all tokens, which Redis stores."""
+    return RequestRates.at(settings.REDIS_URL)
+
+
+def _token(request: HttpRequest) -> ApiToken:
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    found = tokens.by_secret(secret.strip()) if scheme.lower() == "bearer" else None
+    if found is None:
+        why = "No API token is known by this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
+        raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
+    if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
+        why = f"The token {found.name} is refused: {state}. Make another: manage.py make_api_token, or in the admin."
+        raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
+    return found

@@ -1,0 +1,144 @@
+"""The guard of each operation: token, rate limit and scope first; an idempotency key is answered once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from http import HTTPStatus
+from typing import Any, Final, assert_never
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+
+from reprocessing.api.site import problems
+from reprocessing.api.site.caller import Caller, admit, caller_of
+from reprocessing.api.site.problems import Problem
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.store.api import calls, tokens
+from reprocessing.store.api.calls import Answered, InProgress, Leased, OtherRequest
+
+KEY_HEADER: Final = "Idempotency-Key"
+#: An idempotency key: 1 to 255 printable ASCII characters without spaces.
+KEY_PATTERN: Final = "[!-~]{1,255}"
+_KEY: Final = re.compile(KEY_PATTERN)
+_JSON: Final = "application/json"
+
+Run = Callable[..., HttpResponse]
+
+
+def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
+    """Return a decorator of an operation that takes this scope. `changes`: it may change something."""
+
+    def guard(run: Run) -> Run:
+        known = _query_names(run)
+
+        @wraps(run)
+        def answer(request: HttpRequest, **path: Any) -> HttpResponse:  # noqa: ANN401  values of the path
+            try:
+                if not changes:
+                    caller = admit(request, scope, key=None)
+                    _refuse_unknown(request, known)
+                    tokens.record_use(caller.token.pk, reads=True)
+                    return run(request, **path)
+                caller = admit(request, scope, key=_key(request))
+                _refuse_unknown(request, known)
+                tokens.record_use(caller.token.pk, reads=False)
+                return _answer_once(request, caller, lambda: run(request, **path))
+            except Problem as problem:
+                return problems.refused(problem)
+            except problems.OUTAGES as error:
+                return problems.unavailable(error)
+
+        return answer
+
+    return guard
+
+
+def acts(request: HttpRequest, *, confirm: bool) -> bool:
+    """Return whether the request asks for the change itself, not for a dry run.
+
+    Raises:
+        Problem: it has no idempotency key, so that a repetition after a lost answer could change something twice.
+    """
+    if confirm and caller_of(request).key is None:
+        why = (
+            f"Nothing was done: a request with confirm: true takes the header {KEY_HEADER}, so that a repetition does "
+            "nothing twice. Send a new UUID as its value, and the same one if you repeat the request."
+        )
+        raise Problem(HTTPStatus.BAD_REQUEST, why)
+    return confirm
+
+
+def _query_names(run: Run) -> frozenset[str]:
+    """Return the names of the query's parameters; `run` is a method of django-ninja's operation."""
+    models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
+    return frozenset(name for model in models for name in model.__ninja_flatten_map__)
+
+
+def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
+    """Refuse a query with a name that the operation does not have: a mistyped filter would find everything."""
+    if unknown := sorted(set(request.GET) - known):
+        there_are = f"The parameters are: {', '.join(sorted(known))}." if known else "There are none."
+        why = f"Nothing was done: there is no parameter {unknown[0][:60]!a} in the query. {there_are}"
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+
+
+def _key(request: HttpRequest) -> str | None:
+    key = request.headers.get(KEY_HEADER)
+    if key is not None and not _KEY.fullmatch(key):
+        why = f"Nothing was done: {KEY_HEADER} is not 1 to 255 printable ASCII characters without spaces. Send a UUID."
+        raise Problem(HTTPStatus.BAD_REQUEST, why)
+    return key
+
+
+def _body(request: HttpRequest) -> bytes:
+    if request.content_type != _JSON:
+        why = f"Nothing was done: the body is not JSON. Send JSON, with Content-Type: {_JSON}."
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, why)
+    try:
+        return request.body
+    except RequestDataTooBig:
+        why = "Nothing was done: the body is too large. Send fewer ids at once."
+        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, why) from None
+    except UnreadablePostError:
+        why = "Nothing was done: the request ended before its Content-Length. Send it again."
+        raise Problem(HTTPStatus.BAD_REQUEST, why) from None
+
+
+def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpResponse]) -> HttpResponse:
+    body = _body(request)
+    if caller.key is None:
+        return run()
+    what = f"{request.method} {request.get_full_path()}\n".encode(errors="surrogateescape")
+    claim = calls.lease_key(caller.token.pk, caller.key, hashlib.sha256(what + body).digest())
+    match claim:
+        case Leased():
+            return _run_leased(claim, run)
+        case Answered(status, answer):
+            return HttpResponse(answer, status=status, content_type=_JSON, headers={"Idempotency-Replayed": "true"})
+        case InProgress():
+            why = f"A request with this {KEY_HEADER} is being answered now. Send it again for the answer."
+            raise Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
+        case OtherRequest():
+            why = f"Nothing was done: this {KEY_HEADER} belongs to another request. Send a new UUID."
+            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+        case _ as never:
+            assert_never(never)
+
+
+def _run_leased(held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
+    """Run the request and keep its answer. An error is not kept: nothing was done, and it may be sent again."""
+    kept = False
+    try:
+        answer = run()
+        if answer.status_code < HTTPStatus.BAD_REQUEST:
+            calls.store_answer(held, answer.status_code, answer.content)
+            kept = True
+        return answer
+    finally:
+        if not kept:
+            with suppress(*problems.OUTAGES):  # the lease ends by itself
+                calls.release_key(held)

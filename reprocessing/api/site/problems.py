@@ -1,0 +1,123 @@
+"""Errors of the API as application/problem+json (RFC 9457): what happened, why, and what to send."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Final
+
+from django.db import InterfaceError, InternalError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from pydantic import BaseModel, Field
+
+from reprocessing.domain.errors import (
+    InvalidFilter,
+    InvalidRule,
+    InvalidSelector,
+    InvalidTarget,
+    QueueUnreachable,
+    RedriveError,
+)
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE: Final = "application/problem+json"
+#: PostgreSQL cannot be used now. Nothing was done, or all of it: each change is one transaction.
+OUTAGES: Final = (OperationalError, InterfaceError, InternalError)
+_UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Type: application/json."
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one field of the request."""
+
+    field: str = Field(description="where the field is: body.reason, query.limit")
+    problem: str = Field(description="what is wrong with it; its value is not repeated")
+
+
+class ProblemAnswer(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(description="always about:blank")
+    title: str = Field(description="the name of the status code")
+    status: int = Field(description="the status code")
+    detail: str = Field(description="what happened, why, and what to send")
+    errors: list[FieldProblem] = Field(description="of a request that is not valid: each field that is wrong")
+
+
+class Problem(Exception):
+    """The request is refused: status code, text and headers of the answer."""
+
+    def __init__(self, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.headers = status, dict(headers or {})
+
+
+def answer(
+    status: int, detail: str, *, errors: Iterable[FieldProblem] = (), headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """Return an error as an HTTP answer."""
+    told = ProblemAnswer(
+        type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
+    )
+    body = json.dumps(told.model_dump())
+    return HttpResponse(body, status=status, content_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def refused(problem: Problem) -> HttpResponse:
+    """Return the answer to a refused request."""
+    return answer(problem.status, str(problem), headers=problem.headers)
+
+
+def not_found(what: str) -> Problem:
+    """Return the refusal of a request for something that does not exist, or that the token does not see."""
+    return Problem(HTTPStatus.NOT_FOUND, f"There is no such {what}, or this token does not see it.")
+
+
+def conflict(why: str) -> Problem:
+    """Return the refusal of a request that the present state does not allow."""
+    return Problem(HTTPStatus.CONFLICT, f"Nothing was done. {why}")
+
+
+def unavailable(error: Exception) -> HttpResponse:
+    """Return the answer of a time without PostgreSQL."""
+    logger.warning("A request of the API was not answered: %s", str(error).partition("\n")[0])
+    why = "PostgreSQL cannot be reached. Send the request again, with the same Idempotency-Key."
+    return answer(HTTPStatus.SERVICE_UNAVAILABLE, why, headers={"Retry-After": "5"})
+
+
+def add_handlers(api: NinjaAPI) -> None:
+    """Answer the exceptions that mean an error of the request, or of the moment."""
+    api.add_exception_handler(Problem, lambda _, problem: refused(problem))  # type: ignore[arg-type]  # an instance
+    api.add_exception_handler(ValidationError, _invalid)  # type: ignore[arg-type]  # as above
+    api.add_exception_handler(HttpError, lambda _, __: answer(HTTPStatus.BAD_REQUEST, _UNREADABLE))
+    api.add_exception_handler(RedriveError, _refused)  # type: ignore[arg-type]  # as above
+    for outage in OUTAGES:
+        api.add_exception_handler(outage, lambda _, error: unavailable(error))  # type: ignore[arg-type]  # as above
+
+
+def _invalid(_: HttpRequest, error: ValidationError) -> HttpResponse:
+    found = [FieldProblem(field=_field(problem["loc"]), problem=str(problem["msg"])) for problem in error.errors]
+    first = found[0] if found else FieldProblem(field="the request", problem="is not valid")
+    detail = f"Nothing was done: {first.field} is not valid: {first.problem}. The format is in /api/v1/openapi.json."
+    return answer(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=found)
+
+
+def _field(place: Sequence[str | int]) -> str:
+    """Return where a field is. django-ninja adds the name of the parameter of the view that takes body or query."""
+    source, *names = map(str, place)
+    is_parameter = source == "body" or names[:1] == ["query"]
+    return ".".join([source, *(names[1:] if is_parameter else names)])
+
+
+def _refused(_: HttpRequest, error: RedriveError) -> HttpResponse:
+    match error:
+        case InvalidFilter() | InvalidRule() | InvalidSelector() | InvalidTarget():
+            return answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        case QueueUnreachable():
+            return answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "5"})
+        case _:
+            return answer(HTTPStatus.CONFLICT, str(error))

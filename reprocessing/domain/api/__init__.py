@@ -1,0 +1,1 @@
+"""The HTTP API: scopes of its tokens."""

@@ -1,0 +1,1 @@
+"""Approvals: deeds that need a second person."""

@@ -1,0 +1,92 @@
+"""A deed that may need a second person, as a frozen description that is stored, approved and executed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from reprocessing.domain.errors import RedriveError
+
+
+class DeedKind(StrEnum):
+    """What is done. Deeds that are not listed here never need a second person."""
+
+    RELEASE = "release"
+    DISCARD = "discard"
+    RESTORE = "restore"
+    EDIT = "edit"
+    START_RUN = "start_run"
+    RESUME_RUN = "resume_run"
+    REOPEN_RUN = "reopen_run"
+    SAVE_RULE = "save_rule"
+    SWITCH_RULE = "switch_rule"
+    REMOVE_RULE = "remove_rule"
+    CHANGE_SETTINGS = "change_settings"
+
+    @property
+    def permission(self) -> str:
+        """Return the permission of those who may do this, and so may approve it."""
+        return f"reprocessing.{_PERMISSIONS[self]}"
+
+    @property
+    def is_about_rules(self) -> bool:
+        """Return whether the deed changes a rule."""
+        return self in {DeedKind.SAVE_RULE, DeedKind.SWITCH_RULE, DeedKind.REMOVE_RULE}
+
+
+_RUN: Final = "operate_run"
+_PERMISSIONS: Final[Mapping[DeedKind, str]] = {
+    DeedKind.RELEASE: "release_parkedletter", DeedKind.DISCARD: "discard_parkedletter",
+    DeedKind.RESTORE: "discard_parkedletter", DeedKind.EDIT: "edit_parkedletter", DeedKind.START_RUN: _RUN,
+    DeedKind.RESUME_RUN: _RUN, DeedKind.REOPEN_RUN: _RUN, DeedKind.SAVE_RULE: "change_rule",
+    DeedKind.SWITCH_RULE: "change_rule", DeedKind.REMOVE_RULE: "delete_rule",
+    DeedKind.CHANGE_SETTINGS: "change_deadletterqueue",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What somebody wants to do.
+
+    Attributes:
+        title: what is done, in words, such as "Discard parked messages".
+        arguments: all options, as JSON values; `filter` stands for the letters that it matches.
+        letters: ids of the letters; empty if the arguments say which.
+        body, attributes: the edited message, packed attributes; None: no edit.
+    """
+
+    kind: DeedKind
+    title: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    letters: tuple[int, ...] = ()
+    body: bytes | None = field(default=None, repr=False)
+    attributes: bytes | None = field(default=None, repr=False)
+
+    @property
+    def stamp(self) -> bytes:
+        """Return a digest of everything that is done."""
+        parts = [hashlib.sha256(part or b"").hexdigest() for part in (self.body, self.attributes)]
+        told = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
+
+
+#: Stands for the id of a DLQ if a deed is about all DLQs.
+ALL: Final = 0
+#: How many messages of each DLQ, by its id or `ALL`, a deed is about. None: any number.
+Messages = Mapping[int, int | None]
+
+
+class ApprovalNeeded(RedriveError):
+    """Nothing was done: the deed needs a second person. The door that caught this requests an approval of `deed`."""
+
+    def __init__(self, deed: Deed, messages: Messages) -> None:
+        super().__init__(f"{deed.title}: this needs the approval of a second person. Nothing was done.")
+        self.deed, self.messages = deed, messages
+
+
+class ApprovalRefused(RedriveError):
+    """An approval cannot be given, or does not cover what is to be done. The message says why."""

@@ -1,0 +1,30 @@
+"""Identify exactly the messages that a dry run showed, so that the confirmation acts on no others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Selected(Protocol):
+    """A selected message: its id, and since when it is in its state."""
+
+    @property
+    def id(self) -> int:
+        """Return the letter's id."""
+
+    @property
+    def since(self) -> datetime:
+        """Return since when the message is in its state."""
+
+
+def selection_mark(chosen: Sequence[Selected]) -> str:
+    """Return a short text that identifies exactly these messages: the time of the newest message, and a digest."""
+    newest = max((one.since for one in chosen), default=EPOCH)
+    each = sorted(f"{one.id}@{(one.since - EPOCH) // MICROSECOND}" for one in chosen)
+    return f"{(newest - EPOCH) // MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"

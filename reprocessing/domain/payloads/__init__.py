@@ -1,0 +1,1 @@
+"""Seal payloads with keys, and mask values in them."""

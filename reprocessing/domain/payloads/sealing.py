@@ -1,0 +1,102 @@
+"""Seal bytes with a data key (AES-256-GCM), and open them.
+
+Sealed bytes: 0xFF 0x01, the id of the data key (8 bytes), the nonce (12), the ciphertext, the tag (16). No message body
+begins with 0xFF, because SQS accepts only text, so sealed and readable bytes are told apart.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from reprocessing.domain.errors import PayloadUnreadable
+
+#: The first bytes of sealed bytes.
+MAGIC: Final = b"\xff\x01"
+KEY_BYTES: Final = 32
+_NONCE: Final = 12
+_HEAD: Final = len(MAGIC) + 8
+#: How many bytes sealed bytes are longer than their content.
+OVERHEAD: Final = _HEAD + _NONCE + 16
+_TEXT: Final = "\x1a"  # the first character of sealed text
+
+
+class Part(StrEnum):
+    """What is sealed. Sealed bytes of one part cannot be opened as another part."""
+
+    BODY = "body"
+    ATTRIBUTES = "attributes"
+    SYSTEM = "system"
+    REPORT = "report"
+    FILTER = "filter"
+
+
+@dataclass(frozen=True, slots=True)
+class DataKey:
+    """A data key: its id in the database, and the 32 bytes."""
+
+    id: int
+    secret: bytes = field(repr=False)
+    cipher: AESGCM = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cipher", AESGCM(self.secret))
+
+    def digest(self, content: bytes) -> bytes:
+        """Return an HMAC-SHA256 of the content, which nobody without the key can compute for a guessed content."""
+        return hmac.digest(self.secret, b"digest\0" + content, "sha256")
+
+
+def new_secret() -> bytes:
+    """Return the bytes of a new data key."""
+    return AESGCM.generate_key(8 * KEY_BYTES)
+
+
+def seal(key: DataKey, content: bytes, *, part: Part, of: str) -> bytes:
+    """Return the content, sealed. It can be opened only as this part of `of`, such as a message id."""
+    head = MAGIC + key.id.to_bytes(8, "big")
+    nonce = secrets.token_bytes(_NONCE)
+    return head + nonce + key.cipher.encrypt(nonce, content, _context(head, part, of))
+
+
+def key_id(content: bytes) -> int | None:
+    """Return the id of the data key that sealed these bytes; None: they are not sealed."""
+    return int.from_bytes(content[len(MAGIC) : _HEAD], "big") if content.startswith(MAGIC) else None
+
+
+def open_sealed(key: DataKey, sealed: bytes, *, part: Part, of: str) -> bytes:
+    """Return the content of sealed bytes. Raise PayloadUnreadable if they were changed, or belong elsewhere."""
+    head, nonce = sealed[:_HEAD], sealed[_HEAD : _HEAD + _NONCE]
+    try:
+        return key.cipher.decrypt(nonce, sealed[_HEAD + _NONCE :], _context(head, part, of))
+    except (InvalidTag, ValueError):
+        raise PayloadUnreadable(
+            f"The sealed {part} was changed in the database, or belongs to another message. Restore it from a backup."
+        ) from None
+
+
+def to_text(sealed: bytes) -> str:
+    """Return sealed bytes as text, for a column that holds text."""
+    return _TEXT + base64.b64encode(sealed).decode()
+
+
+def from_text(text: str) -> bytes | None:
+    """Return the sealed bytes of a text; None: the text is not sealed."""
+    if not text.startswith(_TEXT):
+        return None
+    try:
+        found = base64.b64decode(text[1:], validate=True)
+    except ValueError:
+        return None
+    return found if key_id(found) is not None else None
+
+
+def _context(head: bytes, part: Part, of: str) -> bytes:
+    return head + f"{part}\0{of}".encode(errors="surrogatepass")

@@ -1,0 +1,52 @@
+"""Limit the requests of each client of the HTTP API, for all web servers together (GCRA in Redis)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import redis
+
+from reprocessing.gateways.redis.connection import connect
+
+logger = logging.getLogger(__name__)
+
+#: A client that paused may send the requests of so many seconds at once.
+BURST_SECONDS: Final = 5.0
+
+# The key has the time (in microseconds) until which the client's requests are paid for. It is ahead of the clock by at
+# most the burst. Returns 0, or the microseconds to wait.
+_SCRIPT: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local each, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local paid = math.max(tonumber(redis.call('GET', KEYS[1]) or now), now) + each
+if paid - now > burst then return math.ceil(paid - now - burst) end
+redis.call('SET', KEYS[1], string.format('%.0f', paid), 'PX', math.ceil((paid - now) / 1000))
+return 0
+"""
+
+
+class RequestRates:
+    """The request rates of all clients. All threads of a process may share one object."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._script = client.register_script(_SCRIPT)
+
+    @classmethod
+    def at(cls, url: str) -> RequestRates:
+        """Return the rates in the Redis at this URL. The connection is made with the first command."""
+        return cls(connect(url))
+
+    def wait(self, client: int, *, rate: float) -> float:
+        """Count one request of a client; return 0, or the seconds to wait. `rate`: requests a second.
+
+        Without Redis, no request is refused: a stop must be possible then, too.
+        """
+        each = 1e6 / rate
+        try:
+            micros = self._script(keys=[f"redrive:api:{client}"], args=[each, max(each, 1e6 * BURST_SECONDS)])
+        except redis.RedisError as error:
+            logger.warning("Requests of the API are not limited: Redis does not answer (%s).", type(error).__name__)
+            return 0.0
+        return int(micros) / 1e6

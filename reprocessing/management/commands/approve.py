@@ -1,0 +1,28 @@
+"""`manage.py approve`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reprocessing import conf
+from reprocessing.management.shared.approval_command import ApprovalCommand
+from reprocessing.pipeline.approvals import decide
+from reprocessing.pipeline.approvals.decide import Decision
+
+
+class Command(ApprovalCommand):
+    """Approve, as the second person, what somebody else requested. It is done at once.
+
+    Without --confirm, shows what was requested. If anything changed since the request, the request is void: nothing is
+    done.
+
+    Examples:
+        approve 12 --reason "checked with the shop" --by bob
+        approve 12 --reason "checked with the shop" --by bob --confirm
+    """
+
+    done_word = "approved and done"
+    needs_another = True
+
+    def decide(self, approval: int, options: dict[str, Any]) -> Decision:
+        return decide.approve(approval, by=options["by"], reason=options["reason"], conf=conf.current())

@@ -1,0 +1,92 @@
+"""`manage.py erase`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.management.arguments import add_change_options
+from reprocessing.management.console import Console, find_dlq
+from reprocessing.management.shared.progress import ProgressLog
+from reprocessing.pipeline.payloads import erase
+from reprocessing.pipeline.payloads.erase import Erased, Found
+
+_NAMES = ("key", "text", "q", "dlq", "died_after", "died_before")
+
+
+def condition(text: str) -> tuple[str, str]:
+    """Read an argument NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if name not in _NAMES or not equals or not value:
+        raise ArgumentTypeError(f"write NAME=VALUE, such as key=4711; names: {', '.join(_NAMES)}")
+    return name, value
+
+
+class Command(Console):
+    """Erase everything about a person's value: payloads, keys, and the value in history.
+
+    Erases all messages that match --where, in every state: payloads, edits, report texts, ordering and idempotency
+    keys. Then it replaces the value in the audit log and other history. Messages in progress are left and counted; run
+    the command again when they are finished. The audit log gets a certificate with counts and times, not the value.
+
+    Examples:
+        erase --where key=customer-4711 --reason "request 17 under the GDPR"
+        erase --where text=ann@example.com --where dlq=orders --reason "request 17 under the GDPR" --confirm
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--where", action="append", required=True, type=condition, metavar="NAME=VALUE",
+            help="condition, as in the admin's filters; repeatable, all must hold: key (ordering key), text (in the "
+            "body), q (message id, redrive id or ordering key), dlq (name), died_after, died_before (times)",
+        )  # fmt: skip
+        add_change_options(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        sieve = self.sieve(options["where"])
+        if not options["confirm"]:
+            self.tell_plan(erase.look(sieve), options)
+            return
+        log = ProgressLog(self.stderr)
+        done = erase.erase(
+            sieve, by=options["by"], reason=options["reason"],
+            told=lambda n: log.line_if_due(lambda: f"{n:,} messages"),
+        )  # fmt: skip
+        self.tell_result(done, options)
+
+    def sieve(self, where: list[tuple[str, str]]) -> MessageFilter:
+        query: dict[str, list[str]] = {}
+        for name, value in where:
+            query.setdefault(name, []).append(str(find_dlq(value).pk) if name == "dlq" else value)
+        return replace(MessageFilter.from_query(query), states=())
+
+    def tell_plan(self, found: Found, options: dict[str, Any]) -> None:
+        if options["json"]:
+            told = {"dry_run": True, "messages": found.letters, "in_progress": found.busy, "history": found.history}
+            self.report(told)
+            return
+        self.say(f"{found.letters:,} messages match, {found.busy:,} of them in progress.")
+        for table, n in found.history.items():
+            self.say(f"History with the value: {table}, {n:,} rows.")
+        self.say("This was a dry run: nothing was changed. To erase for good, add --confirm.")
+
+    def tell_result(self, done: Erased, options: dict[str, Any]) -> None:
+        finished = not done.busy
+        if options["json"]:
+            told = {"dry_run": False, "erasure": done.erasure, "finished": finished, "in_progress": done.busy}
+            self.report(told | {"counts": done.counts})
+        else:
+            self.say(f"Erasure {done.erasure}: " + ", ".join(f"{n:,} {name}" for name, n in done.counts.items() if n))
+            if finished:
+                self.say(
+                    "It is finished. Its certificate is in the audit log. docs/payloads.md says what backups contain."
+                )
+        if not finished:
+            raise CommandError(
+                f"{done.busy:,} messages are queued, or are being sent, or await their outcome. They were not erased. "
+                "Wait until they are finished, or abort their run, and run the same command again."
+            )

@@ -1,0 +1,65 @@
+"""`manage.py make_api_token`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from reprocessing.domain.api.scopes import Scope, read_scopes
+from reprocessing.management.arguments import add_change_options, iso_time, not_empty, slug
+from reprocessing.management.console import Console, format_time
+from reprocessing.store.api import tokens
+from reprocessing.store.api.tokens import TokenRequest
+
+
+class Command(Console):
+    """Make a token for the HTTP API.
+
+    The token belongs to a user or to teams, and sees their DLQs. A user's token may do only what the user may do.
+    Prints the token's secret once; only its digest is stored.
+
+    Examples:
+        make_api_token deploy --user ann --scope dlqs:read --scope runs:read
+        make_api_token deploy --team payments --scope runs:read --expires 2030-01-01T00:00:00Z --confirm
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", type=slug, metavar="NAME", help="name of the token: letters, digits, - _")
+        parser.add_argument("--user", type=not_empty, metavar="USER", help="user to whom the token belongs")
+        parser.add_argument(
+            "--team", action="append", type=not_empty, metavar="TEAM", help="team to which it belongs; repeatable"
+        )
+        parser.add_argument(
+            "--scope", action="append", choices=[scope.value for scope in Scope], metavar="SCOPE", required=True,
+            help=f"what the token may do; repeatable: {', '.join(Scope)}",
+        )  # fmt: skip
+        parser.add_argument("--expires", type=iso_time, metavar="TIME", help="end of the token (default: none)")
+        add_change_options(parser, reason="make_api_token")
+
+    def answer(self, options: dict[str, Any]) -> None:
+        user, teams = tokens.find_owner(options["user"], options["team"] or ())
+        asked = TokenRequest(options["name"], read_scopes(options["scope"]), user, teams, options["expires"])
+        tokens.check_request(asked)
+        told: dict[str, Any] = {
+            "api_token": asked.name,
+            "dry_run": not options["confirm"],
+            "scopes": list(asked.scopes),
+            "user": options["user"],
+            "teams": [team.name for team in teams],
+            "expires_at": asked.expires_at,
+        }
+        if options["confirm"]:
+            told["secret"] = tokens.make_token(asked, by=options["by"], reason=options["reason"]).secret
+        if options["json"]:
+            self.report(told)
+            return
+        ends = f" It expires at {format_time(asked.expires_at)}." if asked.expires_at else ""
+        owner = f"the user {options['user']}" if user else f"the teams {', '.join(told['teams'])}"
+        self.say(f"{asked.name} belongs to {owner}.{ends} It may:")
+        for scope in asked.scopes:
+            self.say(f"  {scope:18} {scope.sentence}")
+        if options["confirm"]:
+            self.say(f"Its secret, which is not shown again:\n{told['secret']}")
+        else:
+            self.say(f"This was a dry run: {asked.name} is made with --confirm.")

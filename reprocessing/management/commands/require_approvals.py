@@ -1,0 +1,48 @@
+"""`manage.py require_approvals`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from reprocessing.management.arguments import add_change_options, whole_number
+from reprocessing.management.console import Console
+from reprocessing.store.approvals import default_limit, limits
+
+
+class Command(Console):
+    """Set above how many messages a second person is needed, for all DLQs that do not set it themselves.
+
+    For one DLQ: add_dlq NAME --approval-above N. Lifting the limit needs a second person, too.
+
+    Examples:
+        require_approvals --above 100 --reason "policy"
+        require_approvals --above 0 --reason "policy" --confirm
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        limit = parser.add_mutually_exclusive_group(required=True)
+        limit.add_argument(
+            "--above", type=whole_number(0), metavar="N",
+            help="deeds about more than N messages, and rule changes, need a second person; 0: all deeds",
+        )  # fmt: skip
+        limit.add_argument("--off", action="store_true", help="a second person is needed only where a DLQ says so")
+        add_change_options(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        before, above = limits.default_limit(), options["above"]
+        if options["confirm"]:
+            default_limit.set_default(above, by=options["by"], reason=options["reason"])
+        if options["json"]:
+            self.report({"before": before, "above": above, "dry_run": not options["confirm"]})
+            return
+        self.say(f"Second person needed: {_text(above)}. Before: {_text(before)}.")
+        if not options["confirm"]:
+            self.say("This was a dry run. To save it, add --confirm.")
+
+
+def _text(above: int | None) -> str:
+    if above is None:
+        return "only where a DLQ says so"
+    return f"above {above:,} message{'' if above == 1 else 's'}" if above else "for every deed"

@@ -1,0 +1,78 @@
+"""`manage.py rotate_payload_keys`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing.management.arguments import add_change_options
+from reprocessing.management.console import Console
+from reprocessing.management.shared.progress import ProgressLog
+from reprocessing.models import AuditAct, AuditEntry, PayloadKey
+from reprocessing.pipeline.payloads import key_ring, rotate
+from reprocessing.pipeline.payloads.rotate import Rotated
+from reprocessing.store.ordering import lanes
+from reprocessing.store.payloads import payload_keys
+
+
+class Command(Console):
+    """Wrap all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that the others can be removed.
+
+    Messages are captured and sent meanwhile, and payloads are not written again. With --seal-readable, payloads that
+    were stored before encryption are encrypted, too. If the command is interrupted, run it again: it continues.
+
+    Examples:
+        rotate_payload_keys --reason "yearly rotation"
+        rotate_payload_keys --seal-readable --reason "encryption was enabled" --confirm
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--seal-readable",
+            action="store_true",
+            help="also encrypt payloads, edits and texts that are stored readable",
+        )
+        add_change_options(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        if not payload_keys.encrypts():
+            raise CommandError(
+                "Nothing was done: REDRIVE_PAYLOAD_KEYS is not set, so there is no key. Make one with openssl rand "
+                "-base64 32, and set REDRIVE_PAYLOAD_KEYS=NAME=KEY (docs/payloads.md)."
+            )
+        first = key_ring.first_key()
+        waiting = PayloadKey.objects.exclude(wrapped=None).exclude(wrapped_by=first).count()
+        if not options["confirm"]:
+            self.tell(options, first, {"keys": waiting}, f"{waiting:,} data keys are to be wrapped with {first}.")
+            return
+        log = ProgressLog(self.stderr)
+
+        def told(done: Rotated) -> None:
+            log.line_if_due(lambda: f"{done.keys:,} data keys, {done.payloads:,} payloads, {done.edits:,} edits")
+
+        done = rotate.rewrap_keys(told)
+        if options["seal_readable"]:
+            sealed = rotate.seal_readable(lanes.database_now().date(), told)
+            done.payloads, done.edits, done.texts = sealed.payloads, sealed.edits, sealed.texts
+        counts = {"keys": done.keys, "payloads": done.payloads, "edits": done.edits, "texts": done.texts}
+        AuditEntry.objects.create(
+            act=AuditAct.ROTATED, by=options["by"], reason=options["reason"], after={"to": first, **counts}
+        )
+        self.tell(options, first, counts, f"{done.keys:,} data keys were wrapped with {first}.")
+
+    def tell(self, options: dict[str, Any], first: str, counts: dict[str, int], text: str) -> None:
+        used = payload_keys.used_wrapping_keys()
+        if options["json"]:
+            told = {"dry_run": not options["confirm"], "to": first, **counts, "keys_in_use": used}
+            self.report(told)
+            return
+        self.say(text)
+        if "payloads" in counts and options["seal_readable"]:
+            self.say(
+                f"Encrypted: {counts['payloads']:,} payloads, {counts['edits']:,} edits, {counts['texts']:,} texts."
+            )
+        if not options["confirm"]:
+            self.say("This was a dry run: nothing was changed. To do it, add --confirm.")
+        elif set(used) <= {first}:
+            self.say(f"Only {first} is in use: other keys can be removed from REDRIVE_PAYLOAD_KEYS.")

@@ -1,0 +1,86 @@
+"""Code that approve, decline and break_glass share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from reprocessing.management.arguments import add_change_options, not_empty
+from reprocessing.management.console import Console, format_time
+from reprocessing.models import Approval, ApprovalState
+from reprocessing.pipeline.approvals import decide
+from reprocessing.pipeline.approvals.decide import Decision, NotDone
+from reprocessing.store.approvals import people
+
+_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
+
+
+class ApprovalCommand(Console):
+    """A command that decides about a requested approval."""
+
+    done_word: ClassVar[str]  #: such as "approved"
+    needs_another: ClassVar[bool] = False  #: the requester cannot do it
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the number of the request, and the options that each change has."""
+        parser.add_argument("approval", type=not_empty, metavar="NUMBER", help="number (see list_approvals)")
+        add_change_options(parser)
+
+    def answer(self, options: dict[str, Any]) -> None:
+        """Decide, or show what was requested."""
+        row = find_approval(options["approval"])
+        if self.needs_another and people.is_same_person(row.by, options["by"]):
+            raise CommandError(f"Nothing was done: {row.by} asked for it, so somebody else must approve it: --by NAME")
+        told = ""
+        if options["confirm"]:
+            done = self.decide(row.pk, options)
+            if isinstance(done, NotDone):
+                raise CommandError(done.why)
+            told = done.told
+            row.refresh_from_db()
+        if options["json"]:
+            self.report({**in_json(row), "dry_run": not options["confirm"], "told": told})
+        elif options["confirm"]:
+            self.say(told)
+        else:
+            self.say("\n".join([*request_lines(row), f"This was a dry run: it is {self.done_word} with --confirm."]))
+
+    def decide(self, approval: int, options: dict[str, Any]) -> Decision:
+        """Decide about the request."""
+        raise NotImplementedError
+
+
+def find_approval(number: str) -> Approval:
+    """Return the request with this number.
+
+    Raises:
+        CommandError: there is no such request.
+    """
+    known = number.isascii() and number.isdecimal() and len(number) < _ID_DIGITS
+    row = Approval.objects.filter(pk=number).first() if known else None
+    if row is None:
+        raise CommandError(f"No approval has the number {number}. To see the open ones: manage.py list_approvals")
+    return row
+
+
+def request_lines(row: Approval) -> list[str]:
+    """Return what was requested, by whom, and why it would be void now."""
+    said = [f"Approval {row.pk}: {row.title}", *(f"  {label}: {text}" for label, text in row.preview)]
+    said += [f"  Requested by {row.by} on {format_time(row.asked_at)}: {row.reason}"]
+    if row.state != ApprovalState.OPEN:
+        who = f", by {row.decided_by}: {row.decision_reason}" if row.decided_by else ""
+        return [*said, f"  It is {row.get_state_display()}{who}. {row.outcome}".rstrip()]
+    said.append(f"  It expires on {format_time(row.expires_at)}.")
+    changed = decide.changed_since(row)
+    return [*said, f"  It is void: {changed}"] if changed else said
+
+
+def in_json(row: Approval) -> dict[str, Any]:
+    """Return a request as JSON values."""
+    return {
+        "approval": row.pk, "state": row.state, "deed": row.deed, "what": row.title, "messages": row.messages,
+        "preview": {str(label): text for label, text in row.preview}, "by": row.by, "reason": row.reason,
+        "asked_at": row.asked_at, "expires_at": row.expires_at, "decided_by": row.decided_by or None,
+        "decision_reason": row.decision_reason or None, "outcome": row.outcome or None,
+    }  # fmt: skip

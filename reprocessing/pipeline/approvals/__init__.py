@@ -1,0 +1,1 @@
+"""Approvals: request, approve, decline and execute deeds that need a second person."""

@@ -1,0 +1,190 @@
+"""Approve or decline a requested deed, or act without the second person. An approved deed is executed at once, once.
+
+If anything that the deed is about has changed since the request, the approval is void and nothing is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from reprocessing.conf import Conf
+from reprocessing.domain.approvals.deed import ApprovalRefused, Deed
+from reprocessing.domain.approvals.person import is_one_name, signed_alone, signed_by_both
+from reprocessing.domain.errors import PayloadUnreadable, RedriveError
+from reprocessing.models import Approval
+from reprocessing.models.audit import ApprovalState
+from reprocessing.pipeline.approvals import perform
+from reprocessing.pipeline.approvals.perform import Order, Performed
+from reprocessing.store import rows
+from reprocessing.store.approvals import frozen, people, requests
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import decisions
+from reprocessing.store.routing import rules
+
+_EXPIRED = "Nobody approved it in time."
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The deed was done, or the request was declined. `told`: what was done, in words."""
+
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotDone:
+    """Nothing was done. `why`: the reason, such as that the request is void, has expired, or was decided before."""
+
+    why: str
+
+
+Decision = Done | NotDone
+
+
+def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
+    """Approve a request as the second person, and do the deed with the names of both.
+
+    The caller checks that the person may do the deed themselves: `Deed.kind.permission`, and all its DLQs.
+    """
+
+    def may(row: Approval) -> str:
+        if people.is_same_person(row.by, by):
+            return f"{row.by} asked for it, so somebody else must approve it."
+        return ""
+
+    return _execute(approval, ApprovalState.APPROVED, may, by=by, reason=reason, conf=conf)
+
+
+def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
+    """Do a requested deed without the second person (break-glass). The audit log and a notification say so."""
+    return _execute(approval, ApprovalState.ALONE, lambda _: "", by=by, reason=reason, conf=conf)
+
+
+def decline(approval: int, *, by: str, reason: str) -> Decision:
+    """Decline a request; the person who asked may do that, too. Nothing is done."""
+    _require(by, reason)
+
+    def work() -> Decision:
+        row = requests.lock(approval)
+        if (why := _why_closed(row)) or row is None:
+            return NotDone(why)
+        requests.decide(row, ApprovalState.DECLINED, by=by, reason=reason)
+        return Done("The request is declined. Nothing was done.")
+
+    return rows.in_transaction(work)
+
+
+def end_expired() -> int:
+    """End the requests whose time is over; return how many."""
+    return sum(rows.in_transaction(partial(_expire, approval)) for approval in requests.expired())
+
+
+def changed_since(row: Approval) -> str:
+    """Return why an open request would be void now; empty: nothing has changed."""
+    try:
+        return _difference(row, requests.deed_of(row))
+    except PayloadUnreadable as error:
+        return str(error)
+
+
+def _execute(  # noqa: PLR0913  # each by its name
+    approval: int, state: ApprovalState, may: Callable[[Approval], str], *, by: str, reason: str, conf: Conf
+) -> Decision:
+    _require(by, reason)
+    found = Approval.objects.filter(pk=approval).first()
+    if (why := _why_closed(found)) or found is None:
+        return NotDone(why)
+    if why := may(found):
+        return NotDone(f"Nothing was done: {why}")
+    try:
+        deed = requests.deed_of(found)
+        requests.seal(deed)  # unwraps the keys before the transaction
+    except PayloadUnreadable as error:
+        return NotDone(f"Nothing was done: {error}")
+    perform.prepare(deed)
+    try:
+        done = rows.in_transaction(partial(_act, approval, state, by, reason, conf))
+    except RedriveError as error:
+        return rows.in_transaction(partial(_void, approval, str(error)))
+    if isinstance(done, NotDone):
+        return done
+    done.after_commit()
+    return Done(done.told)
+
+
+def _act(approval: int, state: ApprovalState, by: str, reason: str, conf: Conf) -> Performed | NotDone:
+    row = requests.lock(approval)
+    if (why := _why_closed(row)) or row is None:
+        return NotDone(why)
+    deed = requests.deed_of(row)
+    _lock(deed)
+    if why := _difference(row, deed):
+        requests.end(row, ApprovalState.VOID, why)
+        return NotDone(f"Nothing was done: the request is void. {why}")
+    requests.decide(row, state, by=by, reason=reason)
+    signed = signed_by_both(row.by, by) if state is ApprovalState.APPROVED else signed_alone(by)
+    done = perform.perform(Order(row.pk, deed, signed, row.reason, row.asked_at), conf)
+    requests.finish(row, done.told)
+    return done
+
+
+def _lock(deed: Deed) -> None:
+    """Lock what the deed is about, in the order in which every other change locks it."""
+    if deed.kind.is_about_rules:
+        rules.lock()
+    if deed.letters:
+        decisions.lock_letters(deed.letters, need_lane=False)
+
+
+def _difference(row: Approval, deed: Deed) -> str:
+    try:
+        now = frozen.freeze(deed)
+    except frozen.Vanished as gone:
+        return str(gone)
+    if now.digest == bytes(row.digest):
+        return ""
+    since = f"after {row.asked_at:%Y-%m-%d %H:%M:%S} UTC, when it was requested"
+    if row.messages is None:
+        what = "the rules" if deed.kind.is_about_rules else "the settings"
+        return f"Somebody changed {what} {since}. Request it again."
+    count = sum(now.messages.values())
+    told = f"there were {row.messages:,}, and there are {count:,}" if count != row.messages else f"still {count:,}"
+    return f"At least one message changed, appeared or vanished {since}: {told}. Request it again."
+
+
+def _void(approval: int, why: str) -> NotDone:
+    """End a request whose deed was refused while it was executed. All changes were rolled back."""
+    row = requests.lock(approval)
+    if (closed := _why_closed(row)) or row is None:
+        return NotDone(closed)
+    requests.end(row, ApprovalState.VOID, why)
+    return NotDone(f"Nothing was done: the request is void. {why}")
+
+
+def _expire(approval: int) -> bool:
+    row = requests.lock(approval)
+    if row is None or row.state != ApprovalState.OPEN or row.expires_at > lanes.database_now():
+        return False
+    requests.end(row, ApprovalState.EXPIRED, _EXPIRED)
+    return True
+
+
+def _why_closed(row: Approval | None) -> str:
+    if row is None:
+        return "There is no such request."
+    if row.state != ApprovalState.OPEN:
+        who = f" by {row.decided_by}" if row.decided_by else ""
+        at = f" at {row.ended_at:%Y-%m-%d %H:%M:%S} UTC" if row.ended_at else ""
+        return f"Nothing was done: the request was decided before. It is {row.get_state_display()}{who}{at}."
+    if row.expires_at <= lanes.database_now():
+        return f"Nothing was done: the request expired at {row.expires_at:%Y-%m-%d %H:%M} UTC. Request it again."
+    return ""
+
+
+def _require(by: str, reason: str) -> None:
+    if not by.strip() or not reason.strip():
+        raise ApprovalRefused("Nothing was done: a decision needs a person and a reason.")
+    if not is_one_name(by):
+        raise ApprovalRefused("Nothing was done: the name of the person who decides must be one name.")

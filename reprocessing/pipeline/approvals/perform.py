@@ -1,0 +1,194 @@
+"""Execute an approved deed, exactly as it was stored, in the transaction that approves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, assert_never
+from uuid import NAMESPACE_OID, uuid5
+
+from reprocessing.conf import Conf
+from reprocessing.domain.approvals.deed import ApprovalRefused, Deed, DeedKind
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import Run
+from reprocessing.models.parking_lot import BulkActionKind
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.parking_lot import act_on_parked, edit
+from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
+from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile, Edited, SeenLetter, Unsendable
+from reprocessing.pipeline.routing import route
+from reprocessing.store.dlqs import registration
+from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.routing import rule_changes, rule_fields
+from reprocessing.store.runs import leftover_lanes, run_transitions
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An approved deed that is to be executed.
+
+    Attributes:
+        by: the names of both people, as every history shows them.
+        reason: the reason of the person who asked.
+        asked_at: when the deed was requested; what is bulk does not touch messages that changed later.
+    """
+
+    approval: int
+    deed: Deed
+    by: str
+    reason: str
+    asked_at: datetime
+
+    @property
+    def signed(self) -> dict[str, Any]:
+        """Return the keyword arguments that every deed takes."""
+        return {"by": self.by, "reason": self.reason, "approval": self.approval}
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What was done, in words, and what is still to be done after the commit."""
+
+    told: str
+    after_commit: Callable[[], object] = lambda: None
+
+
+def prepare(deed: Deed) -> None:
+    """Do what a deed needs before its transaction: it may ask AWS, and it changes only which run queued letters have.
+
+    What changes here makes an approval void, because the deed would be larger than its preview.
+    """
+    if deed.kind not in {DeedKind.START_RUN, DeedKind.RESUME_RUN, DeedKind.REOPEN_RUN}:
+        return
+    run = Run.objects.select_related("dlq").filter(pk=deed.arguments["run"]).first()
+    if run is None:
+        return
+    with suppress(QueueUnreachable):
+        if deed.kind is DeedKind.START_RUN:
+            native_redrive.read_redrives(run.dlq)
+        else:
+            native_redrive.check_before_resuming(run.dlq_id)
+    if deed.kind is DeedKind.START_RUN:
+        leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
+
+
+def perform(order: Order, conf: Conf) -> Performed:
+    """Execute the deed, in the caller's transaction.
+
+    Raises:
+        ApprovalRefused: the deed is no longer possible; the message says why. The caller rolls back.
+        RedriveError: the operation itself refused.
+    """
+    match order.deed.kind:
+        case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:
+            return _bulk(order) if "filter" in order.deed.arguments else _decide(order)
+        case DeedKind.EDIT:
+            return _edit(order, conf)
+        case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
+            return _run(order)
+        case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
+            return _rule(order)
+        case DeedKind.CHANGE_SETTINGS:
+            return _settings(order)
+        case _ as never:
+            assert_never(never)
+
+
+def _decide(order: Order) -> Performed:
+    said, letters = order.deed.arguments, order.deed.letters
+    match order.deed.kind:
+        case DeedKind.RELEASE:
+            due = datetime.fromisoformat(said["due"]) if said.get("due") else None
+            done = act_on_parked.release(letters, due=due, target=said.get("target"), **order.signed)
+        case DeedKind.DISCARD:
+            done = act_on_parked.discard(letters, **order.signed)
+        case _:
+            done = act_on_parked.restore(letters, **order.signed)
+    _require_all(done)
+    verb = {DeedKind.RELEASE: "released", DeedKind.DISCARD: "discarded"}.get(order.deed.kind, "restored")
+    return Performed(f"{len(done.done):,} message{'' if len(done.done) == 1 else 's'} {verb}.")
+
+
+def _require_all(done: Reviewed) -> None:
+    for why in done.refused.values():
+        raise ApprovalRefused(f"{len(done.refused):,} of the messages cannot be changed: {why}.")
+
+
+def _bulk(order: Order) -> Performed:
+    said = order.deed.arguments
+    sieve = MessageFilter.read(said["filter"])
+    more = {name: said[name] for name in ("due", "target") if said.get(name) is not None}
+    token = uuid5(NAMESPACE_OID, f"approval {order.approval}")
+    kind = BulkActionKind(order.deed.kind.value)
+    bulk_actions.create(token, kind, sieve, more, opened=order.asked_at, **order.signed)
+    return Performed("The bulk action has started. Workers change the messages in batches.")
+
+
+def _edit(order: Order, conf: Conf) -> Performed:
+    said, deed = order.deed.arguments, order.deed
+    if deed.body is None or deed.attributes is None:
+        raise ApprovalRefused("The edited message is no longer stored.")
+    to = Alteration(deed.body, unpack_attributes(deed.attributes), said["key"])
+    seen = SeenLetter(datetime.fromisoformat(said["finished_at"]), said["revision"])
+    done = edit.edit_letter(deed.letters[0], seen, to, names=conf.marks, replay=said["replay"], **order.signed)
+    match done:
+        case Edited(no, left):
+            if left:
+                raise ApprovalRefused(f"The message cannot be replayed: {left.removesuffix('.')}.")
+            return Performed(f"Edit {no} is saved." + (" The message is queued." if said["replay"] else ""))
+        case ChangedMeanwhile(why):
+            raise ApprovalRefused(f"The message cannot be edited: {why}.")
+        case Unsendable(problems):
+            raise ApprovalRefused(f"The message cannot be edited: {' '.join(problems)}")
+        case _ as never:
+            assert_never(never)
+
+
+def _run(order: Order) -> Performed:
+    run = Run.objects.select_related("dlq").get(pk=order.deed.arguments["run"])
+    match order.deed.kind:
+        case DeedKind.START_RUN:
+            done: object = run_transitions.start(run, **order.signed)
+        case DeedKind.RESUME_RUN:
+            done = run_transitions.resume(run.pk, **order.signed)
+        case _:
+            done = run_transitions.reopen(run.pk, **order.signed)
+    if done is None:
+        raise ApprovalRefused(f"The run {run.name} is {run.state}, or AWS's own redrive moves its messages.")
+    return Performed(
+        f"The run {run.name} is running. Workers send its messages. Without workers: manage.py rerun {run.name}"
+        " --confirm"
+    )
+
+
+def _rule(order: Order) -> Performed:
+    said = order.deed.arguments
+    match order.deed.kind:
+        case DeedKind.SAVE_RULE:
+            rule_changes.save_rule(said["name"], rule_fields.read(said["fields"]), **order.signed)
+            return Performed(f"The rule {said['name']} is saved.", _wake)
+        case DeedKind.SWITCH_RULE:
+            rule_changes.set_enabled(said["rule"], enabled=said["enabled"], **order.signed)
+            state = "enabled" if said["enabled"] else "disabled"
+            return Performed(f"The rule {said['name']} is {state}.", _wake)
+        case _:
+            rule_changes.remove(said["rule"], **order.signed)
+            return Performed(f"The rule {said['name']} is removed.", lambda: _erase(said["rule"]))
+
+
+def _wake() -> None:
+    route.wake_stopped(route.RuleBook.load())
+
+
+def _erase(rule: int) -> None:
+    _wake()
+    rule_changes.erase(rule)
+
+
+def _settings(order: Order) -> Performed:
+    registration.lift(order.deed, **order.signed)
+    return Performed("The settings are changed.")

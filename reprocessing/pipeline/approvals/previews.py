@@ -1,0 +1,63 @@
+"""Describe a deed for the person who approves it: pairs of label and text, without message data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.runs.selection import Selection
+from reprocessing.models import DeadLetterQueue, Letter, Run, Target
+from reprocessing.store.approvals import frozen
+from reprocessing.store.approvals.frozen import Frozen
+
+
+def describe(deed: Deed, found: Frozen) -> list[tuple[str, str]]:
+    """Return what a deed does, and to which messages, rules or settings."""
+    names = dict(DeadLetterQueue.objects.filter(pk__in=found.dlqs).values_list("pk", "name"))
+    told = [("Dead-letter queue", ", ".join(sorted(names.values())) or "all")]
+    told += [(f"Messages of {names.get(dlq, dlq)}", f"{n:,}") for dlq, n in found.messages.items()]
+    return [*told, *_more(deed)]
+
+
+def _more(deed: Deed) -> Iterator[tuple[str, str]]:
+    said = deed.arguments
+    match deed.kind:
+        case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE:
+            yield from _of_decision(said)
+        case DeedKind.EDIT:
+            yield (
+                "Message",
+                str(Letter.objects.filter(pk__in=deed.letters).values_list("message_id", flat=True).first()),
+            )
+            yield "Afterwards", "it is replayed" if said["replay"] else "it stays parked"
+            yield "Idempotency key", "a new one" if said["key"] else "unchanged"
+        case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
+            yield from _of_run(Run.objects.get(pk=said["run"]))
+        case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
+            yield "Rule", said["name"]
+            yield from ((field, _change(before, after)) for field, before, after in said.get("differences", ()))
+        case DeedKind.CHANGE_SETTINGS:
+            now = frozen.settings_now(deed)
+            yield from ((field, _change(now.get(field), value)) for field, value in said["fields"].items())
+
+
+def _of_decision(said: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  JSON
+    if "filter" in said:
+        yield "Selection", f"all {MessageFilter.read(said['filter']).sentence(covered=True)}"
+    if said.get("due"):
+        yield "Not before", f"{said['due']} (UTC)"
+    if said.get("target"):
+        yield "Target", str(Target.objects.filter(pk=said["target"]).first() or said["target"])
+
+
+def _of_run(run: Run) -> Iterator[tuple[str, str]]:
+    yield "Run", run.name
+    if not run.is_for_released_letters:
+        yield "Selection", str(Selection.read(run.selection))
+    yield "Waves", "1 message first, then 10, then 100, then all" if run.waves else "no: all at once"
+
+
+def _change(before: object, after: object) -> str:
+    return f"{'not set' if before is None else before} → {'not set' if after is None else after}"

@@ -1,0 +1,49 @@
+"""Request the approval of a second person, for a deed that the guard did not let pass."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, LiteralString
+
+from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, DeedKind
+from reprocessing.domain.approvals.person import is_one_name, person_key
+from reprocessing.models import Approval
+from reprocessing.pipeline.approvals import previews
+from reprocessing.store import rows
+from reprocessing.store.approvals import frozen, requests
+from reprocessing.store.ordering import lanes
+
+#: Requests of one person wait for each other, so that a form that is sent twice makes one request.
+_TURN: Final = "SELECT pg_advisory_xact_lock(1381126740, hashtext(%(who)b::text)) IS NOT NULL AS done"
+# The DLQ's next plan replaces plans that nobody named. A plan that waits for approval is kept.
+_KEEP_PLAN: Final[LiteralString] = (
+    "UPDATE redrive_run SET selection = selection - 'unnamed' WHERE id = %(run)b AND state = 'planned'"
+)
+
+
+def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
+    """Store a request for the deed, frozen as it would be done now, and return it. Its notification is filed, too.
+
+    `lasts`: until when somebody can approve it.
+
+    Raises:
+        ApprovalRefused: the person or the reason is missing.
+    """
+    if not by.strip() or not reason.strip():
+        raise ApprovalRefused(f"{needed.deed.title}: this needs a second person, and so a reason. Give a reason.")
+    if not is_one_name(by):
+        raise ApprovalRefused("The name of the person who asks must be one name.")
+    deed = needed.deed
+    sealed = requests.seal(deed)
+
+    def work() -> Approval:
+        rows.execute(_TURN, {"who": person_key(by)})
+        if deed.kind is DeedKind.START_RUN:
+            rows.execute(_KEEP_PLAN, {"run": deed.arguments["run"]})
+        found = frozen.freeze(deed)
+        number = sum(found.messages.values()) if found.messages else None
+        told = previews.describe(deed, found)
+        until = lanes.database_now() + lasts
+        return requests.create(deed, sealed, found, told, messages=number, by=by, reason=reason, expires_at=until)
+
+    return rows.in_transaction(work)

@@ -1,0 +1,25 @@
+"""Check and start a bulk action: one action on all messages that a filter matches."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import BulkActionKind
+from reprocessing.store.parking_lot import message_filters
+
+#: The state of the messages that a bulk action changes.
+STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionKind.RESTORE: LetterState.DISCARDED}
+
+
+def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
+    """Refuse a filter if the action is not possible on all messages that match.
+
+    Raises:
+        InvalidFilter: the filter selects another state than the action requires, or does not find all matches.
+    """
+    if sieve.states != (STATES[kind].value,):
+        raise InvalidFilter(f"This is only for {STATES[kind].value} messages. Select messages in the list of these.")
+    message_filters.require_exhaustive(sieve)

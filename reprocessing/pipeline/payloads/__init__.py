@@ -1,0 +1,1 @@
+"""The key ring of this process, key rotation, shredding and erasure."""

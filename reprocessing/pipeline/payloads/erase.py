@@ -1,0 +1,85 @@
+"""Erase everything about a person's value: payloads, keys, and the value in history. It continues after a kill."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.payloads import content, erasure
+
+#: Letters of one transaction.
+BATCH: Final = 200
+#: Shortest value: a shorter one would be replaced in unrelated texts.
+SHORTEST: Final = 4
+
+_IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {where} ORDER BY l.id LIMIT %(limit)b"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an erasure would erase: numbers of messages, of those in progress, and of rows of history by table."""
+
+    letters: int
+    busy: int
+    history: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """The result: the erasure's id and counts, and how many messages in progress are left. It ended if none is."""
+
+    erasure: int
+    counts: dict[str, int]
+    busy: int
+
+
+def value_of(sieve: MessageFilter) -> str:
+    """Return the value that a filter is about, or raise InvalidFilter."""
+    values = {value for value in (sieve.key, sieve.named, sieve.text) if value is not None}
+    if len(values) != 1:
+        raise InvalidFilter("An erasure is about one value. Write --where key=VALUE, text=VALUE, or q=VALUE.")
+    value = values.pop()
+    if len(value) < SHORTEST:
+        raise InvalidFilter(f"The value has fewer than {SHORTEST} characters, so unrelated texts may have it, too.")
+    return value
+
+
+def look(sieve: MessageFilter) -> Found:
+    """Return what an erasure would erase; nothing is changed."""
+    value = value_of(sieve)
+    busy = sum(len(ids) for ids in _letters(replace(sieve, states=("waiting", "sending", "awaiting"))))
+    return Found(sum(len(ids) for ids in _letters(sieve)), busy, erasure.count_history(value))
+
+
+def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], None]) -> Erased:
+    """Erase the messages that a filter matches, then the value in history.
+
+    Messages in progress are left; then the erasure stays open, and a second call with the same filter continues it.
+    """
+    value = value_of(sieve)
+    (digest,) = content.keyed([hashlib.sha256(f"{sieve.stored()}".encode()).digest()])
+    opened = erasure.open_erasure(digest, by=by, reason=reason)
+    busy, done = 0, 0
+    for ids in _letters(sieve):
+        batch = erasure.erase_letters(opened, ids)
+        busy += len(batch.busy)
+        done += len(batch.erased)
+        told(done)
+    erasure.erase_history(opened, value)
+    if not busy:
+        erasure.finish(opened)
+    return Erased(opened.pk, opened.counts, busy)
+
+
+def _letters(sieve: MessageFilter) -> Iterator[list[int]]:
+    statement = _IDS.format(where=message_filters.where_clause(sieve, whole=True))
+    values = message_filters.sql_parameters(sieve) | {"above": 0, "limit": BATCH}
+    while ids := rows.column(int, statement, values):
+        yield ids
+        values["above"] = ids[-1]

@@ -1,0 +1,36 @@
+"""The wrapping keys of this process, from REDRIVE_PAYLOAD_KEYS."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from reprocessing import conf
+from reprocessing.domain.payloads.key_ring import KeyRing, KmsKeyName, WrappingKey, read_key
+from reprocessing.gateways.aws_services.kms import KmsKey
+from reprocessing.store.payloads import payload_keys
+
+
+def install() -> None:
+    """Let the database floor wrap and unwrap data keys with the keys of the settings."""
+    payload_keys.use_ring(_current)
+
+
+def _current() -> tuple[KeyRing, float]:
+    found = conf.current()
+    return ring_of(found.payload_keys), found.payload_key_cache.total_seconds()
+
+
+def first_key() -> str:
+    """Return the name of the key that encrypts."""
+    return _current()[0].first
+
+
+@lru_cache(maxsize=8)
+def ring_of(entries: tuple[str, ...]) -> KeyRing:
+    """Return the ring of valid entries NAME=KEY."""
+    keys: dict[str, WrappingKey] = {}
+    for entry in entries:
+        key = read_key(entry)
+        if key is not None:
+            keys[entry.partition("=")[0]] = KmsKey(key) if isinstance(key, KmsKeyName) else key
+    return KeyRing(keys)

@@ -1,0 +1,88 @@
+"""Shred the payloads of a DLQ, or of single messages: destroy the data keys, and delete the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q
+
+from reprocessing.domain.errors import ErasureRefused
+from reprocessing.models import Attempt, AuditAct, AuditEntry, DeadLetterQueue, Letter
+from reprocessing.store import rows
+from reprocessing.store.ordering import lanes
+from reprocessing.store.payloads import payload_keys, removal
+from reprocessing.store.payloads.removal import Removed
+
+#: Letters of one transaction.
+BATCH: Final = 500
+_BUSY: Final = ("waiting", "sending", "awaiting")
+
+_DESTROY = """
+UPDATE redrive_payload_key
+   SET wrapped = NULL, destroyed_at = redrive_now(), destroyed_by = %(by)b, destroy_reason = %(reason)b
+ WHERE dlq_id = %(dlq)b AND destroyed_at IS NULL
+"""
+
+_LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Shredded:
+    """How many data keys were destroyed, and how many messages have no payload any more."""
+
+    keys: int
+    letters: int
+
+
+def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
+    """Delete the payloads of these letters; captured and parked letters are discarded."""
+    return rows.in_transaction(partial(removal.remove_content, letters, AuditAct.SHREDDED, by=by, reason=reason))
+
+
+def why_not_shred(dlq: DeadLetterQueue) -> str:
+    """Return why the payloads of a DLQ cannot be shredded now; empty: they can."""
+    waits = Exists(Attempt.objects.filter(letter=OuterRef("pk"), closed_at=None))
+    busy = Letter.objects.filter(Q(state__in=_BUSY) | waits, dlq=dlq).count()
+    if busy:
+        return (
+            f"{busy:,} messages of {dlq.name} are queued, or are being sent, or await their outcome. Wait until the "
+            f"run has finished, or abort it: manage.py show_runs {dlq.name}"
+        )
+    if dlq.leased_until is not None and dlq.leased_until > lanes.database_now():
+        wait = max(timedelta(seconds=1), dlq.leased_until - lanes.database_now())
+        return f"{dlq.name} is being captured. Try again in {wait.total_seconds():.0f} s."
+    return ""
+
+
+def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int], None]) -> Shredded:
+    """Destroy the data keys of a DLQ, then delete its payloads; a second call continues where it ended.
+
+    From the destruction on, nobody can read the sealed payloads, also those of letters that are not deleted yet.
+
+    Raises:
+        ErasureRefused: messages of the DLQ are in progress.
+    """
+    keys = rows.in_transaction(partial(_destroy, dlq, by, reason))
+    payload_keys.forget_unwrapped()
+    done, above = 0, 0
+    while some := list(
+        Letter.objects.filter(dlq=dlq, pk__gt=above, payload__isnull=False)
+        .order_by("pk").values_list("pk", flat=True)[:BATCH]
+    ):  # fmt: skip
+        done += len(shred_messages(some, by=by, reason=reason).letters)
+        above = some[-1]
+        told(done)
+    return Shredded(keys, done)
+
+
+def _destroy(dlq: DeadLetterQueue, by: str, reason: str) -> int:
+    rows.execute(_LOCK, {"dlq": dlq.pk})  # no capture begins meanwhile
+    if why := why_not_shred(DeadLetterQueue.objects.get(pk=dlq.pk)):
+        raise ErasureRefused(why)
+    destroyed = rows.execute(_DESTROY, {"dlq": dlq.pk, "by": by, "reason": reason})
+    AuditEntry.objects.create(act=AuditAct.SHREDDED, dlq=dlq, by=by, reason=reason, after={"payload_keys": destroyed})
+    return destroyed

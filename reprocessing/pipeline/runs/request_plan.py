@@ -1,0 +1,73 @@
+"""Plan a run for a person or a program. Planning a run sends nothing."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+
+from reprocessing.domain.errors import QueueUnreachable, RunIdInUse
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.models import DeadLetterQueue, Run
+from reprocessing.models.dlq import Mode
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.runs import drain, plan
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.dlqs import schedule
+from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
+from reprocessing.store.ordering import lanes
+from reprocessing.store.runs import plans
+from reprocessing.store.runs.plans import RunRequest
+from reprocessing.store.safety import stops
+
+
+def suggested_name() -> str:
+    """Return a name from the time and a random part."""
+    return f"run-{lanes.database_now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
+
+
+def why_not(dlq: DeadLetterQueue) -> str:
+    """Return why no run can be planned for a DLQ, and what to do; empty: a run can be planned."""
+    if dlq.mode == Mode.OBSERVE:
+        return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
+    if dlq.mode == Mode.AUTOMATIC:
+        return (
+            f"{dlq.name} is in mode automatic: its standing run redrives all messages. To select messages, change its "
+            "mode to manual first."
+        )
+    held = stops.stop_of(None)
+    return stops.describe_stop(dlq) if held and held.restored else ""
+
+
+def moved_by_aws(dlq: DeadLetterQueue) -> str:
+    """Return a sentence if AWS's own redrive moves the DLQ's messages; empty: it does not, or that is not known."""
+    with suppress(QueueUnreachable):
+        native_redrive.read_redrives(dlq)
+    found = aws_redrives.current(dlq.pk)
+    return f"{dlq.name}: {aws_redrives.describe(found)}" if found else ""
+
+
+def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
+    """Return that a DLQ has no such source queue, and which it has; empty: it has the source queue."""
+    known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
+    if any(source in {arn, resource_name(arn)} for arn in known):
+        return ""
+    names = ", ".join(map(resource_name, known)) or "none"
+    return f"{dlq.name} has no such source queue. Its source queues: {names}."
+
+
+def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: VisibleDlqs) -> Run:
+    """Plan the run. Its messages are selected now or, if it `captures`, after the next capture of the DLQ.
+
+    Raises:
+        RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs outside of `seen`.
+    """
+    if Run.objects.filter(name=asked.name).exists() and not seen.rows(Run.objects.filter(name=asked.name)).exists():
+        raise RunIdInUse(f"The run id {asked.name} is taken. Choose another id.")
+    if not captures:
+        plan.place_captured(dlq)
+        return drain.plan_run(dlq, asked)
+    if (known := drain.find_run(dlq, name=asked.name, selection=asked.selection)) is not None:
+        return known
+    run = plans.create_plan(dlq, asked)
+    schedule.poll_now(dlq)
+    return run

@@ -1,0 +1,170 @@
+"""Start, pause, resume and abort a run for a person or a program, if the run is as they saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from reprocessing import conf
+from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.models import AuditAct, Run
+from reprocessing.models.run import RunKind, RunState
+from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.maintenance import check_s3_pointers
+from reprocessing.pipeline.runs import forecast_plan
+from reprocessing.store.aws import aws_redrives
+from reprocessing.store.runs import leftover_lanes, run_transitions
+from reprocessing.store.safety import stops
+
+_GONE_NAMED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RunAction:
+    """An action on a run.
+
+    Attributes:
+        out_of: the states of a run in which the action is possible.
+        did: the past participle of the action, such as paused.
+        does: returns sentences that say what the action will do.
+        act: executes the action with the given values (reason, stop_dlq) and the name of who acts; returns whether the
+            run changed.
+    """
+
+    name: str
+    out_of: tuple[RunState, ...]
+    did: str
+    does: Callable[[Run], tuple[str, ...]]
+    act: Callable[[Run, Mapping[str, Any], str], object]
+
+
+def _starts(run: Run) -> tuple[str, ...]:
+    first = "Waves: 1 message is sent first, then 10, then 100, then all. A wave starts if the last one succeeded. "
+    ahead = forecast_plan.forecast_run(
+        run, count_lag=conf.current().count_lag.total_seconds(), by_beat=True, asks_s3=False
+    )
+    ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
+    said = []
+    if ready:
+        messages = f"{ready:,} message{'' if ready == 1 else 's'}"
+        said.append(
+            f"{first if run.waves else ''}Workers send {messages}, in order per key, as fast as rate limits and "
+            "circuit breakers allow."
+        )
+    if left:
+        said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
+    if gone := check_s3_pointers.find_missing_bodies(run).missing:
+        ids = ", ".join(gone[:_GONE_NAMED])
+        said.append(f"The body of {len(gone):,} is in a deleted S3 object, so the consumer will fail: {ids}")
+    if ahead.late_targets:
+        said.append(
+            f"{sum(share.late for share in ahead.late_targets):,} are sent after SQS deletes the copies, because "
+            "the messages of a key wait for each other. PostgreSQL keeps the messages. A shorter return window helps."
+        )
+    return tuple(said)
+
+
+def _resumes(run: Run) -> tuple[str, ...]:
+    begins = ", with 1 message first" if run.waves else ""
+    return (f'Paused by {run.stopped_by}: "{run.why}"', f"Workers send again{begins}.")
+
+
+def _aborts(run: Run) -> tuple[str, ...]:
+    if run.state == RunState.PLANNED:
+        return ("The plan is aborted. None of its messages was sent; another run can take them.",)
+    return (
+        "The run ends and cannot be resumed. Messages that are being sent get their result.",
+        "The next run of the DLQ takes the queued messages.",
+    )
+
+
+_PAUSE = "The run sends nothing until somebody resumes it. Messages that are being sent get their result."
+RUN_ACTIONS: Final = {
+    deed.name: deed
+    for deed in (
+        RunAction(
+            "start", (RunState.PLANNED,), "started", _starts,
+            lambda run, given, by: run_transitions.start(run, by=by, reason=given["reason"]),
+        ),
+        RunAction(
+            "pause", (RunState.RUNNING,), "paused", lambda _: (_PAUSE,),
+            lambda run, given, by: run_transitions.pause(run.pk, by=by, reason=given["reason"]),
+        ),
+        RunAction(
+            "resume", (RunState.PAUSED,), "resumed", _resumes,
+            lambda run, given, by: run_transitions.resume(run.pk, by=by, reason=given["reason"]),
+        ),
+        RunAction(
+            "abort", (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED), "aborted", _aborts,
+            lambda run, given, by: run_transitions.abort(
+                run, by=by, reason=given["reason"], stop_dlq=bool(given.get("stop_dlq"))
+            ),
+        ),
+    )
+}  # fmt: skip
+
+#: Actions that change the state of a run.
+_PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RESUMED, AuditAct.ABORTED)
+
+
+def possible_actions(run: Run) -> list[RunAction]:
+    """Return the actions that are possible for a run now; permissions are not checked."""
+    return [deed for deed in RUN_ACTIONS.values() if not why_impossible(run, deed)]
+
+
+def why_impossible(run: Run, deed: RunAction) -> str:
+    """Return why a run does not allow the action now; empty: the action is possible."""
+    if run.state not in deed.out_of:
+        return state_sentence(run)
+    if deed.name == "abort" and run.kind == RunKind.STANDING:
+        return "A standing run never ends. Pause it instead: then it sends nothing."
+    if deed.name in {"start", "resume"} and (moved := aws_redrives.current(run.dlq_id)):
+        return aws_redrives.describe(moved)
+    if deed.name == "start" and run.selected is None:
+        return "The run's messages are not selected yet: the DLQ is captured first."
+    return stops.describe_stop(run.dlq) if deed.name == "start" else ""
+
+
+def state_sentence(run: Run) -> str:
+    """Return the state of a run, and who changed it last."""
+    if run.state in {RunState.PAUSED, RunState.ABORTED}:
+        return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
+    last = run.reviews.filter(act__in=_PUTS).order_by("-pk").first()
+    by = f" (last change by {last.by})" if last else ""
+    return f"It is {run.state}{by}."
+
+
+def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
+    """Execute an action if the run is unchanged since `seen` (its `page_stamp`); return whether it was done.
+
+    `given`: the reason and, for an abort, `stop_dlq`.
+    """
+    found = Run.objects.select_related("dlq").get(pk=key)
+    if run_transitions.page_stamp(found) == seen:
+        _prepare(found, action)
+    return bool(run_transitions.move_if_unchanged(key, seen, partial(_do, action, given, by)))
+
+
+def _prepare(run: Run, deed: RunAction) -> None:
+    """Prepare a start or resume: read whether AWS itself moved messages of the DLQ, and take over leftover messages."""
+    if deed.name == "start":
+        with suppress(QueueUnreachable):
+            native_redrive.read_redrives(run.dlq)
+        leftover_lanes.adopt_leftovers(run.dlq_id, run.pk)
+    elif deed.name == "resume":
+        native_redrive.check_before_resuming(run.dlq_id)
+
+
+def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | None:
+    return (not why_impossible(run, deed) and deed.act(run, given, by) is not None) or None
+
+
+def still_waits_for(run: Run, action: RunAction) -> str:
+    """Return, for a resumed run, what else keeps the run from sending; empty: nothing."""
+    if action.name != "resume":
+        return ""
+    moved = aws_redrives.current(run.dlq_id)
+    return stops.describe_stop(run.dlq) or (aws_redrives.describe(moved) if moved else "")

@@ -1,0 +1,157 @@
+"""Make and revoke API tokens, find a token by its secret, and record its use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.errors import InvalidApiToken
+from reprocessing.models import ApiToken, AuditAct, AuditEntry
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
+
+_PREFIX: Final = "redrive-api-"
+#: The state of a token that is accepted.
+ACTIVE: Final = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """The parameters of a new token. It belongs to `user`, or to `teams`. `expires_at`: None: it does not end."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    user: User | None = None
+    teams: tuple[Group, ...] = ()
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeToken:
+    """A new token. `secret` is shown once and not stored."""
+
+    row: ApiToken
+    secret: str = field(repr=False)
+
+
+def by_secret(secret: str) -> ApiToken | None:
+    """Return the token with this secret, also if it was revoked or has expired, with its user."""
+    if not can_be_token(secret):
+        return None
+    return ApiToken.objects.select_related("user").filter(token_hash=token_digest(secret)).first()
+
+
+def check_request(asked: TokenRequest) -> None:
+    """Check that a token can be made.
+
+    Raises:
+        InvalidApiToken: its name is taken, it belongs to nobody or to both, or it would have expired.
+    """
+    if ApiToken.objects.filter(name=asked.name).exists():
+        raise InvalidApiToken(
+            f"There is a token named {asked.name} already, and names are not reused. Choose another name."
+        )
+    if (asked.user is None) == (not asked.teams):
+        raise InvalidApiToken(
+            "A token belongs either to one user or to teams, and sees their DLQs. Give --user NAME or --team NAME."
+        )
+    if asked.expires_at is not None and asked.expires_at <= database_now():
+        raise InvalidApiToken("The token would have expired already. Give a later time, or none.")
+
+
+def make_token(asked: TokenRequest, *, by: str, reason: str) -> MadeToken:
+    """Make a token, with an audit log entry. Errors as in `check_request`."""
+    with transaction.atomic():
+        check_request(asked)
+        secret = new_token(_PREFIX)
+        row = ApiToken.objects.create(
+            name=asked.name, token_hash=token_digest(secret), scopes=list(asked.scopes), user=asked.user, added_by=by,
+            expires_at=asked.expires_at,
+        )  # fmt: skip
+        row.teams.set(asked.teams)
+        AuditEntry.objects.create(act=AuditAct.ADDED, by=by, reason=reason, after=token_values(row))
+    return MadeToken(row, secret)
+
+
+def revoke(name: str, *, by: str, reason: str) -> bool:
+    """Revoke a token, so that it is refused from now on; return whether it was active.
+
+    Raises:
+        InvalidApiToken: no token has this name. The text lists the names.
+    """
+    with transaction.atomic():
+        row = find_token(name, locked=True)
+        if row.revoked_at is not None:
+            return False
+        before = token_values(row)
+        row.revoked_at = database_now()
+        row.save(update_fields=["revoked_at"])
+        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before, after=token_values(row))
+    return True
+
+
+def find_token(name: str, *, locked: bool = False) -> ApiToken:
+    """Return the token with this name. Errors as in `revoke`."""
+    every = ApiToken.objects.select_for_update() if locked else ApiToken.objects.all()
+    if (found := every.filter(name=name).first()) is None:
+        known = ", ".join(ApiToken.objects.order_by("name").values_list("name", flat=True))
+        none = "None has been made yet. Make one: manage.py make_api_token NAME --user USER --scope SCOPE --confirm"
+        raise InvalidApiToken(f'No API token is named "{name}". {f"There are: {known}." if known else none}')
+    return found
+
+
+def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, tuple[Group, ...]]:
+    """Return the user and the teams with these names.
+
+    Raises:
+        InvalidApiToken: a name is unknown. For teams, the text lists the groups.
+    """
+    person = User.objects.filter(username=user).first() if user is not None else None
+    if user is not None and person is None:
+        raise InvalidApiToken(f'No user is named "{user}". Add the user in the admin, or give --team.')
+    found = tuple(Group.objects.filter(name__in=teams).order_by("name"))
+    if unknown := sorted(set(teams) - {group.name for group in found}):
+        known = ", ".join(Group.objects.order_by("name").values_list("name", flat=True)) or "none"
+        raise InvalidApiToken(f'No team is named "{unknown[0]}". The groups are: {known}.')
+    return person, found
+
+
+def listed() -> QuerySet[ApiToken]:
+    """Return all tokens by name, with their owners."""
+    return ApiToken.objects.order_by("name").select_related("user").prefetch_related("teams")
+
+
+def state_of(row: ApiToken, now: datetime) -> str:
+    """Return the state of a token: active, revoked, expired, owner inactive or owner deleted."""
+    if row.revoked_at is not None:
+        return "revoked"
+    if row.expires_at is not None and row.expires_at <= now:
+        return "expired"
+    if row.user is not None:
+        return ACTIVE if row.user.is_active else "owner inactive"
+    return ACTIVE if row.teams.all() else "owner deleted"
+
+
+def record_use(token: int, *, reads: bool) -> None:
+    """Record that a token was used just now; `reads`: the request reads, and is counted."""
+    used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
+    ApiToken.objects.filter(pk=token).update(**used)
+
+
+def token_values(row: ApiToken) -> dict[str, Any]:
+    """Return the fields of a token that the audit log records, without its secret."""
+    return {
+        "api_token": row.name,
+        "scopes": row.scopes,
+        "user": row.user.get_username() if row.user else None,
+        "teams": sorted(team.name for team in row.teams.all()),
+        "expires_at": row.expires_at and row.expires_at.isoformat(),
+        "revoked": row.revoked_at is not None,
+    }

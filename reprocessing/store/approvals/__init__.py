@@ -1,0 +1,1 @@
+"""Approvals: which deeds need a second person, and the requests for it."""

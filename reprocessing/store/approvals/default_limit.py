@@ -1,0 +1,45 @@
+"""Set above how many messages a second person is needed, for DLQs that do not set it themselves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from reprocessing.domain.approvals.deed import ALL, Deed, DeedKind
+from reprocessing.models import ApprovalDefault, AuditAct, AuditEntry
+from reprocessing.models.audit import ALL_DLQS
+from reprocessing.store import rows
+from reprocessing.store.approvals import guard, limits
+
+_TITLE: Final = "Need a second person less often, for all DLQs"
+
+
+def set_default(above: int | None, *, by: str, reason: str, approval: int | None = None) -> bool:
+    """Set the limit of DLQs without an own limit, with an audit log entry; return whether it changed. None: no limit.
+
+    `approval`: id of the approval that is being executed.
+
+    Raises:
+        ApprovalNeeded: the change lets one person do more, so it needs a second person.
+    """
+    return rows.in_transaction(partial(_set, above, by, reason, approval))
+
+
+def _set(above: int | None, by: str, reason: str, approval: int | None) -> bool:
+    before = limits.default_limit()
+    if before == above:
+        return False
+    if limits.is_looser(above, before):
+        deed = Deed(DeedKind.CHANGE_SETTINGS, _TITLE, {"dlq": None, "fields": {"above": above}})
+        guard.check(deed, {ALL: None}, by=by, approval=approval)
+    if above is None:
+        ApprovalDefault.objects.all().delete()
+    else:
+        ApprovalDefault.objects.update_or_create(name=ALL_DLQS, defaults={"above": above})
+    act = AuditAct.ADDED if before is None else AuditAct.CHANGED
+    AuditEntry.objects.create(act=act, by=by, reason=reason, before=_told(before), after=_told(above))
+    return True
+
+
+def _told(above: int | None) -> dict[str, Any]:
+    return {"approvals": ALL_DLQS, "above": above}

@@ -1,0 +1,112 @@
+"""Read what a deed would act on, as counts and a digest: equal digests mean that nothing changed between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import ApprovalDefault, DeadLetterQueue, Run
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.routing import rules
+from reprocessing.store.runs import run_transitions
+
+# Everything that a person decides by: a change of any of these values changes the digest.
+_LETTERS: Final[LiteralString] = """
+SELECT l.dlq_id, count(*) AS messages,
+       sha256(convert_to(string_agg(format('%%s|%%s|%%s|%%s|%%s|%%s|%%s|%%s', l.id, l.state,
+              extract(epoch FROM l.finished_at), l.revision_id, l.epoch, l.reason, l.target_id, l.attempts),
+              ',' ORDER BY l.id), 'UTF8')) AS digest
+  FROM redrive_letter l WHERE {where} GROUP BY l.dlq_id ORDER BY l.dlq_id
+"""
+_BY_ID: Final[LiteralString] = "l.id = ANY(%(letters)b::bigint[])"
+_OF_RUN: Final[LiteralString] = "l.run_id = %(run)b AND l.state IN ('captured', 'waiting')"
+
+
+class Vanished(LookupError):
+    """What a deed is about does not exist any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What a deed acts on now. `dlqs`: ids of the DLQs; empty: all."""
+
+    digest: bytes
+    messages: Mapping[int, int]
+    dlqs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    dlq_id: int
+    messages: int
+    digest: bytes
+
+
+def freeze(deed: Deed) -> Frozen:
+    """Return the present state of everything that a deed would act on.
+
+    Raises:
+        Vanished: its run does not exist any more.
+    """
+    match deed.kind:
+        case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE | DeedKind.EDIT:
+            return _of_letters(_letters(deed))
+        case DeedKind.START_RUN | DeedKind.RESUME_RUN | DeedKind.REOPEN_RUN:
+            return _of_run(deed.arguments["run"])
+        case DeedKind.SAVE_RULE | DeedKind.SWITCH_RULE | DeedKind.REMOVE_RULE:
+            return _of_values(rules.version(), deed.arguments["about"])
+        case DeedKind.CHANGE_SETTINGS:
+            return _of_values(settings_now(deed), [dlq] if (dlq := deed.arguments["dlq"]) else [])
+
+
+def count_by_dlq(sieve: MessageFilter) -> dict[int, int]:
+    """Return how many messages of each DLQ a filter matches."""
+    return {counted.dlq_id: counted.messages for counted in _matching(sieve)}
+
+
+def settings_now(deed: Deed) -> dict[str, Any]:
+    """Return the present values of the settings that a deed changes."""
+    dlq, fields = deed.arguments["dlq"], deed.arguments["fields"]
+    if dlq is None:
+        return {"above": ApprovalDefault.objects.values_list("above", flat=True).first()}
+    return DeadLetterQueue.objects.filter(pk=dlq).values(*fields).first() or {}
+
+
+def _letters(deed: Deed) -> list[_Counted]:
+    if "filter" in deed.arguments:
+        return _matching(MessageFilter.read(deed.arguments["filter"]))
+    return rows.fetch(_Counted, _LETTERS.format(where=_BY_ID), {"letters": list(deed.letters)})
+
+
+def _matching(sieve: MessageFilter) -> list[_Counted]:
+    where = message_filters.where_clause(sieve, whole=True)
+    return rows.fetch(_Counted, _LETTERS.format(where=where), message_filters.sql_parameters(sieve))
+
+
+def _of_letters(found: list[_Counted]) -> Frozen:
+    told = [[counted.dlq_id, counted.messages, counted.digest.hex()] for counted in found]
+    messages = {counted.dlq_id: counted.messages for counted in found}
+    return Frozen(_digest(told), messages, tuple(messages))
+
+
+def _of_run(run: int) -> Frozen:
+    row = Run.objects.filter(pk=run).first()
+    if row is None:
+        raise Vanished("The run does not exist any more.")
+    found = rows.fetch(_Counted, _LETTERS.format(where=_OF_RUN), {"run": run})
+    told = [run_transitions.page_stamp(row), *([counted.messages, counted.digest.hex()] for counted in found)]
+    return Frozen(_digest(told), {row.dlq_id: sum(counted.messages for counted in found)}, (row.dlq_id,))
+
+
+def _of_values(values: object, dlqs: Sequence[int]) -> Frozen:
+    return Frozen(_digest(values), {}, tuple(dlqs))
+
+
+def _digest(told: object) -> bytes:
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).digest()

@@ -1,0 +1,111 @@
+"""The guard that every deed of a person passes, in the deed's own transaction (docs/adr/0043).
+
+A deed that needs a second person raises `ApprovalNeeded`, unless it brings an approval of exactly this deed. What a
+person does alone is counted: many small deeds within a day are one large deed.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import Sum
+
+from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed, Messages
+from reprocessing.domain.approvals.person import person_key
+from reprocessing.models import Approval, UnapprovedDeed
+from reprocessing.models.audit import ApprovalState
+from reprocessing.store import rows
+from reprocessing.store.approvals import limits
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content
+
+#: The messages that one person handles alone are summed over this time.
+WITHIN: Final = timedelta(days=1)
+
+_TURN = "SELECT pg_advisory_xact_lock(1381126739, %(dlq)b::int) IS NOT NULL AS done"
+
+
+def check(deed: Deed, messages: Messages, *, by: str, approval: int | None, again: bool = False) -> None:
+    """Let a deed pass, in the caller's transaction, before it changes anything.
+
+    Args:
+        deed: the deed.
+        messages: how many messages of each DLQ it is about.
+        by: who does it.
+        approval: id of the approval that is being executed; None: the person acts alone.
+        again: these messages were counted when the run began, so they are not counted once more.
+
+    Raises:
+        ApprovalNeeded: the deed needs a second person.
+        ApprovalRefused: the approval is of another deed, or was used before.
+    """
+    if approval is not None:
+        _use(approval, deed)
+        return
+    if not again:
+        _take_turns(messages, by)
+    if is_needed(messages, by=by, again=again):
+        raise ApprovalNeeded(deed, messages)
+    if not again:
+        _count(messages, by)
+
+
+def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
+    """Return whether a deed about these messages needs a second person; also for the text of a page or a plan."""
+    if ALL in messages:
+        return limits.is_any_limited()
+    for dlq, limit in limits.limits_of(_dlqs(messages)).items():
+        n = messages[dlq]
+        if n is None or n > limit - (0 if again or not limit else _done_alone(dlq, by)):
+            return True
+    return False
+
+
+def refuse_unseen(dlq: int, what: str) -> None:
+    """Refuse a deed that cannot be shown to a second person first, if the DLQ has a limit.
+
+    Raises:
+        ApprovalRefused: the DLQ has a limit.
+    """
+    if limits.limits_of([dlq]):
+        raise ApprovalRefused(
+            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. A run can be "
+            "approved: manage.py drain_dlq NAME, a dry run."
+        )
+
+
+def _dlqs(messages: Messages) -> list[int]:
+    return sorted(dlq for dlq, n in messages.items() if dlq != ALL and n != 0)
+
+
+def _take_turns(messages: Messages, by: str) -> None:
+    """Let other deeds about these DLQs wait until the commit, so that each sum has all deeds; forget old counts."""
+    for dlq in sorted(limits.limits_of(_dlqs(messages))):
+        rows.execute(_TURN, {"dlq": dlq})
+        UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__lte=database_now() - WITHIN).delete()
+
+
+def _count(messages: Messages, by: str) -> None:
+    key, known = person_key(by), limits.limits_of(_dlqs(messages))
+    UnapprovedDeed.objects.bulk_create(
+        UnapprovedDeed(dlq_id=dlq, by_key=key, messages=n) for dlq in sorted(known) if (n := messages[dlq])
+    )
+
+
+def _use(approval: int, deed: Deed) -> None:
+    """Mark an approval as used. The statement finds only a row that this same transaction may use, and only once."""
+    (stamp,) = content.keyed([deed.stamp])
+    fit = Approval.objects.filter(
+        pk=approval, state__in=[ApprovalState.APPROVED, ApprovalState.ALONE], stamp=stamp, used_at=None
+    )
+    if not fit.update(used_at=database_now()):
+        raise ApprovalRefused(
+            f"Nothing was done: approval {approval} is not an unused approval of exactly this: {deed.title}."
+        )
+
+
+def _done_alone(dlq: int, by: str) -> int:
+    """Return how many messages of a DLQ a person handled alone within a day."""
+    done = UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__gt=database_now() - WITHIN)
+    return int(done.aggregate(n=Sum("messages"))["n"] or 0)

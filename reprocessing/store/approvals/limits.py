@@ -1,0 +1,32 @@
+"""Above how many messages a second person is needed: per DLQ, and for DLQs that do not set it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reprocessing.models import ApprovalDefault, DeadLetterQueue
+
+
+def default_limit() -> int | None:
+    """Return the limit of DLQs without an own limit; None: they need no second person."""
+    return ApprovalDefault.objects.values_list("above", flat=True).first()
+
+
+def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
+    """Return the limit of each of these DLQs that has one. 0: everything needs a second person."""
+    own = dict(DeadLetterQueue.objects.filter(pk__in=list(dlqs)).values_list("pk", "approval_above"))
+    if all(limit is not None for limit in own.values()):
+        return {dlq: limit for dlq, limit in own.items() if limit is not None}
+    default = default_limit()
+    found = {dlq: default if limit is None else limit for dlq, limit in own.items()}
+    return {dlq: limit for dlq, limit in found.items() if limit is not None}
+
+
+def is_any_limited() -> bool:
+    """Return whether any DLQ has a limit, so that deeds about all DLQs need a second person."""
+    return default_limit() is not None or DeadLetterQueue.objects.filter(approval_above__isnull=False).exists()
+
+
+def is_looser(limit: int | None, than: int | None) -> bool:
+    """Return whether a limit lets one person do more than another limit. None: no limit."""
+    return than is not None and (limit is None or limit > than)

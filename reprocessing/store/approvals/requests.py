@@ -1,0 +1,167 @@
+"""Store requested approvals, and end them, each with audit log entries and an incident for notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.approvals.person import person_key
+from reprocessing.domain.notifications.event import Event, EventKind
+from reprocessing.domain.notifications.subjects import of_approval
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, Letter, UnapprovedDeed
+from reprocessing.models.audit import ApprovalState
+from reprocessing.store.approvals.frozen import Frozen
+from reprocessing.store.approvals.guard import WITHIN
+from reprocessing.store.notifications.outbox import announce, conclude
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content
+
+#: Who ends an approval that expired.
+_NOBODY: Final = "the service"
+_ACTS: Final = {
+    ApprovalState.OPEN: AuditAct.REQUESTED, ApprovalState.APPROVED: AuditAct.APPROVED,
+    ApprovalState.DECLINED: AuditAct.DECLINED, ApprovalState.EXPIRED: AuditAct.EXPIRED,
+    ApprovalState.VOID: AuditAct.VOIDED, ApprovalState.ALONE: AuditAct.ACTED_ALONE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SealedDeed:
+    """What of a deed is stored encrypted: the edited message, and the digest of the deed."""
+
+    body: bytes | None
+    attributes: bytes | None
+    stamp: bytes
+
+
+def seal(deed: Deed) -> SealedDeed:
+    """Return the encrypted parts of a deed. Call it outside a transaction. Raises PayloadKeyUnavailable."""
+    (stamp,) = content.keyed([deed.stamp])
+    if deed.body is None or deed.attributes is None:
+        return SealedDeed(None, None, stamp)
+    dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=deed.letters[0])
+    sealer = content.sealer_of(dlq_id, database_now().date())
+    return SealedDeed(
+        sealer.bytes(deed.body, Part.BODY, of=message_id),
+        sealer.bytes(deed.attributes, Part.ATTRIBUTES, of=message_id), stamp,
+    )  # fmt: skip
+
+
+def create(  # noqa: PLR0913  # each by its name
+    deed: Deed, sealed: SealedDeed, frozen: Frozen, preview: Collection[tuple[str, str]], *, messages: int | None,
+    by: str, reason: str, expires_at: datetime,
+) -> Approval:  # fmt: skip
+    """Store a request, or return the open request of the same deed by the same person.
+
+    In the caller's transaction, which must hold a lock that other requests of this person wait for.
+    """
+    key = person_key(by)
+    known = Approval.objects.filter(
+        state=ApprovalState.OPEN, stamp=sealed.stamp, digest=frozen.digest, by_key=key, expires_at__gt=database_now()
+    ).first()
+    if known is not None:
+        return known
+    row = Approval.objects.create(
+        deed=deed.kind.value, title=deed.title, arguments=dict(deed.arguments), letters=list(deed.letters),
+        body=sealed.body, attributes=sealed.attributes, stamp=sealed.stamp, digest=frozen.digest,
+        dlq_ids=sorted(frozen.dlqs), messages=messages, preview=[list(pair) for pair in preview], by=by, by_key=key,
+        reason=reason, expires_at=expires_at,
+    )  # fmt: skip
+    _record(row, ApprovalState.OPEN, by=by, reason=reason)
+    announce([Event(EventKind.APPROVAL_REQUESTED, of_approval(row.pk), _facts(row), dlq_id=_only_dlq(row))])
+    return row
+
+
+def deed_of(row: Approval) -> Deed:
+    """Return the stored deed. Raises PayloadUnreadable."""
+    body = attributes = None
+    if row.body is not None and row.attributes is not None:
+        message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
+        body = content.opened_bytes(bytes(row.body), Part.BODY, of=message_id)
+        attributes = content.opened_bytes(bytes(row.attributes), Part.ATTRIBUTES, of=message_id)
+    return Deed(DeedKind(row.deed), row.title, row.arguments, tuple(row.letters), body, attributes)
+
+
+def void_edits(letters: Collection[int], why: str) -> int:
+    """End the open requests to edit these letters, whose content is removed; return how many."""
+    found = Approval.objects.select_for_update().filter(state=ApprovalState.OPEN, letters__overlap=list(letters))
+    edits = list(found.exclude(body=None).order_by("pk"))
+    for row in edits:
+        end(row, ApprovalState.VOID, why)
+    return len(edits)
+
+
+def lock(approval: int) -> Approval | None:
+    """Lock and return an approval; None: there is none."""
+    return Approval.objects.select_for_update().filter(pk=approval).first()
+
+
+def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
+    """Record who approved or declined a locked approval, or acts alone. The deed follows in the same transaction."""
+    _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
+    _record(row, state, by=by, reason=reason)
+
+
+def end(row: Approval, state: ApprovalState, outcome: str) -> None:
+    """End a locked approval that is void or has expired; nothing was done."""
+    _end(row, state, outcome=outcome)
+    _record(row, state, by=_NOBODY, reason=outcome)
+
+
+def finish(row: Approval, outcome: str) -> None:
+    """Record what the executed deed did. Tell the result to those who were told of the request."""
+    Approval.objects.filter(pk=row.pk).update(outcome=outcome)
+    if row.state == ApprovalState.ALONE:
+        facts = _facts(row) | {"who": row.decided_by, "why": row.decision_reason}
+        announce([Event(EventKind.ACTED_ALONE, of_approval(row.pk), facts, dlq_id=_only_dlq(row))])
+
+
+def expired() -> list[int]:
+    """Return the ids of open approvals whose time is over."""
+    over = Approval.objects.filter(state=ApprovalState.OPEN, expires_at__lte=database_now()).order_by("pk")
+    return list(over.values_list("pk", flat=True))
+
+
+def delete_ended(*, history: float) -> int:
+    """Delete requests that ended `history` seconds ago, and counts that no limit needs; return how many requests."""
+    now = database_now()
+    UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
+    return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
+
+
+def _end(row: Approval, state: ApprovalState, **values: str) -> None:
+    changed = {"state": state, "ended_at": database_now(), "body": None, "attributes": None, **values}
+    for name, value in changed.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(changed))
+    announce([Event(EventKind.APPROVAL_REQUESTED, of_approval(row.pk), _facts(row), dlq_id=_only_dlq(row))])
+    conclude([(EventKind.APPROVAL_REQUESTED, of_approval(row.pk))])
+
+
+def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
+    """Write an audit log entry for each DLQ of the deed, so that its teams see it; one entry if it is about all."""
+    told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
+    AuditEntry.objects.bulk_create(
+        AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _about(row)
+    )
+
+
+def _about(row: Approval) -> list[DeadLetterQueue | None]:
+    return [*DeadLetterQueue.objects.filter(pk__in=row.dlq_ids).order_by("pk")] or [None]
+
+
+def _only_dlq(row: Approval) -> int | None:
+    return row.dlq_ids[0] if len(row.dlq_ids) == 1 else None
+
+
+def _facts(row: Approval) -> dict[str, str | int | float]:
+    names = list(DeadLetterQueue.objects.filter(pk__in=row.dlq_ids).order_by("name").values_list("name", flat=True))
+    facts: dict[str, str | int | float] = {"approval_id": row.pk, "what": row.title, "by": row.by}
+    facts["dlq"] = ", ".join(names) or "all DLQs"
+    how = ApprovalState(row.state).label
+    facts["how"] = f"{how}, by {row.decided_by}" if row.decided_by else how
+    return facts if row.messages is None else facts | {"messages": row.messages}

@@ -1,0 +1,14 @@
+"""An advisory lock: only one apply of a configuration writes at a time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reprocessing.store import rows
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('redrive configuration'))"
+
+
+def lock_applies() -> None:
+    """Wait for the lock, and hold it until the end of the caller's transaction."""
+    rows.execute(_LOCK, {})

@@ -1,0 +1,34 @@
+"""List unfinished letters that a filter matches: captured, queued, sending, or awaiting their outcome."""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot.message_filters import LetterPage, ListedLetter, PageStart
+
+# `finished_at IS NULL` lets the planner use the index of open letters by state and age.
+_LIST: Final[LiteralString] = """
+SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reason, l.ordering_key AS key, l.group_id,
+       g.title AS cause, l.first_sent_at, l.expires_at, l.finished_at, l.attempts, l.assigned_to, l.revision_id
+  FROM (SELECT * FROM redrive_letter l WHERE l.finished_at IS NULL AND {where}
+         ORDER BY l.first_sent_at DESC, l.id DESC LIMIT %(limit)b) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_failure_group g ON g.id = l.group_id
+ ORDER BY l.first_sent_at DESC, l.id DESC
+"""
+
+
+def open_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
+    """Return the unfinished letters that a filter matches, the last sent first.
+
+    `below`: when the last letter of the previous page was first sent, and its id. Errors as in `letter_page`.
+    """
+    place = " AND (l.first_sent_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
+    asked = message_filters.sql_parameters(sieve) | {
+        "limit": limit, "below_at": below and below[0], "below_id": below and below[1],
+    }  # fmt: skip
+    with message_filters.patiently():
+        found = rows.fetch(ListedLetter, _LIST.format(where=message_filters.where_clause(sieve) + place), asked)
+    return LetterPage(found, message_filters.count_letters(sieve))

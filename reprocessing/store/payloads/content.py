@@ -1,0 +1,180 @@
+"""Seal the content of letters before it is written, and open it after it was read.
+
+The columns are the same with and without encryption: sealed bytes are recognised by their first bytes. Rows are opened
+in sets, with one query for the keys that this process has not unwrapped yet.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import Any, Final, LiteralString, Protocol, TypeVar
+
+from reprocessing.domain.errors import PayloadUnreadable
+from reprocessing.domain.message.identity import body_hash
+from reprocessing.domain.payloads import sealing
+from reprocessing.domain.payloads.sealing import DataKey, Part
+from reprocessing.store.payloads import payload_keys
+from reprocessing.store.payloads.payload_keys import INSTALLATION
+
+#: SQS's own attributes that are sealed. The others stay readable, because statements read them: docs/payloads.md.
+_SEALED_SYSTEM: Final = frozenset({"AWSTraceHeader", "MessageDeduplicationId", "SenderId"})
+_SYSTEM: Final = "sealed"  # the member of `system` that has the sealed attributes
+
+#: SQL: true of bytes `{0}` that are sealed.
+IS_SEALED: Final[LiteralString] = r"substring({0} FROM 1 FOR 2) = '\xff01'::bytea"
+#: SQL: the length of the content of bytes `{0}`, sealed or not.
+CONTENT_LENGTH: Final[LiteralString] = (
+    r"(octet_length({0}) - CASE WHEN substring({0} FROM 1 FOR 2) = '\xff01'::bytea THEN 38 ELSE 0 END)"
+)
+
+
+class HasContent(Protocol):
+    """A row with content of a letter: `message_id`, and some of the fields `CONTENT`."""
+
+    @property
+    def message_id(self) -> str:
+        """Return the letter's message id in its DLQ."""
+
+
+Row = TypeVar("Row", bound=HasContent)
+#: The fields of rows that have content, by part. An edit and a captured payload are parts of the same letter.
+CONTENT: Final[Mapping[str, Part]] = {
+    "body": Part.BODY, "attributes": Part.ATTRIBUTES, "original_body": Part.BODY,
+    "original_attributes": Part.ATTRIBUTES,
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sealer:
+    """Seals content with one data key; without a key it returns content unchanged."""
+
+    key: DataKey | None
+
+    @property
+    def key_id(self) -> int | None:
+        """Return the id of the data key."""
+        return None if self.key is None else self.key.id
+
+    def bytes(self, content: bytes, part: Part, *, of: str) -> bytes:
+        """Return content of the message `of`, sealed."""
+        return content if self.key is None else sealing.seal(self.key, content, part=part, of=of)
+
+    def system(self, system: Mapping[str, str], *, of: str) -> dict[str, str]:
+        """Return SQS's own attributes with those sealed that say something about people."""
+        secret = {name: value for name, value in system.items() if name in _SEALED_SYSTEM}
+        if self.key is None or not secret:
+            return dict(system)
+        sealed = sealing.seal(self.key, json.dumps(secret).encode(), part=Part.SYSTEM, of=of)
+        shown = {name: value for name, value in system.items() if name not in secret}
+        return {**shown, _SYSTEM: base64.b64encode(sealed).decode()}
+
+
+#: Seals nothing: payloads are stored readable.
+READABLE: Final = Sealer(None)
+
+
+def sealer_of(dlq: int, day: date) -> Sealer:
+    """Return the sealer of a DLQ's payloads. Call it outside a transaction. Raises PayloadKeyUnavailable."""
+    return Sealer(payload_keys.current_key((dlq, day)))
+
+
+def opened(found: Sequence[Row]) -> list[Row]:
+    """Return rows with their content opened. Raises PayloadUnreadable."""
+    if not (ids := _key_ids(found)):
+        return list(found)
+    keys = payload_keys.unwrapped_keys(ids)
+    return [_opened(row, keys) for row in found]
+
+
+def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
+    """Return the rows that can be opened, and by message id why the others cannot."""
+    try:
+        return opened(found), {}
+    except PayloadUnreadable:
+        pass
+    readable, problems = list[Row](), dict[str, str]()
+    for row in found:
+        try:
+            readable += opened([row])
+        except PayloadUnreadable as error:
+            problems[row.message_id] = str(error)
+    return readable, problems
+
+
+def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
+    """Return bytes opened. Raises PayloadUnreadable."""
+    if (key_id := sealing.key_id(content)) is None:
+        return content
+    return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)
+
+
+def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
+    """Return SQS's own attributes opened. Raises PayloadUnreadable."""
+    if (sealed := _sealed_system(system)) is None:
+        return dict(system)
+    key_id = sealing.key_id(sealed) or 0
+    return _open_system(system, sealed, payload_keys.unwrapped_keys({key_id})[key_id], of)
+
+
+def sealed_text(text: str, part: Part) -> str:
+    """Return a text sealed with the installation's key, for a text column; without encryption the text itself."""
+    key = payload_keys.current_key(INSTALLATION)
+    return text if key is None or not text else sealing.to_text(sealing.seal(key, text.encode(), part=part, of=""))
+
+
+def opened_text(text: str, part: Part) -> str:
+    """Return a text that `sealed_text` returned. Raises PayloadUnreadable."""
+    sealed = sealing.from_text(text)
+    return text if sealed is None else opened_bytes(sealed, part, of="").decode()
+
+
+def digests(bodies: Iterable[bytes]) -> list[bytes]:
+    """Return the digests by which equal bodies are recognised: with encryption, an HMAC with the installation's key.
+
+    Nobody without the key can compute the digest of a guessed body.
+    """
+    key = payload_keys.current_key(INSTALLATION)
+    return [body_hash(body) if key is None else key.digest(body) for body in bodies]
+
+
+def keyed(hashes: Sequence[bytes]) -> list[bytes]:
+    """Return hashes, with encryption as an HMAC with the installation's key."""
+    key = payload_keys.current_key(INSTALLATION)
+    return list(hashes) if key is None else [key.digest(found) for found in hashes]
+
+
+def _key_ids(found: Iterable[HasContent]) -> set[int]:
+    ids: set[int] = set()
+    for row in found:
+        for name in CONTENT:
+            if (content := getattr(row, name, None)) and (key_id := sealing.key_id(content)) is not None:
+                ids.add(key_id)
+        if sealed := _sealed_system(getattr(row, "system", None) or {}):
+            ids.add(sealing.key_id(sealed) or 0)
+    return ids
+
+
+def _opened(row: Row, keys: Mapping[int, DataKey]) -> Row:
+    changed: dict[str, Any] = {}
+    for name, part in CONTENT.items():
+        content = getattr(row, name, None)
+        if content and (key_id := sealing.key_id(content)) is not None:
+            changed[name] = sealing.open_sealed(keys[key_id], content, part=part, of=row.message_id)
+    system = getattr(row, "system", None) or {}
+    if sealed := _sealed_system(system):
+        changed["system"] = _open_system(system, sealed, keys[sealing.key_id(sealed) or 0], row.message_id)
+    return dataclasses.replace(row, **changed) if changed else row  # type: ignore[type-var]  # rows are dataclasses
+
+
+def _sealed_system(system: Mapping[str, Any]) -> bytes | None:
+    text = system.get(_SYSTEM)
+    return base64.b64decode(text) if isinstance(text, str) else None
+
+
+def _open_system(system: Mapping[str, Any], sealed: bytes, key: DataKey, of: str) -> dict[str, Any]:
+    secret: dict[str, Any] = json.loads(sealing.open_sealed(key, sealed, part=Part.SYSTEM, of=of))
+    return {name: value for name, value in system.items() if name != _SYSTEM} | secret

@@ -1,0 +1,167 @@
+"""Remove a value from letters, key queues and history: an erasure, which continues where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.models import Erasure
+from reprocessing.models.audit import AuditAct
+from reprocessing.store import rows
+from reprocessing.store.payloads import removal
+from reprocessing.store.payloads.removal import Removed
+
+#: Stands in history for an erased value.
+ERASED: Final = "[erased]"
+#: A letter's digests, keys and details. The redrive id stays, so that the letter can be recognised if it comes back.
+_BLANK: Final[LiteralString] = """
+UPDATE redrive_letter
+   SET ordering_key = NULL, idempotency_key = NULL, detail = '',
+       key_hash = CASE WHEN key_hash IS NULL THEN NULL ELSE sha256(convert_to('erased ' || public_id, 'UTF8')) END,
+       sequence = CASE WHEN sequence IS NULL THEN NULL ELSE '' END,
+       body_hash = sha256(convert_to('erased ' || public_id, 'UTF8'))
+ WHERE id = ANY(%(letters)b::bigint[])
+"""
+
+_CLAIMS = "DELETE FROM redrive_claim WHERE letter_id = ANY(%(letters)b::bigint[])"
+
+# A key queue without letters in progress keeps its row, which its letters refer to, without the key.
+_LANES = """
+UPDATE redrive_lane n
+   SET key = NULL, key_hash = sha256(convert_to('erased lane ' || n.id, 'UTF8')), highest_sent_sequence = NULL, why = ''
+ WHERE n.id IN (SELECT lane_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+   AND NOT n.single
+   AND NOT EXISTS (SELECT FROM redrive_letter l
+                    WHERE l.lane_id = n.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting', 'parked'))
+"""
+
+_ALLOW: Final[LiteralString] = "SET LOCAL redrive.erases = 'on'"
+_LETTERS_OF = "%(letters)b::bigint[]"
+
+_ATTEMPTS = f"""
+UPDATE redrive_attempt SET detail = '' WHERE letter_id = ANY({_LETTERS_OF}) AND detail <> ''
+"""  # noqa: S608  # the inserted text is a constant
+
+#: History: the columns that people's words, filters or errors are in. `text` columns, then `jsonb` columns.
+HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]]] = {
+    "redrive_audit_entry": (("reason",), ("before", "after")),
+    "redrive_bulk_action": (("reason", "why"), ("filter", "arguments", "refusals")),
+    "redrive_run": (("reason", "why"), ("selection",)),
+    "redrive_failure_group": (("note", "title"), ()),
+    "redrive_lane": (("why", "stop_reason"), ()),
+    "redrive_incident": ((), ("facts",)),
+    "redrive_attempt": (("detail",), ()),
+    "redrive_letter": (("detail",), ()),
+}
+
+_ADD = """
+INSERT INTO redrive_erasure (digest, by, reason, started_at, counts)
+VALUES (%(digest)b, %(by)b, %(reason)b, redrive_now(), '{}') ON CONFLICT DO NOTHING
+"""
+
+_PROGRESS = "UPDATE redrive_erasure SET counts = %(counts)b::jsonb WHERE id = %(id)b::bigint"
+
+_FINISH = """
+WITH ended AS (
+    UPDATE redrive_erasure SET finished_at = redrive_now() WHERE id = %(id)b::bigint AND finished_at IS NULL
+    RETURNING id, encode(digest, 'hex') AS digest, by, reason, started_at, finished_at, counts
+)
+INSERT INTO redrive_audit_entry (act, by, reason, at, before, after)
+SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
+       jsonb_build_object('erasure', id, 'value_digest', digest, 'started', started_at, 'finished', finished_at,
+                          'counts', counts)
+  FROM ended
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The result of one batch: letters that were erased, and letters in progress that were left."""
+
+    erased: list[int]
+    busy: list[int]
+
+
+def open_erasure(digest: bytes, *, by: str, reason: str) -> Erasure:
+    """Return the open erasure with this digest; if there is none, begin one."""
+    rows.execute(_ADD, {"digest": digest, "by": by, "reason": reason})
+    return Erasure.objects.get(digest=digest, finished_at=None)
+
+
+def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
+    """Erase letters with their attempts' details, claims and key queues, and record it, in one transaction."""
+
+    def work() -> Removed:
+        found = removal.remove_content(letters, AuditAct.ERASED, by=of.by, reason=of.reason, after={"erasure": of.pk})
+        values = {"letters": found.letters}
+        rows.execute(_ALLOW, {})
+        counts = Counter(found.counts)
+        counts["claims"] = rows.execute(_CLAIMS, values)
+        counts["attempts"] = rows.execute(_ATTEMPTS, values)
+        counts["keys"] = rows.execute(_LANES, values)
+        rows.execute(_BLANK, values)
+        _count(of, counts)
+        return found
+
+    done = rows.in_transaction(work)
+    return Batch(done.letters, done.busy)
+
+
+def erase_history(of: Erasure, value: str) -> None:
+    """Replace the value in the columns `HISTORY`, one table in a transaction."""
+    for table, statement in _statements():
+
+        def work(table: str = table, statement: LiteralString = statement) -> None:
+            rows.execute(_ALLOW, {})
+            _count(
+                of, Counter({f"history of {table.removeprefix('redrive_')}": rows.execute(statement, _values(value))})
+            )
+
+        rows.in_transaction(work)
+
+
+def count_history(value: str) -> dict[str, int]:
+    """Return how many rows of history hold the value, by table."""
+    counts = {}
+    for table, (texts, objects) in HISTORY.items():
+        statement: LiteralString = "SELECT count(*) AS n FROM " + table + " WHERE " + _holds(texts, objects)  # noqa: S608  # constants
+        counts[table.removeprefix("redrive_")] = rows.value(int, statement, _values(value))
+    return {table: n for table, n in counts.items() if n}
+
+
+def finish(of: Erasure) -> None:
+    """End the erasure, and write its certificate to the audit log: counts, digest, times and person; not the value."""
+    rows.execute(_FINISH, {"id": of.pk})
+
+
+def _count(of: Erasure, counts: Counter[str]) -> None:
+    of.counts = dict(Counter(of.counts) + counts)
+    rows.execute(_PROGRESS, {"id": of.pk, "counts": Jsonb(of.counts)})
+
+
+def _values(value: str) -> dict[str, str]:
+    return {"value": value, "in_json": json.dumps(value, ensure_ascii=False)[1:-1], "erased": ERASED}
+
+
+def _statements() -> Iterator[tuple[str, LiteralString]]:
+    for table, (texts, objects) in HISTORY.items():
+        sets: list[LiteralString] = [
+            name + " = replace(" + name + ", %(value)b::text, %(erased)b::text)" for name in texts
+        ]
+        sets += [
+            name + " = replace(" + name + "::text, %(in_json)b::text, %(erased)b::text)::jsonb" for name in objects
+        ]
+        yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _holds(texts, objects)  # noqa: S608
+
+
+def _holds(texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...]) -> LiteralString:
+    found: list[LiteralString] = ["position(%(value)b::text IN coalesce(" + name + ", '')) > 0" for name in texts]
+    found += ["position(%(in_json)b::text IN " + name + "::text) > 0" for name in objects]
+    # Every statement has the same parameters.
+    unused: LiteralString = "(%(value)b::text IS NULL OR %(in_json)b::text IS NULL OR %(erased)b::text IS NULL)"
+    return "(" + " OR ".join(found) + " OR " + unused + ")"

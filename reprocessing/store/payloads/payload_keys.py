@@ -1,0 +1,211 @@
+"""Data keys in the database, and the keys that this process has unwrapped.
+
+A key is unwrapped once in a while, not for each letter: AWS KMS answers in milliseconds, and costs money. Unwrapped
+keys are in memory only. `use_ring` says where wrapping keys come from: the floor of the database calls no service.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final
+
+from reprocessing.domain.errors import PayloadDestroyed
+from reprocessing.domain.payloads.key_ring import NO_KEYS, KeyRing
+from reprocessing.domain.payloads.sealing import DataKey, new_secret
+from reprocessing.store import rows
+
+#: The place of a key: DLQ and day; (None, None): the installation's key.
+Place = tuple[int | None, date | None]
+INSTALLATION: Final[Place] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A row of `PayloadKey`. `wrapped` None: a person destroyed the key."""
+
+    id: int
+    dlq_id: int | None
+    day: date | None
+    wrapped: bytes | None = field(repr=False)
+    wrapped_by: str
+
+    @property
+    def context(self) -> str:
+        """Return the text that is bound to the wrapped key, so that rows cannot be exchanged."""
+        return context_of((self.dlq_id, self.day))
+
+
+_BY_ID = "SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key WHERE id = ANY(%(ids)b::bigint[])"
+
+_OF_PLACE = """
+SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key
+ WHERE dlq_id IS NOT DISTINCT FROM %(dlq)b::bigint AND day IS NOT DISTINCT FROM %(day)b::date AND destroyed_at IS NULL
+"""
+
+_ADD = """
+INSERT INTO redrive_payload_key (dlq_id, day, wrapped, wrapped_by, destroyed_by, destroy_reason)
+VALUES (%(dlq)b::bigint, %(day)b::date, %(wrapped)b, %(wrapped_by)b, '', '') ON CONFLICT DO NOTHING
+"""
+
+_LIVES = "SELECT id FROM redrive_payload_key WHERE id = %(id)b::bigint AND destroyed_at IS NULL FOR SHARE"
+
+_LEFT = """
+SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key
+ WHERE wrapped IS NOT NULL AND wrapped_by <> %(first)b ORDER BY id LIMIT %(limit)b
+"""
+
+_REWRAP = """
+UPDATE redrive_payload_key k SET wrapped = s.wrapped, wrapped_by = %(first)b
+  FROM unnest(%(ids)b::bigint[], %(former)b::bytea[], %(wrapped)b::bytea[]) AS s(id, former, wrapped)
+ WHERE k.id = s.id AND k.wrapped = s.former
+"""
+
+_ANY = "SELECT EXISTS (SELECT FROM redrive_payload_key) AS any_key"
+
+_USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NOT NULL ORDER BY wrapped_by"
+
+
+class _Unwrapped:
+    """The unwrapped keys of this process. A key is forgotten when its time is over."""
+
+    def __init__(self) -> None:
+        self.ring: Callable[[], tuple[KeyRing, float]] = lambda: (NO_KEYS, 0.0)
+        self._lock = threading.Lock()
+        self._keys: dict[int, tuple[DataKey, float]] = {}
+        self._of_places: dict[Place, int] = {}
+
+    def get(self, ids: Iterable[int]) -> dict[int, DataKey]:
+        now = time.monotonic()
+        with self._lock:
+            for key_id in [known for known, (_, until) in self._keys.items() if until <= now]:
+                del self._keys[key_id]
+            return {key_id: self._keys[key_id][0] for key_id in ids if key_id in self._keys}
+
+    def of_place(self, place: Place) -> DataKey | None:
+        with self._lock:
+            key_id = self._of_places.get(place)
+        return None if key_id is None else self.get([key_id]).get(key_id)
+
+    def add(self, key: DataKey, place: Place, *, current: bool) -> None:
+        with self._lock:
+            self._keys[key.id] = key, time.monotonic() + self.ring()[1]
+            if current:
+                self._of_places = {known: at for known, at in self._of_places.items() if known[0] != place[0]}
+                self._of_places[place] = key.id
+
+    def clear(self) -> None:
+        with self._lock:
+            self._keys.clear()
+            self._of_places.clear()
+
+
+_unwrapped = _Unwrapped()
+
+
+def context_of(place: Place) -> str:
+    """Return the text that is bound to a wrapped key."""
+    dlq, day = place
+    return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day}"
+
+
+def use_ring(ring: Callable[[], tuple[KeyRing, float]]) -> None:
+    """Set the function that returns the wrapping keys, and for how many seconds unwrapped keys are kept."""
+    _unwrapped.ring = ring
+    _unwrapped.clear()
+
+
+def forget_unwrapped() -> None:
+    """Forget the unwrapped keys of this process."""
+    _unwrapped.clear()
+
+
+def encrypts() -> bool:
+    """Return whether new payloads are sealed: there is a wrapping key."""
+    return bool(_unwrapped.ring()[0].keys)
+
+
+def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
+    """Return data keys by id. One query and one unwrapping for each key that this process has not unwrapped yet.
+
+    Raises:
+        PayloadDestroyed: a person destroyed one of the keys.
+        PayloadKeyUnavailable: one of the keys cannot be unwrapped.
+    """
+    known = _unwrapped.get(ids)
+    missing = [key_id for key_id in ids if key_id not in known]
+    if not missing:
+        return known
+    stored = {key.id: key for key in rows.fetch(StoredKey, _BY_ID, {"ids": missing})}
+    for key_id in missing:
+        if (key := stored.get(key_id)) is None or key.wrapped is None:
+            raise PayloadDestroyed("The key of this message was destroyed: nobody can read its payload any more.")
+        known[key_id] = _unwrap(key, current=False)
+    return known
+
+
+def current_key(place: Place) -> DataKey | None:
+    """Return the data key that seals new payloads of this place, and make it if there is none; None: no encryption.
+
+    Call it outside a transaction: a wrapping key may be in AWS KMS.
+    """
+    if not encrypts():
+        return None
+    if (known := _unwrapped.of_place(place)) is not None:
+        return known
+    asked = {"dlq": place[0], "day": place[1]}
+    stored = rows.first(StoredKey, _OF_PLACE, asked)
+    if stored is None:
+        name, wrapped = _unwrapped.ring()[0].wrap(new_secret(), context_of(place))
+        rows.execute(_ADD, asked | {"wrapped": wrapped, "wrapped_by": name})
+        stored = rows.fetch(StoredKey, _OF_PLACE, asked)[0]  # another process may have been faster
+    return _unwrap(stored, current=True)
+
+
+def try_first_key() -> None:
+    """Wrap and unwrap a new data key with the first key of the ring. Raises PayloadKeyUnavailable."""
+    ring, context = _unwrapped.ring()[0], context_of(INSTALLATION)
+    ring.unwrap(*ring.wrap(new_secret(), context), context)
+
+
+def is_live(key_id: int) -> bool:
+    """Return whether a key was not destroyed, and keep it from being destroyed until the transaction ends."""
+    return rows.first(_Id, _LIVES, {"id": key_id}) is not None
+
+
+def not_wrapped_by_first(*, limit: int) -> list[StoredKey]:
+    """Return keys that another key than the first of the ring has wrapped."""
+    return rows.fetch(StoredKey, _LEFT, {"first": _unwrapped.ring()[0].first, "limit": limit})
+
+
+def rewrap(some: Collection[StoredKey]) -> int:
+    """Wrap these keys with the first key of the ring; return how many. A key that changed meanwhile is left out."""
+    ring = _unwrapped.ring()[0]
+    wrapped = [ring.wrap(ring.unwrap(key.wrapped_by, key.wrapped or b"", key.context), key.context)[1] for key in some]
+    values = {"ids": [key.id for key in some], "former": [key.wrapped for key in some], "wrapped": wrapped}
+    return rows.execute(_REWRAP, values | {"first": ring.first})
+
+
+def has_keys() -> bool:
+    """Return whether there are data keys, so that payloads may be sealed."""
+    return rows.value(bool, _ANY, {})
+
+
+def used_wrapping_keys() -> list[str]:
+    """Return the names of the wrapping keys that wrap a data key now."""
+    return rows.column(str, _USED, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Id:
+    id: int
+
+
+def _unwrap(stored: StoredKey, *, current: bool) -> DataKey:
+    secret = _unwrapped.ring()[0].unwrap(stored.wrapped_by, stored.wrapped or b"", stored.context)
+    key = DataKey(stored.id, secret)
+    _unwrapped.add(key, (stored.dlq_id, stored.day), current=current)
+    return key

@@ -1,0 +1,108 @@
+"""Remove the content of letters for good: payloads, edits, and the texts of reports, in the caller's transaction.
+
+A letter whose content was removed is not sent any more: captured and parked letters are discarded. Letters that are
+queued or being sent are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Final, LiteralString
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.models.audit import AuditAct
+from reprocessing.store import rows
+from reprocessing.store.approvals.requests import void_edits
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import decisions
+
+_BUSY: Final = frozenset({"waiting", "sending", "awaiting"})
+
+_LOCK_LANES = """
+SELECT n.id AS lane_id FROM redrive_lane n
+ WHERE n.id IN (SELECT lane_id FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[]))
+ ORDER BY n.id FOR UPDATE
+"""
+
+_LOCK = """
+SELECT l.id, l.state, EXISTS (
+        SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL) AS is_open
+  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
+"""
+
+_DISCARD_CAPTURED = """
+UPDATE redrive_letter
+   SET state = 'discarded', finished_at = redrive_now(), due_at = NULL, blocked_reason = '', run_id = NULL
+ WHERE id = ANY(%(letters)b::bigint[]) AND state = 'captured'
+"""
+
+#: What is removed, by the name that the audit log shows.
+_REMOVALS: Final[dict[str, LiteralString]] = {
+    "notices": """
+DELETE FROM redrive_parking_queue_message
+ WHERE letter_id = ANY(%(letters)b::bigint[]) AND sent_at IS NULL AND parking_event = 'parked'
+""",
+    "payloads": "DELETE FROM redrive_payload WHERE letter_id = ANY(%(letters)b::bigint[])",
+    "edited": """
+UPDATE redrive_letter SET revision_id = NULL WHERE id = ANY(%(letters)b::bigint[]) AND revision_id IS NOT NULL
+""",
+    "edits": "DELETE FROM redrive_revision WHERE letter_id = ANY(%(letters)b::bigint[])",
+    "reports": """
+UPDATE redrive_report SET message = '' WHERE message <> '' AND id IN (
+    SELECT r.id FROM redrive_letter l JOIN redrive_report r ON r.public_id = l.public_id
+     WHERE l.id = ANY(%(letters)b::bigint[])
+    UNION SELECT r.id FROM redrive_letter l JOIN redrive_report r ON r.message_id = l.message_id
+     WHERE l.id = ANY(%(letters)b::bigint[])
+    UNION SELECT r.id FROM redrive_attempt a JOIN redrive_report r ON r.message_id = a.sent_message_id
+     WHERE a.letter_id = ANY(%(letters)b::bigint[]))
+""",
+}
+
+_RECORD = """
+INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after)
+SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), jsonb_build_object('state', s.state),
+       jsonb_build_object('state', l.state) || %(after)b::jsonb
+  FROM unnest(%(letters)b::bigint[], %(states)b::text[]) AS s(letter_id, state)
+  JOIN redrive_letter l ON l.id = s.letter_id ORDER BY l.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Ids of letters whose content was removed, ids of letters in progress, and how many rows, by kind."""
+
+    letters: list[int] = field(default_factory=list)
+    busy: list[int] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    id: int
+    state: str
+    is_open: bool
+
+
+def remove_content(
+    letters: Collection[int], act: AuditAct, *, by: str, reason: str, after: dict[str, Any] | None = None
+) -> Removed:
+    """Remove the content of these letters, with an audit log entry each; leave letters in progress as they are."""
+    rows.execute(_LOCK_LANES, {"letters": list(letters)})
+    found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})
+    busy = [letter.id for letter in found if letter.state in _BUSY or letter.is_open]
+    free = [letter for letter in found if letter.id not in set(busy)]
+    ids = [letter.id for letter in free]
+    if not ids:
+        return Removed(busy=busy)
+    touched = decisions.discard_letters([letter.id for letter in free if letter.state == "parked"])
+    rows.execute(_DISCARD_CAPTURED, {"letters": ids})
+    void_edits(ids, "The content of the message was removed.")
+    counts = {name: rows.execute(statement, {"letters": ids}) for name, statement in _REMOVALS.items()}
+    rows.execute(_RECORD, {
+        "letters": ids, "states": [letter.state for letter in free], "act": act.value, "by": by, "reason": reason,
+        "after": Jsonb(after or {}),
+    })  # fmt: skip
+    lanes.advance(sorted(touched), [None] * len(touched))
+    return Removed(ids, busy, {"messages": len(ids)} | counts)

@@ -1,0 +1,230 @@
+"""Seal what was stored readable before payloads were encrypted: payloads, edits, digests, reports and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, LiteralString
+
+from psycopg.types.json import Jsonb
+
+from reprocessing.domain.message.identity import body_hash
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.store import rows
+from reprocessing.store.payloads import content, payload_keys
+from reprocessing.store.payloads.content import IS_SEALED, Sealer
+
+#: Bytes and number of letters in one transaction.
+CHUNK, LETTERS = 8 * 1024 * 1024, 500
+
+#: Permits sealing captured and edited bytes until the end of the transaction.
+_ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
+
+# A chunk has letters of one DLQ, because a data key belongs to a DLQ. Letters are read in the order of their ids.
+_DLQ = """
+SELECT l.dlq_id FROM redrive_letter l WHERE l.id > %(above)b::bigint ORDER BY l.id LIMIT 1
+"""
+
+_READABLE = f"""
+SELECT * FROM (
+    SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system, l.body_hash,
+           sum(l.size) OVER (ORDER BY l.id) - l.size AS before
+      FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+     WHERE l.id > %(above)b::bigint AND NOT {IS_SEALED.format("p.attributes")}
+     ORDER BY l.id LIMIT %(limit)b) found
+ WHERE before < %(chunk)b::bigint ORDER BY id
+"""  # noqa: S608  # the inserted text is a constant
+
+_READABLE_EDITS = f"""
+SELECT v.id, l.dlq_id, l.message_id, v.letter_id, v.body, v.attributes, v.body_hash, v.previous_body_hash
+  FROM redrive_revision v JOIN redrive_letter l ON l.id = v.letter_id
+ WHERE v.id > %(above)b::bigint AND NOT {IS_SEALED.format("v.attributes")} ORDER BY v.id LIMIT %(limit)b
+"""  # noqa: S608  # as above
+
+_SEAL = f"""
+UPDATE redrive_payload p SET body = s.body, attributes = s.attributes, system = s.system
+  FROM unnest(%(ids)b::bigint[], %(bodies)b::bytea[], %(attributes)b::bytea[], %(systems)b::jsonb[])
+       AS s(id, body, attributes, system)
+ WHERE p.letter_id = s.id AND NOT {IS_SEALED.format("p.attributes")}
+"""  # noqa: S608  # as above
+
+_SEAL_EDITS = f"""
+UPDATE redrive_revision v
+   SET body = s.body, attributes = s.attributes, body_hash = s.digest, previous_body_hash = s.previous
+  FROM unnest(%(ids)b::bigint[], %(bodies)b::bytea[], %(attributes)b::bytea[], %(digests)b::bytea[],
+              %(previous)b::bytea[]) AS s(id, body, attributes, digest, previous)
+ WHERE v.id = s.id AND NOT {IS_SEALED.format("v.attributes")}
+"""  # noqa: S608  # as above
+
+_DIGESTS = """
+UPDATE redrive_letter l SET body_hash = s.digest
+  FROM unnest(%(former)b::bytea[], %(digests)b::bytea[], %(letters)b::bigint[]) AS s(former, digest, id)
+ WHERE l.id = s.id AND l.body_hash = s.former
+"""
+
+_CLAIMS = """
+UPDATE redrive_claim c SET body_hash = s.digest
+  FROM unnest(%(former)b::bytea[], %(digests)b::bytea[], %(letters)b::bigint[]) AS s(former, digest, id)
+ WHERE c.letter_id = s.id AND c.body_hash = s.former
+"""
+
+_LIVE = "SELECT id FROM redrive_payload_key WHERE id = ANY(%(ids)b::bigint[]) AND destroyed_at IS NULL FOR SHARE"
+
+_REPORTS = """
+SELECT id, message FROM redrive_report
+ WHERE message <> '' AND left(message, 1) <> chr(26) AND id > %(above)b::bigint ORDER BY id LIMIT 500
+"""
+
+_SEAL_REPORTS = """
+UPDATE redrive_report r SET message = s.message
+  FROM unnest(%(ids)b::bigint[], %(messages)b::text[]) AS s(id, message) WHERE r.id = s.id
+"""
+
+_FILTERS = """
+SELECT id, filter ->> 'text' AS message FROM redrive_bulk_action
+ WHERE filter ? 'text' AND left(filter ->> 'text', 1) <> chr(26) AND id > %(above)b::bigint ORDER BY id LIMIT 500
+"""
+
+_SEAL_FILTERS = """
+UPDATE redrive_bulk_action o SET filter = jsonb_set(o.filter, '{text}', to_jsonb(s.message))
+  FROM unnest(%(ids)b::bigint[], %(messages)b::text[]) AS s(id, message) WHERE o.id = s.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Readable:
+    id: int
+    dlq_id: int
+    message_id: str
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+    body_hash: bytes
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadableEdit:
+    id: int
+    dlq_id: int
+    message_id: str
+    letter_id: int
+    body: bytes
+    attributes: bytes
+    body_hash: bytes
+    previous_body_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """How many rows a chunk sealed, and the id of its last row; `last` 0: there are no more rows."""
+
+    n: int
+    last: int
+
+
+def seal_payloads(above: int, day: date) -> Sealed:
+    """Seal the next readable payloads with ids above `above`, in one transaction; another chunk may follow."""
+    found = rows.fetch(_Readable, _READABLE, {"above": above, "limit": LETTERS, "chunk": CHUNK})
+    if not found:
+        return Sealed(0, 0)
+    sealers = _sealers({letter.dlq_id for letter in found}, day)
+    digests = content.digests(letter.body for letter in found)
+    values = {
+        "ids": [letter.id for letter in found],
+        "bodies": [sealers[one.dlq_id].bytes(one.body, Part.BODY, of=one.message_id) for one in found],
+        "attributes": [sealers[one.dlq_id].bytes(one.attributes, Part.ATTRIBUTES, of=one.message_id) for one in found],
+        "systems": [Jsonb(sealers[one.dlq_id].system(one.system, of=one.message_id)) for one in found],
+    }
+    former = [body_hash(letter.body) for letter in found]
+
+    def write() -> int:
+        if not _all_live(sealers.values()):
+            return 0
+        rows.execute(_ALLOW, {})
+        rows.execute(_DIGESTS, {"former": former, "digests": digests, "letters": values["ids"]})
+        rows.execute(_CLAIMS, {"former": former, "digests": digests, "letters": values["ids"]})
+        return rows.execute(_SEAL, values)
+
+    return Sealed(rows.in_transaction(write), found[-1].id)
+
+
+def seal_edits(above: int, day: date) -> Sealed:
+    """Seal the next readable edits, as `seal_payloads` does."""
+    found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
+    if not found:
+        return Sealed(0, 0)
+    sealers = _sealers({edit.dlq_id for edit in found}, day)
+    digests = content.digests(edit.body for edit in found)
+    plain = [body_hash(edit.body) for edit in found]
+    values = {
+        "ids": [edit.id for edit in found],
+        "bodies": [sealers[one.dlq_id].bytes(one.body, Part.BODY, of=one.message_id) for one in found],
+        "attributes": [sealers[one.dlq_id].bytes(one.attributes, Part.ATTRIBUTES, of=one.message_id) for one in found],
+        "digests": digests, "previous": _previous(found),
+    }  # fmt: skip
+
+    def write() -> int:
+        if not _all_live(sealers.values()):
+            return 0
+        rows.execute(_ALLOW, {})
+        letters = [edit.letter_id for edit in found]
+        rows.execute(_DIGESTS, {"former": plain, "digests": digests, "letters": letters})
+        rows.execute(_CLAIMS, {"former": plain, "digests": digests, "letters": letters})
+        return rows.execute(_SEAL_EDITS, values)
+
+    return Sealed(rows.in_transaction(write), found[-1].id)
+
+
+def seal_texts() -> int:
+    """Seal readable texts of consumer reports and bulk actions; return how many."""
+    done = 0
+    for read, write, part in ((_REPORTS, _SEAL_REPORTS, Part.REPORT), (_FILTERS, _SEAL_FILTERS, Part.FILTER)):
+        above = 0
+        while found := rows.fetch(_Text, read, {"above": above}):
+            messages = [content.sealed_text(text.message, part) for text in found]
+            done += rows.execute(write, {"ids": [text.id for text in found], "messages": messages})
+            above = found[-1].id
+    return done
+
+
+def _sealers(dlqs: set[int], day: date) -> dict[int, Sealer]:
+    return {dlq: content.sealer_of(dlq, day) for dlq in dlqs}
+
+
+def _all_live(sealers: Iterable[Sealer]) -> bool:
+    """Return whether no data key was destroyed, and keep the keys from being destroyed until the commit."""
+    ids = sorted({sealer.key_id for sealer in sealers if sealer.key_id is not None})
+    live = rows.column(int, _LIVE, {"ids": ids})
+    if len(live) < len(ids):
+        payload_keys.forget_unwrapped()
+    return len(live) == len(ids)
+
+
+def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
+    """Return the digests of the bodies before these edits: those of the captured payloads, or of edits before them."""
+    statement: LiteralString = """
+SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+ WHERE l.id = ANY(%(letters)b::bigint[])
+UNION ALL
+SELECT l.message_id, l.id, v.body FROM redrive_revision v JOIN redrive_letter l ON l.id = v.letter_id
+ WHERE l.id = ANY(%(letters)b::bigint[])
+"""
+    bodies = content.opened(rows.fetch(_Body, statement, {"letters": [edit.letter_id for edit in found]}))
+    keyed = content.digests(letter.body for letter in bodies)
+    known = {body_hash(letter.body): digest for letter, digest in zip(bodies, keyed, strict=True)}
+    return [known.get(edit.previous_body_hash, edit.previous_body_hash) for edit in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    message_id: str
+    letter_id: int
+    body: bytes

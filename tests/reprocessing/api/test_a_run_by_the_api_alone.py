@@ -1,0 +1,98 @@
+"""A drain that a program plans, starts, watches, pauses, resumes and aborts, with the real pipeline and real queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reprocessing.models import AuditEntry, Run
+from tests.reprocessing.api.callers import problem, program, told
+from tests.reprocessing.pipeline.bench import Clock, Workbench
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
+
+
+def counts(run: dict[str, Any]) -> dict[str, int]:
+    found = run["progress"]
+    return {name: found[name] for name in ("messages", "delivered", "waiting", "parked") if found[name]}
+
+
+def test_a_drain_is_planned_watched_paused_and_aborted(clock: Clock) -> None:
+    bench = Workbench()
+    caller, dlq = program(), bench.dlq.name
+    for n in range(1, 8):
+        bench.bury(f"{n}", key="k" if n < 7 else "other")
+
+    looked = told(caller.post("/runs", dlq=dlq))
+    assert (looked["dry_run"], looked["run"], Run.objects.count()) == (True, None, 0)
+    made = told(caller.post("/runs", dlq=dlq, run="monday", key="k1", confirm=True))["run"]
+    assert (made["state"], made["selected"]) == ("planned", None)
+    assert "the DLQ is captured first" in problem(caller.post("/runs/monday/start", confirm=True), 409)
+    bench.capture()
+    planned = told(caller.get("/runs/monday"))
+    assert (planned["selected"], counts(planned)) == (7, {"messages": 7, "waiting": 7})
+
+    looked = told(caller.post("/runs/monday/start"))
+    assert looked["says"][0].startswith("Workers send 7 messages, in order per key")
+    assert (looked["changed"], looked["run"]["state"]) == (False, "planned")
+    assert bench.delivered_bodies() == []
+    began = told(caller.post("/runs/monday/start", version=looked["run"]["version"], confirm=True))["run"]
+    assert (began["state"], began["started_at"] is not None) == ("running", True)
+    bench.replay(seconds=0.01)
+    seen = told(caller.get("/runs/monday"))
+    sent = seen["progress"]["delivered"]
+    assert 0 < sent < 8
+
+    paused = told(caller.post("/runs/monday/pause", confirm=True, reason="consumer is slow"))["run"]
+    assert (paused["state"], paused["why"], paused["stopped_by"]) == (
+        "paused", "consumer is slow", f"owner of {caller.name}, API token {caller.name}",
+    )  # fmt: skip
+    bench.replay(seconds=0.5)
+    assert told(caller.get("/runs/monday"))["progress"]["delivered"] == sent
+    assert "It was paused by" in problem(caller.post("/runs/monday/pause", confirm=True), 409)
+    stale = caller.post("/runs/monday/resume", version=began["version"], confirm=True)
+    assert "monday changed since you saw it" in problem(stale, 409)
+    assert told(caller.post("/runs/monday/resume", confirm=True))["run"]["state"] == "running"
+
+    ended = told(caller.post("/runs/monday/abort", confirm=True, stop_dlq=True))["run"]
+    assert ended["state"] == "aborted"
+    assert told(caller.get(f"/dlqs/{dlq}"))["stopped"]["reason"] == "a test"
+    assert "It was aborted by" in problem(caller.post("/runs/monday/resume", confirm=True), 409)
+    assert [run["run"] for run in told(caller.get("/runs", dlq=dlq, state="aborted"))["items"]] == ["monday"]
+    acts = AuditEntry.objects.filter(run__name="monday").order_by("pk").values_list("act", flat=True)
+    assert list(acts) == ["planned", "started", "paused", "resumed", "aborted"]
+
+
+def test_messages_of_a_dlq_are_delivered_and_their_history_tells_how(clock: Clock) -> None:
+    bench = Workbench()
+    caller = program()
+    bench.bury('{"card": "4111"}', key="k")
+    bench.capture()
+    plan: dict[str, Any] = {"dlq": bench.dlq.name, "capture": False, "waves": False}
+    run = told(caller.post("/runs", confirm=True, **plan))["run"]
+    assert (run["selected"], run["run"].startswith("run-")) == (1, True)
+    (captured,) = told(caller.get("/messages", dlq=bench.dlq.name, state="captured"))["items"]
+    assert (captured["state"], captured["expires_at"] is not None) == ("captured", True)
+    told(caller.post(f"/runs/{run['run']}/start", confirm=True))
+    bench.replay()
+    assert bench.delivered_bodies() == ['{"card": "4111"}']
+    message = told(caller.get(f"/messages/{captured['redrive_id']}"))
+    assert (message["state"], message["run"], message["attempts"]) == ("delivered", run["run"], 1)
+    assert [(one["no"], one["outcome"], one["run"]) for one in message["history"]] == [(1, "accepted", run["run"])]
+    assert "4111" not in str(message)
+    status = told(caller.get(f"/dlqs/{bench.dlq.name}/status"))
+    assert (status["messages"]["delivered"], status["runs"][0]["run"]) == (1, run["run"])
+
+
+def test_a_run_that_cannot_be_planned_says_why(clock: Clock) -> None:
+    bench = Workbench()
+    caller, dlq = program(), bench.dlq.name
+    assert "has no such source queue. Its source queues: " in problem(caller.post("/runs", dlq=dlq, source="x"), 422)
+    both = {"died_after": "2026-03-02T00:00:00Z", "died_before": "2026-03-01T00:00:00Z"}
+    assert "Swap the two times" in problem(caller.post("/runs", dlq=dlq, **both), 422)
+    told(caller.post("/runs", dlq=dlq, run="monday", confirm=True))
+    other = caller.post("/runs", dlq=dlq, run="monday", limit=1, confirm=True)
+    assert "To begin another run, choose another id." in problem(other, 409)
+    type(bench.dlq).objects.update(mode="automatic")
+    assert "is in mode automatic" in problem(caller.post("/runs", dlq=dlq), 409)

@@ -1,0 +1,144 @@
+"""The same key and body: the same answer, and no second deed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+
+from reprocessing import conf
+from reprocessing.models import ApiCall, ApiToken, AuditEntry, BulkAction, Run
+from reprocessing.pipeline.maintenance import purge
+from reprocessing.store.api import calls
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.safety import stops
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.api.callers import Program, problem, program, told
+
+pytestmark = pytest.mark.django_db
+
+
+def stopped() -> int:
+    return AuditEntry.objects.filter(act="stopped").count()
+
+
+def test_a_repetition_gets_the_first_answer_and_does_nothing() -> None:
+    caller, other = program(), program()
+    dlq("orders")
+    first = caller.post("/dlqs/orders/stop", key="k1", confirm=True)
+    stops.resume(None, by="ann", reason="a test")
+    again = caller.post("/dlqs/orders/stop", key="k1", confirm=True)
+    assert (told(first), first.headers.get("Idempotency-Replayed")) == (told(again), None)
+    assert (again.headers["Idempotency-Replayed"], stopped()) == ("true", 1)
+    assert told(other.post("/dlqs/orders/stop", key="k1", confirm=True))["changed"] is False  # keys are a token's own
+
+
+def test_a_key_belongs_to_one_request() -> None:
+    caller = program()
+    for name in ("orders", "mails"):
+        dlq(name)
+    told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))
+    for path, more in (
+        ("/dlqs/mails/stop", {}),
+        ("/dlqs/orders/resume", {}),
+        ("/dlqs/orders/stop", {"reason": "other"}),
+    ):
+        said = problem(caller.post(path, key="k1", confirm=True, **more), 422)
+        assert said == "Nothing was done: this Idempotency-Key belongs to another request. Send a new UUID."
+    assert stopped() == 1
+
+
+def test_an_error_is_not_kept_since_nothing_was_done() -> None:
+    caller = program()
+    problem(caller.post("/dlqs/orders/stop", key="k1", confirm=True), 404)
+    problem(caller.post("/dlqs/orders/stop", key="k2", confirm=True, reason=" "), 422)
+    assert ApiCall.objects.count() == 0
+    dlq("orders")
+    assert told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))["changed"] is True
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "\u00e9"], ids=["empty", "space", "two", "long", "accent"])
+def test_a_key_that_is_none_is_refused(key: str) -> None:
+    said = problem(program().raw("POST", "/stop", b'{"reason": "x"}', Idempotency_Key=key), 400)
+    assert said.startswith("Nothing was done: Idempotency-Key is not 1 to 255 printable ASCII characters")
+
+
+def test_a_change_without_a_key_is_refused_and_a_dry_run_is_not() -> None:
+    caller = program()
+    assert told(caller.raw("POST", "/stop", b'{"reason": "x"}'))["dry_run"] is True
+    said = problem(caller.raw("POST", "/stop", b'{"reason": "x", "confirm": true}'), 400)
+    assert "a request with confirm: true takes the header Idempotency-Key" in said
+    assert stops.stop_of(None) is None
+
+
+def test_runs_and_bulk_actions_have_ids_made_from_the_key() -> None:
+    """A server that is killed before it stores the answer does the same again: nothing twice."""
+    caller = program()
+    parked(dlq("orders"))
+    token = ApiToken.objects.get(name=caller.name)
+    sent: list[tuple[str, dict[str, Any]]] = [
+        ("/runs", {"dlq": "orders", "capture": False}),
+        ("/bulk-actions", {"action": "discard", "filter": {"dlq": "orders"}}),
+    ]
+    for path, body in sent:
+        first = told(caller.post(path, key="k1", confirm=True, **body))
+        ApiCall.objects.filter(token=token).delete()  # as if it had never been stored
+        again = told(caller.post(path, key="k1", confirm=True, **body))
+        ApiCall.objects.filter(token=token).delete()
+        assert {name: first[name] for name in ("run", "bulk_action") if name in first} == {
+            name: again[name] for name in ("run", "bulk_action") if name in again
+        }
+    assert (Run.objects.filter(kind="drain").count(), BulkAction.objects.count()) == (1, 1)
+
+
+def test_a_key_whose_server_was_killed_is_taken_over_after_its_lease() -> None:
+    caller = program()
+    dlq("orders")
+    told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))
+    soon, ago = database_now() + timedelta(seconds=9), database_now() - timedelta(seconds=1)
+    ApiCall.objects.update(status=None, answer=None, leased_until=soon)
+    busy = caller.post("/dlqs/orders/stop", key="k1", confirm=True)
+    assert "is being answered now" in problem(busy, 409)
+    assert busy.headers["Retry-After"] == "1"
+    ApiCall.objects.update(leased_until=ago)
+    assert told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))["changed"] is False
+    assert stopped() == 1
+
+
+def test_answers_are_kept_for_a_day() -> None:
+    caller = program()
+    for key in ("k1", "k2"):
+        told(caller.post("/stop", key=key))
+    ApiCall.objects.filter(key="k1").update(made_at=database_now() - timedelta(seconds=calls.KEPT_SECONDS))
+    purge.purge_expired(conf=conf.current())
+    assert list(ApiCall.objects.values_list("key", flat=True)) == ["k2"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_at_once_one_does_it() -> None:
+    caller = program()
+    letters = [parked(dlq(f"orders-{n}")) for n in range(2)]
+    body = {"redrive_ids": [str(letter.public_id) for letter in letters], "confirm": True}
+    key, answers, both = str(uuid4()), list[HttpResponse](), threading.Barrier(4)
+
+    def send() -> None:
+        both.wait()
+        answers.append(Program(caller.name, caller.secret).post("/messages/discard", key=key, **body))
+        connection.close()
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done: list[Any] = [json.loads(answer.content) for answer in answers if answer.status_code == 200]
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    assert done
+    assert all(one == done[0] for one in done)
+    assert AuditEntry.objects.filter(act="discarded").count() == 2

@@ -1,0 +1,206 @@
+"""Messages, their bodies, and decisions about them."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reprocessing.domain.api.scopes import Scope
+from reprocessing.domain.message.envelope import Attribute
+from reprocessing.models import ApiCall, AuditEntry, BulkAction, Letter
+from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.parking_lot import bulk_actions
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.api.callers import Program, problem, program, told
+
+pytestmark = pytest.mark.django_db
+
+CARD = b'{"card": "4111 1111"}'
+
+
+def ids(*letters: Letter) -> list[str]:
+    return [str(letter.public_id) for letter in letters]
+
+
+def pages(caller: Program, **query: object) -> list[list[str]]:
+    found, after = [], ""
+    while True:
+        page = told(caller.get("/messages", after=after, **query))
+        found.append([item["message_id"] for item in page["items"]])
+        if page["next"] is None:
+            return found
+        after = page["next"]
+
+
+@pytest.mark.parametrize("state", ["parked", "captured"])
+def test_a_list_has_each_message_once_on_pages(state: str) -> None:
+    caller, source = program(), dlq("orders")
+    letters = [parked(source, key=f"k{n}") for n in range(5)]
+    if state == "captured":
+        Letter.objects.update(state="captured", finished_at=None, reason="")
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters[:3]]).update(
+        finished_at=None if state == "captured" else database_now(), first_sent_at=database_now()
+    )  # equal times: the id decides
+    found = pages(caller, state=state, limit=2)
+    assert [len(page) for page in found] == [2, 2, 1]
+    assert sorted(one for page in found for one in page) == sorted(letter.message_id for letter in letters)
+    assert told(caller.get("/messages", state=state, limit=2))["total"] == 5
+
+
+def test_a_list_takes_the_filter_of_the_parking_lot() -> None:
+    caller = program()
+    mine, other = parked(dlq("orders"), key="k1", body=CARD), parked(dlq("mails"), key="k2")
+    named = {"dlq": "orders", "key": "k1", "q": mine.message_id, "text": "4111", "source": mine.source_id}
+    for query in ({name: value} for name, value in named.items()):
+        assert pages(caller, **query) == [[mine.message_id]], query
+    after = (database_now() - timedelta(minutes=1)).isoformat()
+    assert pages(caller, parked_before=after) == [[]]
+    assert sorted(pages(caller, parked_after=after, reason="attempts_spent")[0]) == sorted(
+        [mine.message_id, other.message_id]
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ({"dlq": "mails"}, "The filter names a DLQ that does not exist, or that this token does not see."),
+        ({"died_after": "soon"}, "The filter died_after takes a time such as 2026-03-01T08:00 (UTC), not 'soon'."),
+        ({"state": ["parked", "waiting"]}, "A list has finished or unfinished messages, not both. Send two requests."),
+        ({"after": "x"}, "`after` is not valid. Send `next` of the page before, or leave it out."),
+        ({"limit": 0}, "Nothing was done: query.limit is not valid: Input should be greater than or equal to 1."),
+        (
+            {"dlqs": "1"},
+            "Nothing was done: there is no parameter 'dlqs' in the query. The parameters are: after, assigned,",
+        ),
+    ],
+    ids=["dlq", "time", "states", "cursor", "limit", "unknown"],
+)
+def test_a_filter_that_means_nothing_is_refused(query: dict[str, Any], why: str) -> None:
+    dlq("orders")
+    assert problem(program().get("/messages", **query), 422).startswith(why)
+
+
+def test_a_body_takes_its_scope_and_each_view_is_recorded(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    letter = parked(
+        dlq("orders"), body=CARD, attributes={"n": Attribute("Number", "1"), "b": Attribute("Binary", b"\xff")}
+    )
+    reader, seer = program(Scope.MESSAGES_READ), program(Scope.MESSAGES_BODIES)
+    address = f"/messages/{letter.public_id}"
+    for path, query in ((f"{address}/body", {}), ("/messages", {"text": "4111"})):
+        assert "This takes the scope messages:bodies" in problem(reader.get(path, **query), 403)
+    assert "4111" not in str(told(reader.get(address)))
+    found = told(seer.get(f"{address}/body"))
+    assert (found["edit"], found["encoding"], found["body"]) == (0, "text", CARD.decode())
+    assert found["attributes"] == [
+        {"name": "b", "type": "Binary", "value": "/w==", "encoding": "base64"},
+        {"name": "n", "type": "Number", "value": "1", "encoding": "text"},
+    ]
+    entry = AuditEntry.objects.get(act="revealed")
+    assert (entry.letter, entry.by) == (letter, f"owner of {seer.name}, API token {seer.name}")
+    assert "4111" not in caplog.text
+
+
+def test_a_decision_is_shown_first_then_made_about_exactly_these() -> None:
+    caller, source = program(), dlq("orders")
+    letters = [parked(source, key=f"k{n}") for n in range(2)]
+    body: dict[str, Any] = {"redrive_ids": [*ids(*letters), "00000000-0000-4000-8000-000000000000"]}
+    looked = told(caller.post("/messages/release", **body))
+    assert (looked["dry_run"], looked["changed"], looked["messages"], looked["done"]) == (True, False, 2, [])
+    assert [one["why"] for one in looked["refused"]] == ["there is no such message, or this token does not see it"]
+    assert set(Letter.objects.values_list("state", flat=True)) == {"parked"}
+    done = told(caller.post("/messages/release", **body, selection=looked["selection"], confirm=True))
+    assert (done["says"], sorted(done["done"])) == (["2 messages released."], sorted(ids(*letters)))
+    assert set(Letter.objects.values_list("state", flat=True)) == {"waiting"}
+    entries = AuditEntry.objects.filter(act="released")
+    assert {(entry.by, entry.reason) for entry in entries} == {
+        (f"owner of {caller.name}, API token {caller.name}", "a test")
+    }
+
+
+def test_a_selection_that_changed_is_refused() -> None:
+    caller, letter = program(), parked(dlq("orders"))
+    looked = told(caller.post("/messages/discard", redrive_ids=ids(letter)))
+    act_on_parked.discard([letter.pk], by="ann", reason="a test")
+    act_on_parked.restore([letter.pk], by="ann", reason="a test")
+    again = caller.post("/messages/discard", redrive_ids=ids(letter), selection=looked["selection"], confirm=True)
+    assert "Some of the messages changed since the dry run." in problem(again, 409)
+    assert Letter.objects.get().state == "parked"
+
+
+def test_what_is_discarded_is_restored() -> None:
+    caller, letter = program(), parked(dlq("orders"))
+    assert told(caller.post("/messages/discard", redrive_ids=ids(letter), confirm=True))["changed"] is True
+    refused = told(caller.post("/messages/release", redrive_ids=ids(letter), confirm=True))["refused"]
+    assert refused == [{"redrive_id": str(letter.public_id), "why": "it is no longer parked: it is discarded"}]
+    told(caller.post("/messages/restore", redrive_ids=ids(letter), confirm=True))
+    assert Letter.objects.get().state == "parked"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"at": "2020-01-01T00:00:00Z"}, "`at` is not a future time within a year"),
+        ({"target": "nowhere"}, 'Nothing was done: no target is named "nowhere".'),
+        ({"reason": "  "}, "Nothing was done: body.reason is not valid: Value error, it is empty."),
+        ({"reason": "a\0b"}, "Nothing was done: body.reason is not valid: Value error, a zero byte"),
+        ({"redrive_ids": []}, "Nothing was done: body.redrive_ids is not valid: List should have at least 1"),
+        ({"confirm": "yes"}, "Nothing was done: body.confirm is not valid: Input should be a valid boolean."),
+        ({"force": True}, "Nothing was done: body.force is not valid: Extra inputs are not permitted."),
+    ],
+    ids=["past", "target", "no reason", "zero", "nothing", "not yes", "unknown"],
+)
+def test_a_decision_that_cannot_be_meant_is_refused(more: dict[str, Any], why: str) -> None:
+    letter = parked(dlq("orders"))
+    answer = program().post("/messages/release", **{"redrive_ids": ids(letter), "confirm": True, **more})
+    assert problem(answer, 422).startswith(why)
+
+
+def test_a_bulk_action_is_shown_started_watched_and_aborted() -> None:
+    caller, source = program(), dlq("orders")
+    letters = [parked(source, key=f"k{n}") for n in range(3)]
+    asked: dict[str, Any] = {"action": "discard", "filter": {"dlq": "orders"}}
+    looked = told(caller.post("/bulk-actions", **asked))
+    assert (looked["says"], looked["bulk_action"]) == (["3 messages match."], None)
+    assert looked["counts"] == [{"dlq": "orders", "state": "parked", "reason": "attempts_spent", "messages": 3}]
+    late = parked(source)
+    made = told(caller.post("/bulk-actions", **asked, seen_at=looked["seen_at"], confirm=True))["bulk_action"]
+    assert (made["state"], made["messages"]) == ("running", 3)
+    (due,) = bulk_actions.lease_due(limit=9)
+    run_bulk_actions.run_bulk_action(due, seconds=9)
+    done = told(caller.get(f"/bulk-actions/{made['id']}"))
+    assert (done["state"], done["done"], done["by"]) == ("done", 3, f"owner of {caller.name}, API token {caller.name}")
+    assert [Letter.objects.get(pk=one.pk).state for one in (*letters, late)] == [*["discarded"] * 3, "parked"]
+    assert "is done already" in problem(caller.post(f"/bulk-actions/{made['id']}/abort", confirm=True), 409)
+    other = told(caller.post("/bulk-actions", action="restore", filter={"dlq": "orders"}, confirm=True))["bulk_action"]
+    assert told(caller.post(f"/bulk-actions/{other['id']}/abort"))["bulk_action"]["state"] == "running"
+    assert told(caller.post(f"/bulk-actions/{other['id']}/abort", confirm=True))["bulk_action"]["state"] == "aborted"
+    assert [one["id"] for one in told(caller.get("/bulk-actions"))["items"]] == [other["id"], made["id"]]
+
+
+def test_a_searched_text_is_in_no_answer_and_no_kept_answer() -> None:
+    caller = program()
+    parked(dlq("orders"), body=CARD)
+    asked: dict[str, Any] = {"action": "discard", "filter": {"dlq": "orders", "text": "4111 1111"}}
+    answer = caller.post("/bulk-actions", **asked, confirm=True)
+    assert told(answer)["bulk_action"]["filter"]["text"] == "(a text in their bodies)"
+    assert b"4111" not in answer.content + bytes(ApiCall.objects.get().answer or b"")
+    assert BulkAction.objects.get().filter["text"] == "4111 1111"
+
+
+def test_the_queries_of_a_list_do_not_grow_with_it() -> None:
+    caller, source = program(), dlq("orders")
+    asked = list[int]()
+    for _ in range(2):
+        for _ in range(3):
+            parked(source)
+        with CaptureQueriesContext(connection) as queries:
+            told(caller.get("/messages"))
+        asked.append(len(queries))
+    assert asked[0] == asked[1]

@@ -1,0 +1,39 @@
+"""DLQs whose deeds need a second person, and people who ask and approve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from reprocessing import conf
+from reprocessing.domain.approvals.deed import ApprovalNeeded
+from reprocessing.models import Approval, DeadLetterQueue, Letter
+from reprocessing.pipeline.approvals import decide, request
+from reprocessing.pipeline.approvals.decide import Decision
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+
+DAY = timedelta(days=1)
+
+
+def limited(above: int = 0, *, letters: int = 1, name: str = "shop-dlq") -> list[Letter]:
+    """Parked letters of a DLQ with this limit."""
+    source = dlq(name)
+    DeadLetterQueue.objects.filter(pk=source.dlq_id).update(approval_above=above)
+    return [parked(source) for _ in range(letters)]
+
+
+def asked(deed: Callable[[], object], *, by: str = "ann", reason: str = "obsolete", lasts: timedelta = DAY) -> Approval:
+    """Do what needs a second person, and request the approval as a door does."""
+    with pytest.raises(ApprovalNeeded) as needed:
+        deed()
+    return request.request(needed.value, by=by, reason=reason, lasts=lasts)
+
+
+def approved(row: Approval, *, by: str = "bob", reason: str = "I looked") -> Decision:
+    return decide.approve(row.pk, by=by, reason=reason, conf=conf.current())
+
+
+def states(letters: list[Letter]) -> set[str]:
+    return set(Letter.objects.filter(pk__in=[letter.pk for letter in letters]).values_list("state", flat=True))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from reprocessing.domain.errors import ErasureRefused, PayloadDestroyed
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.models import AuditEntry, Letter, Payload, PayloadKey
+from reprocessing.pipeline.payloads import shred
+from reprocessing.store.payloads import content, payload_keys
+from tests.reprocessing.payload_rings import Rings
+from tests.reprocessing.pipeline.bench import Workbench, enqueued
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("encrypted")]
+
+
+def _shred(bench: Workbench) -> shred.Shredded:
+    return shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", told=lambda _: None)
+
+
+def test_a_dlq_whose_keys_are_destroyed_has_no_readable_payload_left() -> None:
+    bench, other = Workbench(), Workbench()
+    for each in (bench, other):
+        each.bury_all("1", "2")
+        each.capture()
+    sealed = Payload.objects.filter(letter__dlq=bench.dlq).values_list("body", "letter__message_id")[0]
+    assert _shred(bench) == shred.Shredded(1, 2)
+    with pytest.raises(PayloadDestroyed):
+        content.opened_bytes(bytes(sealed[0]), Part.BODY, of=sealed[1])
+    assert set(Payload.objects.values_list("letter__dlq", flat=True)) == {other.dlq.pk}
+    assert set(Letter.objects.filter(dlq=bench.dlq).values_list("state", flat=True)) == {"discarded"}
+    entries = AuditEntry.objects.filter(act="shredded", dlq=bench.dlq).order_by("pk").values_list("by", "letter")
+    assert [by for by, _ in entries] == ["ann"] * 3
+
+
+def test_a_dlq_with_messages_in_progress_is_not_shredded() -> None:
+    bench = enqueued("1")
+    with pytest.raises(ErasureRefused, match=f"1 messages of {bench.name} are queued"):
+        _shred(bench)
+    bench.replay()
+    assert bench.delivered_bodies() == ["1"]
+
+
+def test_messages_are_captured_with_a_new_key_after_shredding() -> None:
+    bench = Workbench()
+    bench.bury("1")
+    bench.capture()
+    _shred(bench)
+    bench.redrive("2")
+    assert (bench.delivered_bodies(), PayloadKey.objects.filter(dlq=bench.dlq).count()) == (["2"], 2)
+
+
+def test_a_capture_that_knows_the_destroyed_key_loses_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Workbench()
+    bench.bury("1")
+    bench.capture()
+    sealer = content.sealer_of(bench.dlq.pk, Letter.objects.get().captured_at.date())
+    _shred(bench)
+    with monkeypatch.context() as patch:
+        patch.setattr(content, "sealer_of", lambda *_: sealer)
+        bench.bury("2")
+        bench.capture()
+    assert Payload.objects.count() == 0
+    assert bench.left() > 0
+
+
+def test_a_single_message_is_shredded_and_others_stay() -> None:
+    bench = Workbench()
+    bench.bury_all("1", "2")
+    bench.capture()
+    letter = Letter.objects.order_by("pk")[0]
+    done = shred.shred_messages([letter.pk], by="ann", reason="a password")
+    assert (done.letters, done.counts["payloads"], Payload.objects.count()) == ([letter.pk], 1, 1)
+    bench.enlist()
+    bench.replay()
+    assert bench.delivered_bodies() == ["2"]
+
+
+def test_a_shredded_message_that_comes_back_is_parked_without_its_content(rings: Rings) -> None:
+    bench = Workbench()
+    bench.redrive("canary")
+    (sent,) = bench.delivered()
+    shred.shred_messages([bench.letter().pk], by="ann", reason="a password")
+    payload_keys.forget_unwrapped()
+    assert bench.take_back(sent).captured.returns == 1
+    bench.replay(seconds=2)
+    letter = bench.letter()
+    assert (letter.state, letter.reason, Payload.objects.count()) == ("parked", "refused", 0)
