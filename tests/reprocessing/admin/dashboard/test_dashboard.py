@@ -252,6 +252,7 @@ def test_member_of_a_team_sees_figures_cards_and_rates_of_the_own_dlqs_alone(sho
     assert [cid.get(f"/admin/{part}{theirs.dlq_id}").status_code for part in ("board/", "hours?dlq=")] == [404, 404]
 
 
+@pytest.mark.soak
 def test_number_of_statements_is_the_same_for_3_and_for_60_dlqs(ann: Client) -> None:
     counts = []
     for total in (3, 60):
