@@ -15,9 +15,10 @@ from reprocessing.store.dlqs import dlq_status, message_counts
 from reprocessing.store.dlqs.message_counts import MessageCounts, Trend
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lanes
+from reprocessing.store.replay import send_rates
 from reprocessing.store.runs import open_runs
 from reprocessing.store.runs.open_runs import StartedRun
-from reprocessing.store.safety import breaker_status, send_rates
+from reprocessing.store.safety import breaker_status
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
 _WAITING: Final = frozenset(set(LetterState) - {LetterState.DELIVERED, LetterState.DUPLICATE, LetterState.DISCARDED})
