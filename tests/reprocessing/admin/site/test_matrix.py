@@ -35,7 +35,8 @@ _DECIDING = ("release", "discard", "restore", "assign", "note", "export")
 
 #: Pages that stand alone, by the name of their address: who may open them.
 PAGES = {
-    "index": INSIDE, "board": LOOKING, "hours": LOOKING, "rights": INSIDE, "stop": OPERATING, "resume": OPERATING,
+    "index": INSIDE, "board": LOOKING, "board_dlq": LOOKING, "hours": LOOKING, "rights": INSIDE,
+    "stop": OPERATING, "resume": OPERATING,
     "login": EVERYBODY, "logout": set(), "password_change": INSIDE, "password_change_done": INSIDE,
     "autocomplete": set(), "jsi18n": INSIDE, "view_on_site": set(), "app_list": LOOKING,
     **{f"reprocessing_{desk}_{deed}": set() for desk in ("letter", "parkedletter") for deed in _SHOWING},
