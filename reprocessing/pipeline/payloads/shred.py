@@ -1,4 +1,4 @@
-"""Shred the payloads of a DLQ, or of single messages: destroy the data keys, and delete the rows."""
+"""Shred payloads: destroy the data keys of a DLQ and delete its payloads, or delete those of single messages."""
 
 from __future__ import annotations
 
