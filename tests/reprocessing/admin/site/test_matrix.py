@@ -231,5 +231,5 @@ def test_every_deed_takes_a_permission_that_there_is() -> None:
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:
     page = people[OPERATOR].get("/admin/rights").content.decode()
     assert f"Your groups: {OPERATOR}." in page
-    assert page.count('<span class="may-not">no</span>') == 16
+    assert page.count('<span class="may-not">no</span>') == 17
     assert "You are in no group." in people[STAFF].get("/admin/rights").content.decode()
