@@ -1,4 +1,4 @@
-"""Write the million letters of the admin benchmark, with a few SQL statements."""
+"""Write the million letters of the admin benchmark, with a few SQL statements. `DLQS`: the usual number of dlqs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.source, d.target,
        CASE WHEN n %% 500 = 85 THEN 'ann' ELSE '' END
   FROM generate_series(%(a)s::bigint, %(b)s) n
   JOIN (SELECT row_number() OVER (ORDER BY o.id) - 1 AS no, o.dlq_id AS dlq, o.id AS source, o.target_id AS target
-          FROM redrive_source o) d ON d.no = n %% %(dlqs)s
+          FROM redrive_source o) d ON d.no = (n + n / 300 * %(skew)s) %% %(dlqs)s
  CROSS JOIN LATERAL (
        SELECT CASE WHEN n %% 100 BETWEEN 85 AND 94 THEN 'parked' WHEN n %% 100 < 60 THEN 'delivered'
                    WHEN n %% 100 < 72 THEN 'captured' WHEN n %% 100 < 85 THEN 'waiting'
@@ -117,13 +117,32 @@ UNION ALL SELECT dlq_id, date_trunc('hour', finished_at), state, count(*) FROM r
 )
 
 
-def found() -> None:
-    """Create twenty dlqs with their targets and sources, and every row that does not depend on the letters."""
+#: Every tenth queued letter is being sent, now and until the measurement ends.
+_SENDING: Final = (
+    """
+INSERT INTO redrive_attempt (letter_id, no, epoch, fence, opened_at, holds_lane, lane_id, target_id, run_id, detail,
+       breaker_id)
+SELECT l.id, 1, 1, l.id, redrive_now() + interval '1 hour', false, l.lane_id, l.target_id, l.run_id, '', b.id
+  FROM redrive_letter l JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NULL
+ WHERE l.id BETWEEN %(a)s AND %(b)s AND l.state = 'waiting' AND l.id %% 40 IN (3, 14)
+""",
+    """
+UPDATE redrive_letter SET state = 'sending'
+ WHERE id BETWEEN %(a)s AND %(b)s AND state = 'waiting' AND id %% 40 IN (3, 14)
+""",
+)
+
+#: SQS counted more messages in each dlq than are captured, so that the copies are counted.
+_DEPTHS: Final = "UPDATE redrive_dlq SET depth_visible = 100000, depth_in_flight = 7, depth_at = redrive_now()"
+
+
+def found(dlqs: int = DLQS) -> None:
+    """Create the dlqs with their targets and sources, and every row that does not depend on the letters."""
     from django.db import connection  # noqa: PLC0415  its settings are known by now
 
     from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  as above
 
-    for number in range(DLQS):
+    for number in range(dlqs):
         arn, url = f"arn:aws:sqs:us-east-1:0:shop-{number:02}", f"http://127.0.0.1:9/0/shop-{number:02}"
         dlq = DeadLetterQueue.objects.create(
             name=f"shop-{number:02}-dlq", url=f"{url}-dlq", arn=f"{arn}-dlq", region="r"
@@ -132,7 +151,9 @@ def found() -> None:
         Source.objects.create(dlq=dlq, arn=arn, target=target)
     with connection.cursor() as cursor:
         for statement in (_RUNS, _LANES, _GROUPS):
-            cursor.execute(statement, {"dlqs": DLQS, "groups": GROUPS})
+            cursor.execute(statement, {"dlqs": dlqs, "groups": GROUPS})
+        if dlqs > DLQS:
+            cursor.execute(_DEPTHS)
 
 
 def gather() -> int:
@@ -148,15 +169,19 @@ def gather() -> int:
     return run
 
 
-def write(first: int, last: int) -> None:
-    """Write the letters with these numbers and their rows, without the triggers that count each letter."""
+def write(first: int, last: int, dlqs: int = DLQS) -> None:
+    """Write the letters with these numbers and their rows, without the triggers that count each letter.
+
+    With more dlqs than usual, each dlq has letters in all states, and letters that are being sent.
+    """
     from django.db import connection, transaction  # noqa: PLC0415  its settings are known by now
 
     for a in range(first, last + 1, CHUNK):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
-            for statement in (_LETTERS, *_REST):
-                asked = {"a": a, "b": min(a + CHUNK - 1, last), "dlqs": DLQS, "groups": GROUPS}
+            is_crowded = dlqs > DLQS
+            for statement in (_LETTERS, *_REST, *(_SENDING if is_crowded else ())):
+                asked = {"a": a, "b": min(a + CHUNK - 1, last), "dlqs": dlqs, "groups": GROUPS, "skew": +is_crowded}
                 cursor.execute(statement, asked)
     with connection.cursor() as cursor:
         for statement in _COUNTS:

@@ -176,6 +176,7 @@ REDRIVE: dict[str, Any] = {
     "MASKED_FIELDS": ENVIRONMENT.masked_fields,
     "PLACE": ENVIRONMENT.place,
     "COLOUR": ENVIRONMENT.colour,
+    "FIRST_STEPS": ENVIRONMENT.first_steps,
     "CLOUDWATCH": ENVIRONMENT.cloudwatch,
     "DESTINATIONS": ENVIRONMENT.destinations,
     "PUBLIC_URL": ENVIRONMENT.public_url,

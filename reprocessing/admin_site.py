@@ -83,11 +83,11 @@ class RedriveAdminSite(admin.AdminSite):
         """Show the dashboard to people who may see DLQs, and the list of all pages to everybody."""
         from reprocessing.admin.dashboard import dashboard  # noqa: PLC0415  see above
 
-        return super().index(request, dashboard.dashboard_context(request.user) | (extra_context or {}))
+        return super().index(request, dashboard.dashboard_context(request) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         """Return Django's URLs, and the URLs of the pages that no class in `admin/` adds."""
-        from reprocessing.admin.dashboard import dashboard, hourly_chart  # noqa: PLC0415  see above
+        from reprocessing.admin.dashboard import dashboard, dlq_page, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
         from reprocessing.admin.site import permissions  # noqa: PLC0415  see above
@@ -98,6 +98,7 @@ class RedriveAdminSite(admin.AdminSite):
         ]
         return [
             path("board", self.admin_view(dashboard.figures_view), name="board"),
+            path("board/<int:dlq>", self.admin_view(dlq_page.page), name="board_dlq"),
             path("hours", self.admin_view(hourly_chart.page), name="hours"),
             path("reprocessing/parkedletter/<int:letter>/edit", self.admin_view(edit.page), name="parkedletter_edit"),
             path("rights", self.admin_view(permissions.page), name="rights"),

@@ -68,6 +68,7 @@ class Conf:
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
         api_rate: requests a second of one API token; after a pause, the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
+        first_steps: show the demo's checklist on the dashboard.
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
             omits the attribute.
         traces: make a span of OpenTelemetry for each attempt; its package must be installed.
@@ -111,6 +112,7 @@ class Conf:
     alert_growing_for: timedelta = _ALERTS.growing_for
     alert_silent_for: timedelta = _ALERTS.silent_for
     alert_stalled_for: timedelta = _ALERTS.stalled_for
+    first_steps: bool = False
     marks: MarkNames = field(default_factory=MarkNames)
     traces: bool = False
     trace_messages: bool = False

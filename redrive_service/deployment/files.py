@@ -15,7 +15,7 @@ from redrive_service.deployment.installation import Installation
 from redrive_service.deployment.kubernetes import manifests
 from redrive_service.deployment.processes import PROCESSES
 
-_HEAD: Final = "# Made by: manage.py deployment_files. Do not edit: docs/deployment/README.md says how to change it.\n"
+_HEAD: Final = "# Made by the command deployment_files. Do not edit: docs/deployment/README.md says how to change it.\n"
 
 
 class Platform(StrEnum):

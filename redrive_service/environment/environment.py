@@ -37,6 +37,7 @@ class Environment:
     outbound_hosts: tuple[str, ...]
     place: str
     colour: str
+    first_steps: bool
     cloudwatch: str
     public_url: str
     destinations: dict[str, str] = field(repr=False)
@@ -72,6 +73,7 @@ def read(variables: Mapping[str, str]) -> Environment:
         outbound_hosts=outbound.hosts(found),
         place=installation.place(found),
         colour=installation.colour(found),
+        first_steps=found.yes_or_no("REDRIVE_FIRST_STEPS"),
         cloudwatch=installation.cloudwatch(found),
         metrics_token=web.metrics_token(found),
         secrets=(secrets := outbound.secrets(found)),

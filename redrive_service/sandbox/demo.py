@@ -34,7 +34,7 @@ class Demo:
         self.stack = stack
         self.say = say
         ours = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-        self._environment = {**ours, **stack.environment(), "PYTHONPATH": str(PROJECT)}
+        self._environment = {**ours, **stack.environment(), "REDRIVE_FIRST_STEPS": "yes", "PYTHONPATH": str(PROJECT)}
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:

@@ -26,7 +26,7 @@ BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None
 
 
 class RateClass(models.Model):
-    """A class of letters that rules assign. It has its own rate and backoff, and its own breaker at each target.
+    """A class that rules assign to letters. It has its own rate and backoff, and its own breaker at each target.
 
     `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's backoff.
     """

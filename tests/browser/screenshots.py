@@ -66,7 +66,7 @@ def album(chromium: Chromium, demo: Demo, scheme: str, pages: dict[str, str]) ->
         window.write("Username", ADMIN)
         window.write("Password", demo.stack.secrets.admin)
         window.press("Log in")
-        window.sees("to review")
+        window.sees("Needs review")
         picture(window, f"board{name}-{scheme}")
         for page, address in pages.items() if not name else ():
             window.open(address)

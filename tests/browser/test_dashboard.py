@@ -34,12 +34,51 @@ def test_figures_renew_without_a_reload(window: Opening) -> None:
     ann = window("ann", VIEWER)
     ann.set_clock()
     ann.open("/admin/")
-    ann.sees("1 message to review")
+    ann.sees("1", where=".figures .warm b")
     ann.ask("window.same = true")
     parked(shop)
     ann.pass_time(EVERY)
-    ann.sees("2 messages to review")
+    ann.sees("2", where=".figures .warm b")
     assert ann.ask("window.same") is True
+
+
+def test_filter_order_and_scrolled_place_stay_when_the_table_refreshes_on_a_phone(window: Opening) -> None:
+    for name in ("shop-a", "shop-b", "mail"):
+        parked(dlq(name))
+    ann = window("ann", VIEWER, size=PHONE)
+    ann.set_clock()
+    ann.open("/admin/")
+    ann.write("Name", "shop")
+    ann.choose("State", "needs review")
+    ann.press("Filter")
+    ann.sees("2 DLQs that match")
+    for _ in range(2):
+        ann.do(lambda page: page.locator("#dlqs thead a").first.click())
+    names = "[...document.querySelectorAll('#dlqs tbody th')].map((cell) => cell.textContent)"
+    assert ann.ask(names) == ["shop-b", "shop-a"]
+    parked(dlq("shop-c"))
+    ann.write("Name", "typing")
+    ann.ask("document.querySelector('.scroll').scrollLeft = 120")
+    ann.pass_time(EVERY)
+    ann.sees("shop-c")
+    assert ann.ask(names) == ["shop-c", "shop-b", "shop-a"]
+    kept = "[document.querySelector('.scroll').scrollLeft, document.querySelector('[name=q]').value]"
+    assert ann.ask(kept) == [120, "typing"]
+    assert ann.ask("document.querySelector('.act .button').getBoundingClientRect().right") <= PHONE[0]
+
+
+def test_table_is_filtered_and_sorted_without_javascript(window: Opening) -> None:
+    for name in ("shop-a", "shop-b", "mail"):
+        parked(dlq(name))
+    ann = window("ann", VIEWER, javascript=False)
+    ann.open("/admin/")
+    ann.write("Name", "shop")
+    ann.press("Filter")
+    ann.sees("2 DLQs that match")
+    ann.press("Needs review")
+    assert "sort=-review" in ann.do(lambda page: page.url)
+    ann.press("Review 1")
+    assert ann.address == "/admin/reprocessing/parkedletter/"
 
 
 def test_a_board_that_gets_no_answer_says_that_it_is_old(window: Opening) -> None:

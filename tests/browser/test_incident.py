@@ -36,7 +36,7 @@ def test_an_incident_from_the_first_look_to_an_empty_parking_lot(incident: None,
     ann = window("ann", OPERATOR)
     ann.set_clock()
     ann.open("/admin/")
-    ann.sees(f"{LETTERS} messages to review")
+    ann.sees(str(LETTERS), where=".figures .warm")
     ann.press("Failure groups")
     ann.press("JSON with order")
     ann.press("Act on parked messages…")

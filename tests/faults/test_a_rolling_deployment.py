@@ -19,7 +19,7 @@ from tests.faults.versions import Version, Witness, newest_tag, shared_servers
 from tests.reprocessing.pipeline.bench import sandbox_calls
 from tests.stories.scene import lettered, published
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(900)]
 
 KEYS, CHUNK = 50, 200
 KILLS, SLOTS, INTENT = 2, 2, 50  # a killed worker repeats at most one group of each of its processes

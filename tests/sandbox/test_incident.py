@@ -119,7 +119,7 @@ def test_letters_that_are_never_finished_are_waited_for_no_longer_than_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(incident, "WITHIN", 0.0)
-    with pytest.raises(IncidentTimedOut, match=f"not every letter of shop-.* is finished: {LETTERS} waiting"):
+    with pytest.raises(IncidentTimedOut, match=f"not every message of shop-.* is finished: {LETTERS} queued"):
         run(incident_with(Told("waiting"), tmp_path, []), LETTERS)
 
 

@@ -1,19 +1,16 @@
-"""The values that the dashboard shows for one DLQ, and the DLQ's place in the list."""
+"""The values that the page of one DLQ shows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
+from reprocessing.admin.dashboard.dlq_row import MAX_COUNTED
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models.run import RunState
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import DlqStatus
 from reprocessing.store.runs.open_runs import OpenRun
-
-#: Max messages of a run that are counted, because the page is refreshed every few seconds.
-MAX_COUNTED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class TargetStatus:
 
 @dataclass(frozen=True, slots=True)
 class DlqCard:
-    """The values that the dashboard shows for one DLQ.
+    """The values that the page shows.
 
     Attributes:
         depth: the number of messages in SQS, in words, as read at `asked_at`.
@@ -113,16 +110,7 @@ class DlqCard:
         return bool(self.watch.stopped_at or self.watch.trouble or self.soon)
 
     @property
-    def is_held_back(self) -> bool:
-        """Return whether a circuit breaker or a paused run keeps messages from being sent."""
-        return any(way.alarming for way in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
-
-    @property
     def is_wary(self) -> bool:
         """Return whether messages are held back, need a person, or are not captured."""
-        return self.is_held_back or self.waits_for_people > 0 or self.uncaptured > 0
-
-    @property
-    def urgency(self) -> tuple[bool, bool, int, str]:
-        """Return the sort key of the dashboard: the most urgent DLQ comes first."""
-        return (not self.is_alarming, not self.is_held_back, -self.waits_for_people - self.uncaptured, self.watch.name)
+        is_held_back = any(way.alarming for way in self.ways) or any(run.state == RunState.PAUSED for run in self.runs)
+        return is_held_back or self.waits_for_people > 0 or self.uncaptured > 0

@@ -1,25 +1,24 @@
-"""Messages by outcome and hour, for the dashboard's chart and its table."""
+"""Messages by outcome and hour: a chart as SVG, and its table. The chart begins at the first hour with messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from reprocessing.admin.dashboard.sparkline import HOURS
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
-from reprocessing.store.maintenance.counters import CountInHour
 from reprocessing.store.ordering import lanes
 
-#: Number of hours shown, including the current hour.
-HOURS: Final = 24
 #: Kinds of events that the chart counts, and their labels.
 KINDS: Final = {
     "captured": "captured",
@@ -28,6 +27,10 @@ KINDS: Final = {
     LetterState.PARKED.value: "parked",
     LetterState.DISCARDED.value: "discarded",
 }
+_LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels around the bars, and of the highest bar
+_FEW, _SOME = 6, 12  # hours: up to `_FEW`, bars show their counts; above `_SOME`, every other hour has a label
+_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels of an hour, by the most hours
+_TICKS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +41,112 @@ class HourCounts:
     counts: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of the chart, in pixels. `kind`: number of the kind, which has the colour. `label`: empty, or the count."""
+
+    kind: int
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+    label: str
+
+    @property
+    def middle(self) -> float:
+        """Return the middle of the bar."""
+        return self.x + self.width / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text at an axis, at this pixel."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The chart. `hours`: all hours, newest first, for the table. `totals`: each kind that is drawn, and its sum."""
+
+    dlq: int | None
+    hours: list[HourCounts]
+    totals: list[tuple[int, str, int]]
+    bars: list[Bar]
+    x_labels: list[Label]
+    y_labels: list[Label]
+    width: int
+    is_young: bool
+    kinds: tuple[str, ...] = tuple(KINDS.values())
+    left: int = _LEFT
+    base: int = _TOP + _HEIGHT
+    height: int = _TOP + _HEIGHT + _BOTTOM
+    label_y: int = _TOP + _HEIGHT + 17
+
+
 def hourly_counts(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[HourCounts]:
     """Return the counts of the last `HOURS` hours, oldest first; hours without messages have zeros."""
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
-    found = _counted(counters.counts_by_hour(HOURS, dlq, seen=seen))
+    found = {(hour.hour, hour.what): hour.n for hour in counters.counts_by_hour(HOURS, dlq, seen=seen)}
     hours = [first + timedelta(hours=number) for number in range(HOURS)]
     return [HourCounts(hour, tuple(found.get((hour, kind), 0) for kind in KINDS)) for hour in hours]
 
 
-def table_context(now: datetime, seen: VisibleDlqs) -> dict[str, Any]:
-    """Return the template context of the table."""
-    told = hourly_counts(now, seen=seen)
-    is_empty = not any(any(line.counts) for line in told)
-    return {"flow": list(reversed(told)), "flow_kinds": list(KINDS.values()), "flow_is_none": is_empty}
+def chart(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> Chart:
+    """Return the chart of a DLQ; None: of all that a person sees."""
+    every = hourly_counts(now, dlq, seen=seen)
+    first = next((number for number, hour in enumerate(every) if any(hour.counts)), HOURS)
+    shown = every[first:]
+    sums = [sum(hour.counts[kind] for hour in shown) for kind in range(len(KINDS))]
+    drawn = [kind for kind, n in enumerate(sums) if n]
+    step, most = _scale(max((max(hour.counts) for hour in shown), default=0))
+    slot = next(width for hours, width in _WIDTHS.items() if len(shown) <= hours)
+    return Chart(
+        dlq=dlq, hours=every[::-1], totals=[(kind, list(KINDS.values())[kind], sums[kind]) for kind in drawn],
+        bars=list(_bars(shown, drawn, slot, most)), x_labels=list(_hour_labels(shown, slot)),
+        y_labels=[Label(_y(n, most), f"{n:,}") for n in range(0, most + 1, step)],
+        width=_LEFT + slot * len(shown) + 8, is_young=0 < len(shown) < HOURS,
+    )  # fmt: skip
+
+
+def _scale(largest: int) -> tuple[int, int]:
+    """Return the step between two lines, 1, 2 or 5 times a power of ten, and the count at the top line."""
+    step = power = 1
+    while step * _TICKS < largest:
+        step = next((factor * power for factor in (2, 5, 10) if factor * power * _TICKS >= largest), 10 * power)
+        power *= 10
+    return step, max(-(-largest // step), 1) * step
+
+
+def _y(n: int, most: int) -> float:
+    return round(_TOP + _HEIGHT * (1 - n / most), 1)
+
+
+def _bars(shown: Sequence[HourCounts], drawn: Sequence[int], slot: int, most: int) -> Iterator[Bar]:
+    width = round(slot * 0.8 / max(len(drawn), 1), 1)
+    for place, hour in enumerate(shown):
+        for order, kind in enumerate(drawn):
+            if n := hour.counts[kind]:
+                height = max(round(_HEIGHT * n / most, 1), 1.5)
+                title = f"{hour.hour:%Y-%m-%d %H:%M} UTC: {n:,} {list(KINDS.values())[kind]}"
+                x = round(_LEFT + slot * (place + 0.1) + width * order, 1)
+                label = f"{n:,}" if len(shown) <= _FEW else ""
+                yield Bar(kind, x, _TOP + _HEIGHT - height, max(width - 1, 1), height, title, label)
+
+
+def _hour_labels(shown: Sequence[HourCounts], slot: int) -> Iterator[Label]:
+    every = 2 if len(shown) > _SOME else 1
+    for place, hour in enumerate(shown):
+        if (len(shown) - 1 - place) % every == 0:
+            text = f"{hour.hour:%H:%M}" if hour.hour.hour else f"{hour.hour:%b} {hour.hour.day}"
+            yield Label(_LEFT + slot * (place + 0.5), text)
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Return the hours as JSON for the chart: Unix times in seconds, and a list of counts for each kind."""
+    """Return the chart, and its table, as the part of a page that refreshes itself."""
     if not request.user.has_perm("reprocessing.view_deadletterqueue"):
         raise PermissionDenied
     asked = request.GET.get("dlq", "")
@@ -64,18 +155,5 @@ def page(request: HttpRequest) -> HttpResponse:
     seen = visible_rows.of(request)
     if asked and not seen.includes(int(asked)):
         raise Http404
-    told = hourly_counts(lanes.database_now(), int(asked) if asked else None, seen=seen)
-    return JsonResponse(
-        {
-            "hours": [int(line.hour.timestamp()) for line in told],
-            "kinds": list(KINDS.values()),
-            "counts": [list(counts) for counts in zip(*(line.counts for line in told), strict=True)],
-        }
-    )
-
-
-def _counted(found: Iterable[CountInHour]) -> dict[tuple[datetime, str], int]:
-    counted: dict[tuple[datetime, str], int] = {}
-    for hour in found:
-        counted[hour.hour, hour.what] = counted.get((hour.hour, hour.what), 0) + hour.n
-    return counted
+    found = chart(lanes.database_now(), int(asked) if asked else None, seen=seen)
+    return TemplateResponse(request, "reprocessing/admin/hourly_chart.html", {"chart": found, "is_part": True})

@@ -64,4 +64,5 @@ class DlqAdmin(ManagedAdmin):
         yield button(request, "Change…", form, ("change_deadletterqueue", "change DLQs"))
         plan = f"{reverse('admin:reprocessing_run_add')}?dlq={row.pk}"
         yield button(request, "Plan a run…", plan, ("operate_run", "operate runs"))
+        yield Button("Messages", reverse("admin:board_dlq", args=[row.pk]))
         yield Button("Runs", f"{reverse('admin:reprocessing_run_changelist')}?dlq={row.pk}")

@@ -151,7 +151,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
 
 
 def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
-    """Return the form's values, with the chosen example or the chosen fields of the message added as conditions."""
+    """Return the form's values. Add the conditions of the chosen example, or of the chosen fields of a message."""
     values = "values" in request.POST
     if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
         raise PermissionDenied

@@ -33,7 +33,8 @@ class RunForm(forms.Form):
     )  # fmt: skip
     source = forms.CharField(
         required=False, max_length=_LONGEST_TEXT, label="Source queue",
-        help_text="The name of a queue, or the ARN of the function, subscription or rule that failed.",
+        help_text="The name of a queue, or the ARN of the Lambda function, SNS subscription or EventBridge rule "
+        "whose messages failed.",
     )  # fmt: skip
     died_after = utc_datetime("Sent at or after (UTC)")
     died_before = utc_datetime("Sent before (UTC)")

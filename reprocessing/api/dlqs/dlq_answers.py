@@ -16,7 +16,7 @@ class StopView(Answer):
     since: datetime
     by: str
     reason: str
-    after_restore: bool = Field(description="the hold after a restore, which only manage.py after_restore ends")
+    after_restore: bool = Field(description="the hold after a restore, which only the command after_restore ends")
 
     @classmethod
     def of(cls, stop: stops.Stop | None) -> StopView | None:

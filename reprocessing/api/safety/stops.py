@@ -46,7 +46,7 @@ def resume_everything(request: HttpRequest, change: Change) -> StopAnswer:
 def stop_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
     """Stop a DLQ.
 
-    Within two seconds, no worker sends messages of this DLQ or receives from it.
+    After two seconds at most, no worker sends messages of this DLQ or receives from it.
     """
     row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
     return _stop(request, row.pk, row.name, change)

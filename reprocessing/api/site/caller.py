@@ -53,7 +53,9 @@ class Caller:
         if scope not in self.token.scopes:
             has = ", ".join(self.token.scopes)
             why = f"This takes the scope {scope}, which allows to {scope.sentence}. The token {self.token.name} has: "
-            raise Problem(HTTPStatus.FORBIDDEN, f"{why}{has}. Make a token with this scope: manage.py make_api_token.")
+            raise Problem(
+                HTTPStatus.FORBIDDEN, f"{why}{has}. Make a token with this scope: the command is make_api_token."
+            )
         if not self.may(scope):
             why = f"This takes the permission to {scope.sentence}, which the user of the token does not have."
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
@@ -116,6 +118,6 @@ def _token(request: HttpRequest) -> ApiToken:
         why = "No API token is known by this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
-        why = f"The token {found.name} is refused: {state}. Make another: manage.py make_api_token, or in the admin."
+        why = f"The token {found.name} is refused: {state}. Make another by the command make_api_token or in the admin."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     return found

@@ -72,7 +72,11 @@ class RedriveAPI(NinjaAPI):
         components = found["components"]
         components["schemas"]["ProblemAnswer"] = _problem_schema(components["schemas"])
         components["securitySchemes"] = {
-            _SCHEME: {"type": "http", "scheme": "bearer", "description": "A secret of manage.py make_api_token."}
+            _SCHEME: {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "A secret that the command make_api_token printed.",
+            }
         }
         components["responses"] = {
             status.name: _problem(status, text) for status, text in (_EVERYWHERE | _OF_CHANGES).items()

@@ -79,8 +79,8 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
     """Return the cost of sending letters once.
 
-    The letters of a lane (one ordering key) are sent one by one: the `longest` letters of the longest lane need a call
-    each.
+    `longest`: the number of letters of the longest lane. The letters of a lane (one ordering key) are sent one by one,
+    so at least so many calls are needed.
     """
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)

@@ -207,7 +207,7 @@ WORDING: Final[Mapping[EventKind, Wording]] = {
     ),
     EventKind.ACTED_ALONE: Wording(
         opened="Done WITHOUT the approval that was needed, by {who}: {what}, DLQ {dlq}",
-        many="deeds without the approval that was needed",
+        many="actions without the approval that was needed",
         more=("Reason: {why}.", "Messages: {messages}.", "Requested by {by}."),
         service="It has done what was requested. The audit log says that nobody approved it.",
         person="Check that this was an emergency. The request has all details.",

@@ -44,10 +44,11 @@ class SpanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFacts:
-    """The facts about an attempt that its span has.
+    """The facts about an attempt that are written to its trace span.
 
     Attributes:
-        kind: the target's kind; `target`: its ARN or URL.
+        kind: the target's kind.
+        target: the target's ARN or URL.
         key_queue: the id of the key queue, in place of the ordering key: the key may be personal data.
         run: the run's name; empty: none.
     """

@@ -23,7 +23,11 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--all", action="store_true", help="list ended approvals, too")
         parser.add_argument(
-            "--limit", type=whole_number(1), default=50, metavar="N", help="list at most N (default: %(default)s)"
+            "--limit",
+            type=whole_number(1),
+            default=50,
+            metavar="N",
+            help="list at most N approvals (default: %(default)s)",
         )
         add_json(parser)
 

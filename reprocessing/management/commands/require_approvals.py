@@ -25,7 +25,7 @@ class Command(Console):
         limit = parser.add_mutually_exclusive_group(required=True)
         limit.add_argument(
             "--above", type=whole_number(0), metavar="N",
-            help="deeds about more than N messages, and rule changes, need a second person; 0: all deeds",
+            help="actions on more than N messages, and changes of rules, need a second person; 0: every such action",
         )  # fmt: skip
         limit.add_argument("--off", action="store_true", help="a second person is needed only where a DLQ says so")
         add_change_options(parser)
@@ -45,4 +45,4 @@ class Command(Console):
 def _text(above: int | None) -> str:
     if above is None:
         return "only where a DLQ says so"
-    return f"above {above:,} message{'' if above == 1 else 's'}" if above else "for every deed"
+    return f"above {above:,} message{'' if above == 1 else 's'}" if above else "for every action"

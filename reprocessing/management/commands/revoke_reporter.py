@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.core.management.base import CommandParser
-
-from reprocessing.management.arguments import add_change_options
-from reprocessing.management.console import Console
+from reprocessing.management.shared.revoke_command import RevokeCommand
+from reprocessing.models import Reporter
 from reprocessing.store.outcomes import reporters
 
 
-class Command(Console):
+class Command(RevokeCommand):
     """Revoke the token of a reporter.
 
     Outcomes that the reporter already reported are kept. Its reports about messages not captured yet are ignored.
@@ -21,20 +17,11 @@ class Command(Console):
         revoke_reporter shop --reason "token leaked" --confirm
     """
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", metavar="NAME", help="name of the reporter")
-        add_change_options(parser)
+    what = "reporter"
+    name_help = "name of the reporter"
 
-    def answer(self, options: dict[str, Any]) -> None:
-        row = reporters.find_reporter(options["name"])
-        already = row.revoked_at is not None
-        if options["confirm"]:
-            already = not reporters.revoke(row.name, by=options["by"], reason=options["reason"])
-        if options["json"]:
-            self.report({"reporter": row.name, "dry_run": not options["confirm"], "already": already})
-        elif already:
-            self.say(f"{row.name} was revoked already: nothing to change.")
-        elif options["confirm"]:
-            self.say(f"{row.name} is revoked.")
-        else:
-            self.say(f"This was a dry run: {row.name} is revoked with --confirm.")
+    def find(self, name: str) -> Reporter:
+        return reporters.find_reporter(name)
+
+    def revoke(self, name: str, *, by: str, reason: str) -> bool:
+        return reporters.revoke(name, by=by, reason=reason)

@@ -126,8 +126,8 @@ def add_attempts(parser: CommandParser) -> None:
     add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
         "--new-key-delay", type=or_off(number(0, MAX_SECONDS)), metavar="SECONDS",
-        help="wait before the first message of a new ordering key is sent, or off to wait for the source queue's "
-        "visibility timeout (default: off)",
+        help="seconds to wait before the first message of a new ordering key is sent; off: as long as the source "
+        "queue's visibility timeout (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--receive-limit", type=or_off(whole_number(1)), metavar="N",

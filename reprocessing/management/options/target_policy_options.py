@@ -123,8 +123,8 @@ def add_to(parser: CommandParser) -> None:
     """Add --to."""
     parser.add_argument(
         "--to", type=str, metavar="TARGET",
-        help="where to send messages: a target that add_target added, the URL of a queue, or off for the source queue "
-        "(default: off). With --source: only messages of that source queue",
+        help="where to send messages: a target that add_target added, the URL of a queue, or off: back to the source "
+        "queue (default: off). With --source, this applies only to messages of that source queue",
     )  # fmt: skip
 
 

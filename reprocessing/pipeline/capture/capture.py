@@ -11,20 +11,18 @@ from datetime import timedelta
 from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
-from reprocessing.domain.lifecycle import ParkedReason
-from reprocessing.domain.message.envelope import ReceivedMessage, pack_attributes
-from reprocessing.domain.message.identity import LetterFacts, body_hash
-from reprocessing.domain.message.redrive_attributes import attributes_size, earlier_attempts, read_mark
-from reprocessing.domain.ordering.placement import StoredPlace
+from reprocessing.domain.message.envelope import ReceivedMessage
+from reprocessing.domain.message.identity import body_hash
+from reprocessing.domain.message.redrive_attributes import read_mark
 from reprocessing.gateways.sqs import QueueAddress
-from reprocessing.models import DeadLetterQueue, Source
+from reprocessing.models import DeadLetterQueue
 from reprocessing.models.dlq import DeleteWhen
-from reprocessing.pipeline.capture import delete_copies, find_source
+from reprocessing.pipeline.capture import delete_copies
+from reprocessing.pipeline.capture.new_letters import NewLetters
 from reprocessing.pipeline.capture.receivers import Poll, ReceiverPool
 from reprocessing.pipeline.capture.returned_bodies import returned_bodies
 from reprocessing.pipeline.replay import after_settlement
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
-from reprocessing.pipeline.runs import place_letters
 from reprocessing.store import rows
 from reprocessing.store.capture import (
     capture_lease,
@@ -48,7 +46,6 @@ logger = logging.getLogger(__name__)
 LEASE = 20.0
 #: Most copies in one chunk, and most seconds from the arrival of a chunk's first copy until the chunk is written.
 CHUNK, CHUNK_WAIT = 250, 0.25
-_POSSIBLE_RETURN = StoredPlace(ParkedReason.POSSIBLE_RETURN)
 
 
 @dataclass(slots=True)
@@ -99,7 +96,7 @@ class _Capture:
         self._done = Captured()
         self._held, self._moved = capture_lease.count_held(dlq.pk), False
         self._at_capture = dlq.delete_when == DeleteWhen.CAPTURED
-        self._sources, self._keys = find_source.Sources(dlq), place_letters.policy_of(dlq)
+        self._letters = NewLetters(dlq)
         self._waiting: list[ReceivedMessage] = []
         self._since = self._asked = 0.0
         self._at = self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
@@ -264,7 +261,10 @@ class _Capture:
         if self._conf.marks.redrive is None:
             plain = [body_hash(copy.body) for copy in copies.values()]
             doubtful = received_copies.doubtful_hashes([*digests, *plain])
-        new = [self._new(copy, digest, doubtful) for copy, digest in zip(copies.values(), digests, strict=True)]
+        new = [
+            self._letters.new(copy, digest, doubtful, now=self._at)
+            for copy, digest in zip(copies.values(), digests, strict=True)
+        ]
         if self._moved:
             new = self._without_moved(new, at_capture=at_capture)
         written = received_copies.admit(
@@ -287,23 +287,3 @@ class _Capture:
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)
         return [letter for letter in new if letter.message_id not in back]
-
-    def _new(self, copy: ReceivedMessage, digest: bytes, doubtful: set[bytes]) -> NewLetter:
-        source = self._sources.of(copy.body, copy.attributes, copy.system)
-        size = len(copy.body) + attributes_size(copy.attributes)
-        return NewLetter(
-            message_id=copy.message_id, handle=copy.handle, body=copy.body, attributes=pack_attributes(copy.attributes),
-            size=size, system=dict(copy.system),
-            source=source.pk if source else None, target=source.target_id if source else None,
-            attempts=earlier_attempts(copy.attributes), body_hash=digest, first_sent_at=copy.sent_at,
-            expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention),
-            place=_POSSIBLE_RETURN
-            if doubtful and {digest, body_hash(copy.body)} & doubtful
-            else self._place(copy, source, size),
-        )  # fmt: skip
-
-    def _place(self, copy: ReceivedMessage, source: Source | None, size: int) -> StoredPlace | None:
-        if source is None:
-            return None
-        facts = LetterFacts(copy.message_id, copy.body, copy.attributes, copy.system)
-        return place_letters.place(self._keys, facts, place_letters.limits_of(source.target), size=size, now=self._at)

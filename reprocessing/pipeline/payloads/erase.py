@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
+
+from django.db.models import Count
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import Letter
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.payloads import content, erasure
 
@@ -61,8 +67,12 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], N
     """Erase the messages that a filter matches, then the value in history.
 
     Messages in progress are left; then the erasure stays open, and a second call with the same filter continues it.
+
+    Raises:
+        ApprovalRefused: they are more messages than one person may discard alone.
     """
     value = value_of(sieve)
+    rows.in_transaction(partial(guard.refuse_above, _by_dlq(sieve), "Erasing these messages", by=by))
     (digest,) = content.keyed([hashlib.sha256(f"{sieve.stored()}".encode()).digest()])
     opened = erasure.open_erasure(digest, by=by, reason=reason)
     busy, done = 0, 0
@@ -75,6 +85,14 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], N
     if not busy:
         erasure.finish(opened)
     return Erased(opened.pk, opened.counts, busy)
+
+
+def _by_dlq(sieve: MessageFilter) -> dict[int, int | None]:
+    """Count the messages that would be discarded or lose their content, by DLQ."""
+    counts: Counter[int] = Counter()
+    for ids in _letters(sieve):
+        counts.update(dict(Letter.objects.filter(pk__in=ids).values_list("dlq_id").annotate(n=Count("pk"))))
+    return dict(counts)
 
 
 def _letters(sieve: MessageFilter) -> Iterator[list[int]]:

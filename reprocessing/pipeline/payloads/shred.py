@@ -1,4 +1,4 @@
-"""Shred the payloads of a DLQ, or of single messages: destroy the data keys, and delete the rows."""
+"""Shred payloads: destroy the data keys of a DLQ and delete its payloads, or delete those of single messages."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 
 from reprocessing.domain.errors import ErasureRefused
 from reprocessing.models import Attempt, AuditAct, AuditEntry, DeadLetterQueue, Letter
 from reprocessing.store import rows
+from reprocessing.store.approvals import guard
 from reprocessing.store.ordering import lanes
 from reprocessing.store.payloads import payload_keys, removal
 from reprocessing.store.payloads.removal import Removed
@@ -39,8 +40,18 @@ class Shredded:
 
 
 def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
-    """Delete the payloads of these letters; captured and parked letters are discarded."""
-    return rows.in_transaction(partial(removal.remove_content, letters, AuditAct.SHREDDED, by=by, reason=reason))
+    """Delete the payloads of these letters; captured and parked letters are discarded.
+
+    Raises:
+        ApprovalRefused: they are more messages than one person may discard alone.
+    """
+
+    def shred() -> Removed:
+        counted = Letter.objects.filter(pk__in=letters).values_list("dlq_id").annotate(n=Count("pk"))
+        guard.refuse_above(dict(counted), "Shredding these messages", by=by)
+        return removal.remove_content(letters, AuditAct.SHREDDED, by=by, reason=reason)
+
+    return rows.in_transaction(shred)
 
 
 def why_not_shred(dlq: DeadLetterQueue) -> str:
@@ -65,6 +76,7 @@ def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int
 
     Raises:
         ErasureRefused: messages of the DLQ are in progress.
+        ApprovalRefused: the DLQ has a limit for what one person may do alone.
     """
     keys = rows.in_transaction(partial(_destroy, dlq, by, reason))
     payload_keys.forget_unwrapped()
@@ -81,6 +93,7 @@ def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int
 
 def _destroy(dlq: DeadLetterQueue, by: str, reason: str) -> int:
     rows.execute(_LOCK, {"dlq": dlq.pk})  # no capture begins meanwhile
+    guard.refuse_above({dlq.pk: None}, f"Shredding {dlq.name}", by=by)
     if why := why_not_shred(DeadLetterQueue.objects.get(pk=dlq.pk)):
         raise ErasureRefused(why)
     destroyed = rows.execute(_DESTROY, {"dlq": dlq.pk, "by": by, "reason": reason})

@@ -231,7 +231,10 @@ class Turn:
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the send limits of these targets and of all heads are loaded. Routing may add breakers."""
+        """Return whether the send limits of these targets and of all heads' breakers are loaded.
+
+        Some are not if routing gave a head another target or rate class, and so another breaker.
+        """
         brakes = self._wire.brakes
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
         return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}

@@ -75,6 +75,21 @@ def refuse_unseen(dlq: int, what: str) -> None:
         )
 
 
+def refuse_above(messages: Messages, what: str, *, by: str) -> None:
+    """Let a deed pass that no approval can be requested for, in the caller's transaction; refuse it above a limit.
+
+    Raises:
+        ApprovalRefused: the deed would need a second person.
+    """
+    _take_turns(messages, by)
+    if is_needed(messages, by=by):
+        raise ApprovalRefused(
+            f"{what} needs a second person. Nothing was done. Lift the limit first, which a second person approves: "
+            "manage.py add_dlq NAME --approval-above N --confirm; lower it again afterwards."
+        )
+    _count(messages, by)
+
+
 def _dlqs(messages: Messages) -> list[int]:
     return sorted(dlq for dlq, n in messages.items() if dlq != ALL and n != 0)
 

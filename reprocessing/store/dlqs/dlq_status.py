@@ -97,14 +97,15 @@ SELECT d.id AS dlq_id, s.state, l.first_sent_at
  WHERE %(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint
 """
 
-# The first expiry of an unfinished letter whose copy is held. The tests on `state` and the ORDER BY make the planner
-# use indexes; otherwise the planner would read all copies for one letter.
+# The first expiry of an unfinished letter whose copy is held. The tests on `state`, the ORDER BY and the subquery with
+# LIMIT make the planner use indexes; otherwise the planner would read all copies for one letter, or for each DLQ.
 _EXPIRIES = """
 SELECT d.id AS dlq_id, first.at FROM redrive_dlq d
  CROSS JOIN LATERAL (
        SELECT l.expires_at AS at FROM redrive_letter l
         WHERE l.dlq_id = d.id AND l.finished_at IS NULL AND l.expires_at IS NOT NULL
-          AND EXISTS (SELECT FROM redrive_dlq_copy c WHERE c.letter_id = l.id AND c.state || '' = 'held')
+          AND (SELECT c.letter_id FROM redrive_dlq_copy c
+                WHERE c.letter_id = l.id AND c.state || '' = 'held' LIMIT 1) IS NOT NULL
         ORDER BY l.expires_at LIMIT 1) first
  WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
    AND (SELECT c.dlq_id FROM redrive_dlq_copy c WHERE c.dlq_id = d.id AND c.state = 'held'
@@ -124,7 +125,8 @@ SELECT d.id AS dlq_id, sum(ours.n)::bigint AS n
        SELECT count(*) FROM redrive_dlq_copy c
         WHERE c.dlq_id = d.id AND (c.state = 'delete' OR (c.state = 'gone' AND c.gone_at > d.depth_at))
           AND (c.visible_until <= d.depth_at OR (c.visible_until > d.newest AND NOT c.extended))) ours
- WHERE d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
+ WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
+   AND d.mode <> 'automatic' AND d.depth_visible > 0 AND coalesce(d.drained_through < d.depth_at, true) GROUP BY d.id
 """
 
 _STATES = """
@@ -181,12 +183,14 @@ class _InSight:
     n: int
 
 
-def visible_copies(*, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return for each DLQ that is not in mode automatic how many copies of captured messages SQS counted as visible.
+def visible_copies(dlq: int | None = None, *, visibility: float, count_lag: float) -> dict[int, int]:
+    """Return for this DLQ (None: each) how many copies of captured messages SQS counted as visible.
+
+    DLQs in mode automatic are left out.
 
     `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
     """
-    found = rows.fetch(_InSight, _IN_SIGHT, {"visibility": visibility, "count_lag": count_lag})
+    found = rows.fetch(_InSight, _IN_SIGHT, {"dlq": dlq, "visibility": visibility, "count_lag": count_lag})
     return {row.dlq_id: row.n for row in found}
 
 

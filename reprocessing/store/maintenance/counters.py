@@ -34,9 +34,8 @@ class CountInGroup:
 
 @dataclass(frozen=True, slots=True)
 class CountInHour:
-    """The number of letters of a DLQ that had an event in the hour that began at `hour`."""
+    """The number of letters that had an event in the hour that began at `hour`."""
 
-    dlq_id: int
     hour: datetime
     what: str
     n: int
@@ -60,14 +59,21 @@ SELECT g.id AS group_id, t.state, sum(t.n)::bigint AS n
  WHERE g.id = ANY(%(groups)b::bigint[]) GROUP BY 1, 2 HAVING sum(t.n) <> 0 ORDER BY 1, 2
 """  # noqa: S608  # the inserted text is a constant
 
+# Reads the last hours of each DLQ by the index of the stored counts; history is kept for months.
 _HOURS = """
-SELECT dlq_id, hour, what, sum(n)::bigint AS n FROM (
-    SELECT dlq_id, hour, what, n FROM redrive_hourly_count UNION ALL SELECT dlq_id, hour, what, n
-           FROM redrive_hourly_count_delta) t
- WHERE hour > redrive_now() - make_interval(hours => %(hours)b::int)
-   AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-   AND (%(dlqs)b::bigint[] IS NULL OR dlq_id = ANY(%(dlqs)b::bigint[]))
- GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+WITH span AS MATERIALIZED (SELECT redrive_now() - make_interval(hours => %(hours)b::int) AS start)
+SELECT hour, what, sum(n)::bigint AS n FROM (
+    SELECT c.hour, c.what, c.n FROM redrive_dlq d CROSS JOIN span
+     CROSS JOIN LATERAL (SELECT hour, what, n FROM redrive_hourly_count
+                          WHERE dlq_id = d.id AND hour > span.start) c
+     WHERE (%(dlq)b::bigint IS NULL OR d.id = %(dlq)b::bigint)
+       AND (%(dlqs)b::bigint[] IS NULL OR d.id = ANY(%(dlqs)b::bigint[]))
+     UNION ALL
+    SELECT hour, what, n FROM redrive_hourly_count_delta CROSS JOIN span
+     WHERE hour > span.start
+       AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
+       AND (%(dlqs)b::bigint[] IS NULL OR dlq_id = ANY(%(dlqs)b::bigint[]))) t
+ GROUP BY 1, 2 ORDER BY 1, 2
 """
 
 # Only one transaction at a time adds deltas to counts: two would wait for each other's rows.

@@ -134,9 +134,9 @@ def delete_reports(*, history: float, limit: int) -> int:
 
 
 def delete_bulk_actions(*, history: float, limit: int) -> int:
-    """Delete up to `limit` bulk actions that ended `history` seconds ago; return how many.
+    """Delete up to `limit` bulk actions that ended at least `history` seconds ago; return how many.
 
-    A bulk action stays while an audit log entry of a letter names it.
+    A bulk action is kept while an audit log entry of a letter refers to it.
     """
     with transaction.atomic():
         ids = rows.column(int, _OPERATIONS, {"history": history, "limit": limit})

@@ -1,4 +1,7 @@
-"""SQL for why no message of a lane (ordering key) is sent now, as a sentence for people."""
+"""SQL for why no message of a due lane (ordering key) is sent now, as a sentence for people.
+
+`lane_counts.describe_lanes` adds why other lanes wait: leased, held by a parked message, or waiting for an outcome.
+"""
 
 from __future__ import annotations
 

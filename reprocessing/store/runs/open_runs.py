@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reprocessing.store import rows
+from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,27 @@ class OpenRun:
     touched: int
 
 
+@dataclass(frozen=True, slots=True)
+class StartedRun:
+    """A run that is running or paused. `unfinished`: of a paused run, unfinished letters; of a running run, 0."""
+
+    id: int
+    dlq_id: int
+    state: str
+    unfinished: int
+
+
+_STARTED = """
+SELECT r.id, r.dlq_id, r.state, CASE WHEN r.state <> 'paused' THEN 0 ELSE (
+            SELECT count(*) FROM (
+                   SELECT FROM redrive_letter l
+                    WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
+                    LIMIT %(most)b::bigint) u) END AS unfinished
+  FROM redrive_run r
+ WHERE r.state IN ('running', 'paused') AND (%(dlqs)b::bigint[] IS NULL OR r.dlq_id = ANY(%(dlqs)b::bigint[]))
+ ORDER BY r.dlq_id, r.id
+"""
+
 _WORKING = """
 SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
        (SELECT count(*) FROM (
@@ -51,3 +73,8 @@ SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
 def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
     """Return the open runs of this DLQ (None: of all). The letters of each run are counted up to `most`."""
     return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})
+
+
+def started_runs(*, most: int, seen: VisibleDlqs = EVERY_DLQ) -> list[StartedRun]:
+    """Return the running and paused runs of these DLQs. The letters of each paused run are counted up to `most`."""
+    return rows.fetch(StartedRun, _STARTED, {"most": most, "dlqs": seen.array})

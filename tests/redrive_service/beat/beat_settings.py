@@ -16,6 +16,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+ALIVE_FILE = ""
 globals().update(celery_settings(queue_urls=json.loads(os.environ["BEAT_QUEUES"]), region="us-east-1"))
 CELERY_BEAT_SCHEDULER = "redrive_service.beat:LeaderScheduler"
 CELERY_BEAT_SCHEDULE = {"tick": {"task": "ticking.tick", "schedule": 1.0, "options": {"queue": "ticks"}}}

@@ -98,6 +98,7 @@ def free_ports() -> dict[str, str]:
         return dict(zip(("8000", "8001"), [str(one.getsockname()[1]) for one in made], strict=True))
 
 
+@pytest.mark.long
 def test_the_composed_service_migrates_works_and_stops(
     project: Path, secrets: Path, folder: Path, more: dict[str, str]
 ) -> None:

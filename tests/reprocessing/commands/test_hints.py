@@ -23,7 +23,12 @@ PROJECT = Path(__file__).parents[3]
 COMMANDS = get_commands()
 OURS = [name for name, app in COMMANDS.items() if app.startswith(("reprocessing", "redrive_service"))]
 #: What a reader puts a number, or a selector, for.
-NUMBERS = {"SECONDS": "60", "N": "1", "R": "1", "SELECTOR": "system:SentTimestamp"}
+NUMBERS = {
+    "SECONDS": "60", "N": "1", "R": "1", "SELECTOR": "system:SentTimestamp", "SCOPE": "dlqs:read",
+    "REGION": "eu-west-1", "ARN": "arn:aws:iam::111122223333:role/redrive",
+}  # fmt: skip
+#: A command that searches, and shows a plan when it is asked to add something.
+SEARCHES = "discover_dlqs"
 #: After, or before, a command that shows what it would do, and is meant to.
 SHOWS = re.compile(r"[ ,;]*(shows?|tells?|looks|names|says|a dry run|without --confirm)\b")
 MEANT = re.compile(r"(options of|Watch|say so with|; or|Look at) $")
@@ -134,7 +139,7 @@ def is_taken(where: str, before: str, sentence: str, rest: str) -> None:
     assert [one for one in left if one.startswith("--")] == []
     after = " ".join(["", *left]) + rest
     options = vars(parsed(words[:taken]) or Namespace())
-    if options.get("confirm") is False and not SHOWS.match(after) and not MEANT.search(before):
+    if words[0] != SEARCHES and options.get("confirm") is False and not SHOWS.match(after) and not MEANT.search(before):
         pytest.fail(f"{where}: manage.py {sentence} would only show what it does: add --confirm")
 
 

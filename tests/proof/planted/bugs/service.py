@@ -42,9 +42,9 @@ whoever-sees-a-letter-sees-its-payload: test_who_may_not_see_payloads_is_told_so
 -        if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):
 +        if not self.has_view_permission(request):
 
-@reprocessing/admin/messages/show_payload.py
+@reprocessing/store/payloads/viewed_content.py
 a-look-leaves-no-trace: test_a_payload_is_covered_until_somebody_who_may_see_it_asks_for_it
--        _record(letter, by, why, revision.no if revision else 0)
+-    _record(letter, held.revision, by, why, revealed=revealed)
 +
 
 @reprocessing/gateways/sqs/batch_requests.py

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
 from django.test import Client
 
+from reprocessing.admin.dashboard import hourly_chart
 from reprocessing.models import HourlyCount, HourlyCountDelta, Letter
 from reprocessing.store.ordering.lanes import database_now
 from tests.conditions import eventually
@@ -22,12 +22,14 @@ def _no_hour_ends_meanwhile() -> None:
 
 
 def _told(client: Client, query: str = "") -> dict[str, list[int]]:
+    """Return the counts of the table by kind, oldest first."""
     answer = client.get(f"/admin/hours{query}")
     assert answer.status_code == 200
-    told = json.loads(answer.content)
-    assert len(told["hours"]) == 24
-    assert told["hours"] == sorted(told["hours"])
-    return dict(zip(told["kinds"], told["counts"], strict=True))
+    chart = answer.context["chart"]
+    assert len(chart.hours) == 24
+    assert [line.hour for line in chart.hours] == sorted((line.hour for line in chart.hours), reverse=True)
+    counts = [line.counts for line in reversed(chart.hours)]
+    return dict(zip(chart.kinds, [list(kind) for kind in zip(*counts, strict=True)], strict=True))
 
 
 def _release(letter: Letter) -> None:
@@ -48,22 +50,54 @@ def test_last_hour_counts_captured_and_delivered() -> None:
 
 def test_older_hours_are_left_out() -> None:
     ann, now = person("ann", *SEES), database_now().replace(minute=0, second=0, microsecond=0)
+    shop, other = dlq("shop"), dlq("other")
     for hours, n in ((1, 7), (23, 5), (24, 100)):
-        HourlyCount.objects.create(dlq_id=1, hour=now - timedelta(hours=hours), what="parked", n=n)
-    HourlyCountDelta.objects.create(dlq_id=2, hour=now - timedelta(hours=1), what="parked", n=2)
+        HourlyCount.objects.create(dlq_id=shop.dlq_id, hour=now - timedelta(hours=hours), what="parked", n=n)
+    HourlyCountDelta.objects.create(dlq_id=other.dlq_id, hour=now - timedelta(hours=1), what="parked", n=2)
     counts = _told(ann)["parked"]
     assert (counts[-2], counts[0], sum(counts)) == (9, 5, 14)
 
 
 def test_table_has_the_values_of_the_chart() -> None:
-    ann = person("ann", *SEES)
+    ann, shop = person("ann", *SEES), dlq("shop")
     assert "No messages in the last 24 hours." in ann.get("/admin/").content.decode()
-    parked(dlq("shop"))
+    parked(shop)
     page = ann.get("/admin/").content.decode()
     assert "No messages in the last" not in page
-    assert page.count('<th scope="row">') >= 24
+    assert page.count('<th scope="row">2') == 24
     hour = database_now().strftime("%Y-%m-%d %H:00")
     assert f'<tr><th scope="row">{hour}</th><td>1</td><td>0</td><td>0</td><td>0</td><td>0</td></tr>' in page
+
+
+def test_chart_of_a_young_system_begins_with_its_first_hour_and_shows_counts() -> None:
+    shop, now = dlq("shop"), database_now().replace(minute=0, second=0, microsecond=0)
+    for hours, what, n in ((1, "captured", 2_000), (0, "captured", 500), (0, "delivered", 1_949)):
+        hour = now - timedelta(hours=hours)
+        HourlyCount.objects.create(dlq_id=shop.dlq_id, hour=hour, what=what, n=n)
+    drawn = hourly_chart.chart(database_now())
+    assert [label.text for label in drawn.x_labels] == [
+        f"{hour:%H:%M}" if hour.hour else f"{hour:%b} {hour.day}" for hour in (now - timedelta(hours=1), now)
+    ]
+    assert [label.text for label in drawn.y_labels] == ["0", "500", "1,000", "1,500", "2,000"]
+    assert [(bar.kind, bar.label, bar.height) for bar in drawn.bars] == [
+        (0, "2,000", 160.0), (0, "500", 40.0), (1, "1,949", 155.9),
+    ]  # fmt: skip
+    assert (drawn.totals, drawn.is_young) == ([(0, "captured", 2_500), (1, "delivered", 1_949)], True)
+
+
+def test_chart_of_a_whole_day_labels_every_other_hour() -> None:
+    shop, now = dlq("shop"), database_now().replace(minute=0, second=0, microsecond=0)
+    HourlyCount.objects.create(dlq_id=shop.dlq_id, hour=now - timedelta(hours=23), what="parked", n=1)
+    drawn = hourly_chart.chart(database_now())
+    assert (len(drawn.x_labels), drawn.is_young, drawn.bars[0].label) == (12, False, "")
+    assert [label.text for label in drawn.y_labels] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("largest", "step", "top"), [(0, 1, 1), (4, 1, 4), (5, 2, 6), (46, 20, 60), (1_100, 500, 1_500)]
+)
+def test_scale_has_round_steps(largest: int, step: int, top: int) -> None:
+    assert hourly_chart._scale(largest) == (step, top)
 
 
 @pytest.mark.parametrize("asked", ["x", "-1", "1e3", "9" * 19, "\u0661"])

@@ -61,7 +61,7 @@ def test_export_is_recorded_with_filter_and_reason() -> None:
     assert (review.act, review.by, review.reason, review.dlq) == ("exported", "ann", "for the supplier", source.dlq)
     assert review.after == {
         "filter": {"dlq": source.dlq_id, "states": ["parked"], "reasons": ["stale"]}, "as": "csv", "bodies": False,
-        "originals": False,
+        "originals": False, "revealed": False,
     }  # fmt: skip
 
 

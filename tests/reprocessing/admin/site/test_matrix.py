@@ -35,7 +35,8 @@ _DECIDING = ("release", "discard", "restore", "assign", "note", "export")
 
 #: Pages that stand alone, by the name of their address: who may open them.
 PAGES = {
-    "index": INSIDE, "board": LOOKING, "hours": LOOKING, "rights": INSIDE, "stop": OPERATING, "resume": OPERATING,
+    "index": INSIDE, "board": LOOKING, "board_dlq": LOOKING, "hours": LOOKING, "rights": INSIDE,
+    "stop": OPERATING, "resume": OPERATING,
     "login": EVERYBODY, "logout": set(), "password_change": INSIDE, "password_change_done": INSIDE,
     "autocomplete": set(), "jsi18n": INSIDE, "view_on_site": set(), "app_list": LOOKING,
     **{f"reprocessing_{desk}_{deed}": set() for desk in ("letter", "parkedletter") for deed in _SHOWING},
@@ -234,5 +235,5 @@ def test_every_deed_takes_a_permission_that_there_is() -> None:
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:
     page = people[OPERATOR].get("/admin/rights").content.decode()
     assert f"Your groups: {OPERATOR}." in page
-    assert page.count('<span class="may-not">no</span>') == 16
+    assert page.count('<span class="may-not">no</span>') == 17
     assert "You are in no group." in people[STAFF].get("/admin/rights").content.decode()

@@ -16,6 +16,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
     Approval,
     ApprovalDefault,
+    AuditAct,
     AuditEntry,
     BulkAction,
     BulkActionKind,
@@ -35,10 +36,12 @@ from reprocessing.store.approvals import default_limit, requests
 from reprocessing.store.dlqs import registration
 from reprocessing.store.dlqs.registration import DlqProposal
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.parking_lot import bulk_actions, message_edits
+from reprocessing.store.payloads import removal
 from reprocessing.store.routing import rule_changes
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.payload_rings import Rings
 from tests.reprocessing.pipeline.approvals.two_people import approved, asked, limited, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -317,6 +320,26 @@ def test_an_edit_is_stored_while_it_waits_and_saved_as_it_was_requested() -> Non
     assert (row.body, row.attributes) == (None, None)
     letter.refresh_from_db()
     assert (letter.state, letter.released_by) == ("waiting", "ann, approved by bob")
+
+
+def test_a_requested_edit_is_encrypted_as_messages_are(encrypted: Rings) -> None:
+    (letter,) = limited()
+    row = asked(lambda: _edit(letter), reason="a typo")
+    assert row.body is not None
+    assert b"edited" not in bytes(row.body)
+    assert approved(row) == Done("Edit 1 is saved.")
+    stand = message_edits.read_letter(letter.pk)
+    assert stand is not None
+    assert bytes(stand.body) == b'{"edited": true}'
+
+
+def test_a_request_to_edit_a_message_that_is_erased_is_void(encrypted: Rings) -> None:
+    (letter,) = limited()
+    row = asked(lambda: _edit(letter), reason="a typo")
+    with transaction.atomic():
+        removal.remove_content([letter.pk], AuditAct.ERASED, by="eve", reason="article 17")
+    row.refresh_from_db()
+    assert (row.state, row.body, row.attributes) == ("void", None, None)
 
 
 def test_an_edit_within_the_limit_is_done_alone() -> None:

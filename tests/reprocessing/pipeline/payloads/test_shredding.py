@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from reprocessing.domain.approvals.deed import ApprovalRefused
 from reprocessing.domain.errors import ErasureRefused, PayloadDestroyed
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.payloads.sealing import Part
-from reprocessing.models import AuditEntry, Letter, Payload, PayloadKey
-from reprocessing.pipeline.payloads import shred
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, PayloadKey
+from reprocessing.pipeline.payloads import erase, shred
 from reprocessing.store.payloads import content, payload_keys
 from tests.reprocessing.payload_rings import Rings
 from tests.reprocessing.pipeline.bench import Workbench, enqueued
@@ -85,3 +87,20 @@ def test_a_shredded_message_that_comes_back_is_parked_without_its_content(rings:
     bench.replay(seconds=2)
     letter = bench.letter()
     assert (letter.state, letter.reason, Payload.objects.count()) == ("parked", "refused", 0)
+
+
+def test_one_person_alone_shreds_no_more_messages_than_the_limit() -> None:
+    bench = Workbench(fields={"ordering_key": "attribute:key", "sequence": "attribute:n"})
+    about = MessageFilter(key="customer-1", states=())
+    for body in ("1", "2"):
+        bench.bury(body, key="customer-1", n=body)
+    bench.capture()
+    DeadLetterQueue.objects.update(approval_above=1)
+    ids = list(Letter.objects.values_list("pk", flat=True))
+    with pytest.raises(ApprovalRefused, match="Shredding these messages needs a second person"):
+        shred.shred_messages(ids, by="ann", reason="the customer left")
+    with pytest.raises(ApprovalRefused, match=f"Shredding {bench.name} needs a second person"):
+        _shred(bench)
+    with pytest.raises(ApprovalRefused, match="Erasing these messages needs a second person"):
+        erase.erase(about, by="ann", reason="the customer left", told=lambda _: None)
+    assert (Payload.objects.count(), PayloadKey.objects.filter(dlq=bench.dlq, destroyed_at=None).count()) == (2, 1)

@@ -1,0 +1,160 @@
+"""The values that the dashboard's table shows for one DLQ, and the states by which the table is filtered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from reprocessing.models.dlq import Mode
+from reprocessing.models.safety import BreakerState
+from reprocessing.store.dlqs.dlq_status import DlqStatus
+from reprocessing.store.dlqs.message_counts import MessageCounts, Trend
+from reprocessing.store.runs.open_runs import StartedRun
+from reprocessing.store.safety.breaker_status import BreakerStatus
+
+#: Max messages of a paused run that are counted, because the page is refreshed every few seconds.
+MAX_COUNTED: Final = 10_000
+#: Seconds; a DLQ is marked if SQS deletes an unfinished message sooner.
+SOON: Final = 86_400.0
+
+
+class RowState(StrEnum):
+    """A state of a DLQ; a DLQ can have several. The order is that of the filter's list."""
+
+    STOPPED = "stopped"
+    BREAKER = "breaker"
+    EXPIRING = "expiring"
+    TROUBLE = "problem"
+    UNCAPTURED = "uncaptured"
+    PAUSED = "paused"
+    AWS = "aws"
+    REVIEW = "review"
+    PROGRESS = "progress"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    NOTHING = "nothing"
+    AUTOMATIC = Mode.AUTOMATIC.value
+    MANUAL = Mode.MANUAL.value
+    OBSERVE = Mode.OBSERVE.value
+
+    @property
+    def label(self) -> str:
+        """Return the state's name in the filter's list."""
+        return _LABELS[self]
+
+
+_LABELS: Final = {
+    RowState.STOPPED: "stopped", RowState.BREAKER: "circuit breaker open", RowState.EXPIRING: "expires within 24 h",
+    RowState.TROUBLE: "problem", RowState.UNCAPTURED: "not captured", RowState.PAUSED: "run paused",
+    RowState.AWS: "redrive by AWS", RowState.REVIEW: "needs review", RowState.PROGRESS: "in progress",
+    RowState.DELIVERED: "delivered in 24 h", RowState.FAILED: "failed in 24 h", RowState.NOTHING: "nothing to do",
+    RowState.AUTOMATIC: "mode automatic", RowState.MANUAL: "mode manual", RowState.OBSERVE: "mode observe",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DlqRow:
+    """One DLQ of the table.
+
+    Attributes:
+        now: PostgreSQL's time, from which ages are counted.
+        oldest: when the oldest message that is unfinished or parked was first sent.
+        expires_at: when SQS deletes the first copy of an unfinished message.
+        uncaptured: messages in SQS that are not captured, if the DLQ is not captured automatically.
+        runs: the running and paused runs.
+        breakers: the circuit breakers of the DLQ's targets.
+        rate: messages sent per second, now.
+        teams: ids of the DLQ's teams.
+    """
+
+    status: DlqStatus
+    now: datetime
+    counts: MessageCounts
+    trend: Trend
+    oldest: datetime | None
+    expires_at: datetime | None
+    uncaptured: int
+    runs: tuple[StartedRun, ...]
+    breakers: tuple[BreakerStatus, ...]
+    rate: float
+    teams: frozenset[int]
+
+    @property
+    def depth(self) -> int | None:
+        """Return the number of messages in SQS, visible and in flight; None: SQS was not asked yet."""
+        status = self.status
+        return None if status.depth_at is None else (status.depth_visible or 0) + (status.depth_in_flight or 0)
+
+    @property
+    def unplanned(self) -> int:
+        """Return how many captured messages are not sent until a person starts a run."""
+        return 0 if self.status.mode == Mode.AUTOMATIC or self.runs else self.counts.captured
+
+    @property
+    def paused(self) -> tuple[StartedRun, ...]:
+        """Return the paused runs that have messages."""
+        return tuple(run for run in self.runs if run.unfinished)
+
+    @property
+    def review(self) -> int:
+        """Return how many messages need a person: parked, or waiting for the start of a run or its resumption."""
+        return self.counts.parked + self.unplanned + sum(run.unfinished for run in self.paused)
+
+    @property
+    def progress(self) -> int:
+        """Return how many captured messages are in progress."""
+        at_rest = self.unplanned + sum(run.unfinished for run in self.paused)
+        return max(0, self.counts.captured + self.counts.open - at_rest)
+
+    @property
+    def left(self) -> float | None:
+        """Return after how many seconds SQS deletes the first copy of an unfinished message; None: there is none."""
+        return None if self.expires_at is None else (self.expires_at - self.now).total_seconds()
+
+    @property
+    def age(self) -> float | None:
+        """Return the age of the oldest message in seconds; None: no message is unfinished or parked."""
+        return None if self.oldest is None else (self.now - self.oldest).total_seconds()
+
+    @property
+    def shut(self) -> tuple[BreakerStatus, ...]:
+        """Return the circuit breakers that are not closed, an open one first."""
+        found = (breaker for breaker in self.breakers if breaker.state != BreakerState.CLOSED)
+        return tuple(sorted(found, key=lambda breaker: breaker.state != BreakerState.OPEN))
+
+    @property
+    def allowed(self) -> float | None:
+        """Return how many messages per second the targets accept now, together; None: no limit."""
+        rates = [breaker.allowed for breaker in self.breakers if breaker.rate_class is None]
+        return None if None in rates else sum(rate for rate in rates if rate is not None)
+
+    @property
+    def states(self) -> frozenset[RowState]:
+        """Return the DLQ's states."""
+        status, found = self.status, {RowState(self.status.mode)}
+        holds = {
+            RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.shut),
+            RowState.EXPIRING: self.left is not None and self.left < SOON, RowState.TROUBLE: bool(status.trouble),
+            RowState.UNCAPTURED: self.uncaptured > 0, RowState.AWS: bool(status.native),
+            RowState.PAUSED: bool(self.paused), RowState.REVIEW: self.review > 0,
+            RowState.PROGRESS: self.progress > 0, RowState.DELIVERED: self.trend.delivered > 0,
+            RowState.FAILED: self.trend.failed > 0,
+        }  # fmt: skip
+        found |= {state for state, is_so in holds.items() if is_so}
+        return frozenset(found if found & _TO_DO else found | {RowState.NOTHING})
+
+    @property
+    def urgency(self) -> tuple[bool, bool, int, str]:
+        """Return the sort key of the default order: the most urgent DLQ comes first."""
+        states = self.states
+        is_held_back = RowState.BREAKER in states or RowState.PAUSED in states
+        return (not states & _ALARMING, not is_held_back, -self.review - self.uncaptured, self.status.name)
+
+
+_ALARMING: Final = frozenset({RowState.STOPPED, RowState.TROUBLE, RowState.EXPIRING})
+#: States in which the service or a person has something to do.
+_TO_DO: Final = _ALARMING | {
+    RowState.BREAKER, RowState.UNCAPTURED, RowState.PAUSED, RowState.AWS, RowState.REVIEW, RowState.PROGRESS,
+}  # fmt: skip

@@ -1,0 +1,74 @@
+"""The line of figures at the top of the dashboard. Each figure links to what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from reprocessing.admin.dashboard.dlq_row import SOON, DlqRow, RowState
+from reprocessing.admin.messages.readable_bytes import duration
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure. `mood`: "warm" needs a person, "bad" is urgent, or empty. `note`: the DLQs of the figure."""
+
+    label: str
+    value: str
+    address: str
+    mood: str = ""
+    note: str = ""
+
+
+def figures(found: Sequence[DlqRow]) -> list[Figure]:
+    """Return the figures of these DLQs."""
+    return [
+        _sum(found, "Needs review", lambda row: row.review, RowState.REVIEW, "-review", mood="warm"),
+        _sum(found, "In progress", lambda row: row.progress, RowState.PROGRESS, "-progress"),
+        _sum(found, "Delivered in 24 h", lambda row: row.trend.delivered, RowState.DELIVERED, "-trend"),
+        _sum(found, "Failed in 24 h", lambda row: row.trend.failed, RowState.FAILED, "-trend"),
+        _oldest(found),
+        _soonest(found),
+    ]
+
+
+def _sum(  # noqa: PLR0913  # each by its name
+    found: Sequence[DlqRow], label: str, count: Callable[[DlqRow], int], state: RowState, sort: str, *, mood: str = ""
+) -> Figure:
+    counted = [row for row in found if count(row)]
+    total = sum(count(row) for row in counted)
+    address = _page(counted[0]) if len(counted) == 1 else _table(state=state, sort=sort)
+    return Figure(label, f"{total:,}", address, mood if total else "", _of(len(counted)))
+
+
+def _oldest(found: Sequence[DlqRow]) -> Figure:
+    row = max((row for row in found if row.age is not None), key=lambda row: row.age or 0, default=None)
+    if row is None:
+        return Figure("Oldest waiting", "none", _table(sort="-oldest"))
+    age = duration(timedelta(seconds=row.age or 0))
+    return Figure("Oldest waiting", age, _table(sort="-oldest"), "", row.status.name)
+
+
+def _soonest(found: Sequence[DlqRow]) -> Figure:
+    row = min((row for row in found if row.left is not None), key=lambda row: row.left or 0, default=None)
+    if row is None:
+        return Figure("Next to expire", "none", _table(sort="expires"))
+    left = row.left or 0
+    mood = "bad" if left < SOON else ""
+    return Figure("Next to expire", duration(timedelta(seconds=left)), _table(sort="expires"), mood, row.status.name)
+
+
+def _of(dlqs: int) -> str:
+    return f"{dlqs:,} DLQs" if dlqs > 1 else ""
+
+
+def _page(row: DlqRow) -> str:
+    return reverse("admin:board_dlq", args=[row.status.id])
+
+
+def _table(**asked: str) -> str:
+    return f"{reverse('admin:index')}?{urlencode(asked)}#dlqs"

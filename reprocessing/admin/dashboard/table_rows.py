@@ -1,0 +1,151 @@
+"""The texts and links of the table of DLQs, ready for the template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.urls import reverse
+
+from reprocessing.admin.dashboard.dlq_row import DlqRow, RowState
+from reprocessing.admin.dashboard.next_action import NextAction, next_action
+from reprocessing.admin.dashboard.sparkline import Sparkline, sparkline
+from reprocessing.admin.dashboard.table_query import TableQuery
+from reprocessing.admin.messages.readable_bytes import duration, visible
+from reprocessing.models.safety import BreakerState
+
+#: The columns: name in the address, title, and its explanation.
+_TITLES: Final = (
+    ("name", "DLQ", ""),
+    ("state", "State", "mode, and what needs attention"),
+    ("depth", "In SQS", "messages in the DLQ, visible and in flight, as SQS last counted them"),
+    ("review", "Needs review", "messages that need a person: parked, in a paused run, or captured and in no run"),
+    ("progress", "In progress", "captured messages that are queued, sent or awaiting their outcome"),
+    ("oldest", "Oldest", "age of the oldest message that is unfinished or parked"),
+    ("expires", "Expires", "time until SQS deletes the first copy of an unfinished message"),
+    ("trend", "24 h", "captured (bars) and delivered (line) messages per hour; sorted by captured messages"),
+    ("rate", "Rate now", "messages sent per second in the last 10 s, of the rate that is allowed now"),
+    ("breaker", "Circuit breaker", "circuit breakers of the DLQ's targets"),
+    ("action", "Next action", ""),
+)
+#: The states that have a mark, the worst first.
+_CHIPS: Final = (
+    (RowState.STOPPED, "stopped", "bad"), (RowState.TROUBLE, "problem", "bad"),
+    (RowState.AWS, "redrive by AWS", "warm"), (RowState.PAUSED, "run paused", "warm"),
+    (RowState.UNCAPTURED, "not captured", "warm"),
+)  # fmt: skip
+_CHIPS_SHOWN: Final = 2
+_TEXTS: Final = frozenset({"name", "state", "trend", "breaker", "action"})
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A column's title, and the link that sorts by it. `order`: the value of aria-sort; empty: not sorted by it."""
+
+    title: str
+    help: str
+    address: str
+    order: str
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A state of a DLQ, as a mark."""
+
+    text: str
+    mood: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """The texts of one row."""
+
+    id: int
+    name: str
+    address: str
+    mode: str
+    chips: tuple[Chip, ...]
+    depth: str
+    review: str
+    review_address: str
+    progress: str
+    oldest: str
+    expires: str
+    is_expiring: bool
+    trend: Sparkline | None
+    rate: str
+    allowed: str
+    breaker: str
+    is_shut: bool
+    action: NextAction
+
+
+def headers(query: TableQuery) -> list[Header]:
+    """Return the titles of the columns."""
+    here = reverse("admin:index")
+    sorted_by = query.sort.removeprefix("-")
+    order = "descending" if query.sort.startswith("-") else "ascending"
+    return [
+        Header(
+            title, explained, f"{here}?{query.sorted_by(name).text}#dlqs", order if name == sorted_by else "",
+            name not in _TEXTS,
+        )
+        for name, title, explained in _TITLES
+    ]  # fmt: skip
+
+
+def table_rows(found: Sequence[DlqRow], user: AbstractBaseUser | AnonymousUser) -> list[TableRow]:
+    """Return the rows of one page of the table."""
+    pattern = reverse("admin:board_dlq", args=[0]).rpartition("0")
+    parked = reverse("admin:reprocessing_parkedletter_changelist")
+    return [_row(row, "".join((pattern[0], str(row.status.id), pattern[2])), parked, user) for row in found]
+
+
+def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | AnonymousUser) -> TableRow:
+    is_parked = row.review == row.counts.parked
+    review = f"{parked}?{urlencode({'dlq__id__exact': row.status.id})}" if is_parked else address
+    return TableRow(
+        id=row.status.id, name=visible(row.status.name), address=address, mode=row.status.mode,
+        chips=_chips(row), depth="" if row.depth is None else f"{row.depth:,}",
+        review=f"{row.review:,}" if row.review else "", review_address=review,
+        progress=f"{row.progress:,}" if row.progress else "", oldest=_lasting(row.age), expires=_lasting(row.left),
+        is_expiring=RowState.EXPIRING in row.states, trend=sparkline(row.trend), rate=_rate(row.rate),
+        allowed=_allowed(row), breaker=_breaker(row), is_shut=bool(row.shut), action=next_action(row, user),
+    )  # fmt: skip
+
+
+def _chips(row: DlqRow) -> tuple[Chip, ...]:
+    """Return the two worst states, and how many more there are."""
+    found = [Chip(text, mood) for state, text, mood in _CHIPS if state in row.states]
+    more = len(found) - _CHIPS_SHOWN
+    return (*found[:_CHIPS_SHOWN], *((Chip(f"+{more}", "warm"),) if more > 0 else ()))
+
+
+def _lasting(seconds: float | None) -> str:
+    return "" if seconds is None else duration(timedelta(seconds=max(seconds, 0)))
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 10 or not rate else f"{rate:.1f}"  # noqa: PLR2004  one digit is enough
+
+
+def _allowed(row: DlqRow) -> str:
+    if not row.breakers:
+        return "no target"
+    if row.allowed is None:
+        return "no limit"
+    return "of 0/s" if not row.allowed else f"of {row.allowed:,g}/s"
+
+
+def _breaker(row: DlqRow) -> str:
+    if not row.breakers:
+        return ""
+    if not row.shut:
+        return "closed"
+    word = "open" if row.shut[0].state == BreakerState.OPEN else "half open"
+    return word if len(row.breakers) == 1 else f"{len(row.shut)} of {len(row.breakers)} {word}"

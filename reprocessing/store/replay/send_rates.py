@@ -1,0 +1,47 @@
+"""Measure how fast the letters of DLQs are sent now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from reprocessing.store import rows
+
+#: Seconds over which sends are counted.
+WINDOW: Final = 10.0
+#: Max attempts that are read for all DLQs, and limits for one target.
+_READ, _FEWEST, _MOST = 20_000, 60, 1_000
+
+# Reads the newest attempts of each target by an index. A target may have attempts of other DLQs, which do not count.
+# With `most` attempts inside the window, the window begins at the oldest of them.
+_RATES: Final[LiteralString] = """
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
+SELECT s.dlq_id, sum(sent.n / greatest(sent.seconds, 1))::float8 AS rate
+  FROM unnest(%(dlqs)b::bigint[]) AS s(dlq_id) CROSS JOIN clock
+ CROSS JOIN LATERAL (
+       SELECT DISTINCT b.id FROM redrive_source o JOIN redrive_breaker b ON b.target_id = o.target_id
+        WHERE o.dlq_id = s.dlq_id) b
+ CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE l.dlq_id = s.dlq_id) AS n,
+              CASE WHEN count(*) < %(most)b::bigint THEN %(window)b::float8
+                   ELSE extract(epoch FROM clock.now - min(a.opened_at)) END AS seconds
+         FROM (SELECT letter_id, opened_at FROM redrive_attempt WHERE breaker_id = b.id
+                ORDER BY id DESC LIMIT %(most)b::bigint) a
+         JOIN redrive_letter l ON l.id = a.letter_id
+        WHERE a.opened_at > clock.now - make_interval(secs => %(window)b::float8)) sent
+ GROUP BY s.dlq_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    dlq_id: int
+    rate: float
+
+
+def send_rates(dlqs: Collection[int]) -> dict[int, float]:
+    """Return the letters a second that were sent for each of these DLQs in the last `WINDOW` seconds, about."""
+    most = min(max(_READ // max(len(dlqs), 1), _FEWEST), _MOST)
+    found = rows.fetch(_Rate, _RATES, {"dlqs": sorted(dlqs), "most": most, "window": WINDOW})
+    return {row.dlq_id: row.rate for row in found}
