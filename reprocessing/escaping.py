@@ -24,7 +24,7 @@ for _name in ("column", "plural", "singular", "state"):
 
 @register.filter
 def visible(text: object) -> str:
-    """Return a text or markup, with each hidden or direction-changing character replaced by its number."""
+    """Return a text or markup, with each hidden or direction-changing character written as <U+XXXX>."""
     shown = str(text)
     if not isinstance(shown, SafeString):
         return safe_text.visible(shown)

@@ -20,7 +20,7 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Max seconds between two checks, and min number of checks within `silent_for`.
+#: Max seconds between two checks; min number of checks before a silence (`silent_for`) is reported.
 _EVERY, _CHECKS = 15.0, 8
 
 
@@ -68,7 +68,10 @@ class Watchdog(threading.Thread):
 
 
 def watch_processes(control: str) -> None:
-    """Start a watchdog when a worker or beat starts in this process; stop it when the worker shuts down."""
+    """Start a watchdog when a worker or beat starts in this process; stop the watchdog when the worker shuts down.
+
+    `control` is the queue that beat sends the tick task to.
+    """
     watchdog = Watchdog(control)
 
     def start(**_: object) -> None:
