@@ -28,7 +28,7 @@ class Scope(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the permission that a person needs for the same in the admin."""
+        """Return the name of the permission that a person needs to do the same in the admin."""
         return f"reprocessing.{_MEANINGS[self][0]}"
 
     @property
@@ -55,7 +55,7 @@ _MEANINGS: Final = {
 
 
 def read_scopes(names: Iterable[str]) -> tuple[Scope, ...]:
-    """Return the scopes with these names, each once.
+    """Return the scopes with these names, without repetitions.
 
     Raises:
         InvalidApiToken: there are no names, or a name is unknown.

@@ -1,7 +1,7 @@
 """Define the CloudWatch alarms to create, and compare existing alarms with them.
 
-`messages-present` counts visible and in-flight messages together: a capture hides the messages that it receives, so an
-alarm on the visible messages alone would go silent.
+The alarm `messages-present` counts visible and in-flight messages together. A capture hides the messages that it
+receives, so an alarm on visible messages alone would end during a capture.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Alarm:
         means: the alarm's description, which says what to do.
         streams: the metrics; the alarm compares the sum of several metrics with the threshold.
         above: the alarm fires above the threshold; if false, below the threshold.
+        period: seconds of one period. The alarm fires after `periods` periods in a row.
         missing: how missing data is treated: notBreaching, breaching or missing.
     """
 
@@ -58,7 +59,7 @@ class Alarm:
         return all(metric.namespace == _SQS for metric in self.streams)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the parameters of PutMetricAlarm."""
+        """Return the parameters of CloudWatch's call PutMetricAlarm. `actions`: ARNs that the alarm notifies."""
         comparison = "GreaterThanThreshold" if self.above else "LessThanThreshold"
         told: dict[str, Any] = {
             "AlarmName": self.name, "AlarmDescription": self.means, "ActionsEnabled": True,
@@ -77,7 +78,7 @@ class AlarmMissing:
 
 @dataclass(frozen=True, slots=True)
 class ParameterDiffers:
-    """A parameter of the alarm has another value."""
+    """A parameter (`what`) of an existing alarm has another value than wanted."""
 
     what: str
     found: Any = field(hash=False)
@@ -163,7 +164,10 @@ def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
 
 
 def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of the service. The first alarm also fires without data: a stopped service publishes none."""
+    """Yield the alarms of the whole service.
+
+    The first alarm also fires when CloudWatch gets no data, because a stopped service publishes no metrics.
+    """
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
         means="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, PostgreSQL or "
@@ -212,7 +216,7 @@ def dimension_name(label: str) -> str:
 
 
 def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
-    """Return a value in a form for comparison: sorted, without empty parts."""
+    """Return a parameter's value in a form for comparison: lists are sorted, empty parts are removed."""
     if isinstance(value, Mapping):
         return {name: _plainly(member) for name, member in value.items() if member not in (None, [], "")}
     if isinstance(value, list | tuple):

@@ -136,11 +136,11 @@ METRICS: Final = (
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
-#: Upper bounds of the buckets in seconds. A slice takes 5 s, a capture up to 150 s.
+#: Upper bounds of the histograms' buckets in seconds. A slice takes 5 s, a capture up to 150 s.
 BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return what one run of a task that took this many seconds adds to each part of the histogram."""
+    """Return what one task run of so many seconds adds to each part of a histogram (buckets, +Inf, sum), by part."""
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

@@ -25,7 +25,7 @@ _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error at a path of the file. `line` is 0 if the file does not have the path."""
+    """An error in a configuration file, at a path such as dlqs, orders, mode. `line` 0: the file lacks the path."""
 
     path: Path
     text: str
@@ -102,7 +102,7 @@ class _Open:
 
 
 class _Builder:
-    """Build the content from YAML events, without recursion."""
+    """Build a file's content from the events of the YAML parser, without recursion."""
 
     def __init__(self) -> None:
         self.root: Any = None
@@ -112,7 +112,7 @@ class _Builder:
         self._documents = 0
 
     def read(self, text: str) -> None:
-        """Read all events. Stop at the first event that is refused."""
+        """Read all YAML events of a text. Stop at the first event that is refused, such as an alias."""
         for event in yaml.parse(text, Loader=_LOADER):
             line = 0 if event.start_mark is None else event.start_mark.line + 1
             if refused := next(self._refused(event), ""):

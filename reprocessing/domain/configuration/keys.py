@@ -40,7 +40,7 @@ def _same(*names: str) -> dict[str, str]:
 
 
 _BACKOFF: Final = {"backoff_base": "backoff_base", "backoff_cap": "backoff_cap", "jitter": "backoff_jitter"}
-#: Keys of the settings that a policy can have, with the DLQ's fields, in the order of an export.
+#: Keys of the settings that a policy can have, with the DLQ's fields that store them, in the order of an export.
 POLICY_KEYS: Final[Mapping[str, str]] = {
     **_same("mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "message_type", "tenant", "stale"),
     **_same("when_parked", "max_attempts"),
@@ -90,24 +90,28 @@ KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
 }
 #: Fields that policies can set.
 POLICY_FIELDS: Final = tuple(POLICY_KEYS.values())
-#: Fields that keep their stored values without a key: their defaults depend on the queue. Others get their defaults.
+#: Fields that keep their stored value if the file omits their key, because their default depends on the queue. Other
+#: fields get their default.
 KEPT: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.DLQ: frozenset({"delete_when", "held_copies_limit", "sources", "default_source"}),
     Kind.TARGET: frozenset(
         {"proof", "advance", "window", "region", "role_arn", "confirmed_fanout", "health_checks"}
     ),
 }  # fmt: skip
-#: The key of each health check, with the check's kind; `status` belongs to `http`.
+#: Keys of health checks in the file, each with the kind of the check. The key `status` belongs to `http`.
 CHECK_KEYS: Final[Mapping[str, str]] = {"http": "http", "alarm": "alarm", "max_depth": "depth", "max_age": "age"}
 
 
 def key_of(kind: Kind, field: str) -> str:
-    """Return the key that stands for a field."""
+    """Return the key by which a configuration file sets a field of this kind of object."""
     return next((key for key, name in KEYS[kind].items() if name == field), field)
 
 
 def effective(own: Settings, inherited: Settings, defaults: Settings) -> Settings:
-    """Return the settings of a DLQ: its own, else those of its policy, else defaults, with at most one schedule."""
+    """Return the settings that are in force for a DLQ: its own, else those of its policy, else defaults.
+
+    Only one schedule is in force: the DLQ's own interval or crontab, else that of its policy.
+    """
     found = {**defaults, **inherited, **own}
     for values in (own, inherited):
         for schedule, other in (("crontab", "interval"), ("interval", "crontab")):

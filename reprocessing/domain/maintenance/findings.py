@@ -51,7 +51,7 @@ def warning_finding(where: str, what: str, why: str = "", cure: str = "") -> Doc
 
 
 def unknown_finding(where: str, what: str, why: str = "", cure: str = "") -> DoctorFinding:
-    """Return a finding about something that could not be checked."""
+    """Return a finding of severity `UNKNOWN`: the check could not be made."""
     return DoctorFinding(FindingSeverity.UNKNOWN, where, what, why, cure)
 
 
@@ -66,9 +66,10 @@ def ok_finding(where: str, what: str) -> DoctorFinding:
 
 
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
-    """Return a finding that says whether two clocks agree; `ahead`: how far the second clock is ahead.
+    """Return a finding about two clocks: an error above 30 s of difference, a warning above 5 s, else no problem.
 
-    `within`: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
+    `ahead`: how far the second clock, that of `where`, is ahead. `within`: the uncertainty of `ahead`, such as half the
+    duration of the request that read the clock.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."

@@ -13,14 +13,14 @@ class Finding(StrEnum):
     ARRIVED = "arrived"  #: the letter is not in the backup, and its message is older than the restore
     CAME_BACK = "came_back"  #: the letter came back from an attempt that is not in the backup
     GONE = "gone"  #: the letter's copy is no longer in the DLQ
-    DROPPED = "dropped"  #: as `GONE`, and the copy had expired or was about to expire
+    DROPPED = "dropped"  #: the letter's copy is no longer in the DLQ, and had expired or was about to expire
     HIDDEN = "hidden"  #: no capture has received the letter's copy since the restore
     NO_COPY = "no_copy"  #: no copy was kept in the DLQ
     SENT = "sent"  #: the letter had been sent when the backup was made
 
     @property
     def kind(self) -> str:
-        """Return what the evidence means: finished, unfinished or unknown."""
+        """Return what the evidence says about the letter: "finished", "unfinished" or "unknown"."""
         if self is Finding.GONE:
             return "finished"
         return "unfinished" if self in _UNFINISHED else "unknown"

@@ -1,4 +1,4 @@
-"""Recognise the format of a body, and summarise the body in one line for people who may see payloads."""
+"""Recognise the format of a message body, and summarise the body in one line for people who may see payloads."""
 
 from __future__ import annotations
 

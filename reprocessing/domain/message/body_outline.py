@@ -1,4 +1,4 @@
-"""Outline a body without values: the keys and types of JSON, the root element of XML, or the format."""
+"""Outline a message body without its values: the keys and types of JSON, the root of XML, or only the format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The outline of a body: a title for people, and sorted parts, which are equal for bodies of one structure."""
+    """The outline of a body: a title for people, and sorted parts. Bodies of the same structure have equal parts."""
 
     title: str
     parts: tuple[str, ...]
@@ -97,7 +97,7 @@ def _paths(document: JsonValue) -> list[str]:
 
 
 def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of an object by `_key`. If several members have the same key, the first counts."""
+    """Return the members of an object by the keys that `_key` returns. Of equal keys, the first one counts."""
     known: dict[str, JsonValue] = {}
     for name in sorted(found):
         known.setdefault(_key(name), found[name])
@@ -105,7 +105,7 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _key(name: str) -> str:
-    """Return the key that the outline shows: the name itself if it looks like a name, "#" for ids and other texts."""
+    """Return a member's name for the outline: the name itself if it looks like a name, else (such as an id) "#"."""
     is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
     return name if is_name else "#"
 

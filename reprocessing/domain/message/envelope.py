@@ -1,4 +1,4 @@
-"""Define messages as a queue delivers and accepts them: bytes and attributes."""
+"""Define messages as SQS delivers and accepts them, and pack their attributes as bytes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A letter to send to a queue. The outcome is returned under the attempt's id, `attempt`."""
+    """A letter to send to an SQS queue. `attempt` is the attempt's id, under which the outcome is returned."""
 
     attempt: int
     body: bytes
@@ -73,7 +73,7 @@ def pack_attributes(attributes: Attributes) -> bytes:
 
 
 def unpack_attributes(packed: bytes) -> dict[str, Attribute]:
-    """Return the attributes of packed bytes."""
+    """Return the attributes that `pack_attributes` packed."""
     rows: dict[str, Any] = json.loads(packed)
     return {
         name: Attribute(kind, base64.b64decode(value) if form == "b" else value)

@@ -22,9 +22,9 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.domain.routing.jmespath_query import Failed
 
-#: Most characters of a key; keys are stored in a database index and in a message attribute.
+#: Max characters of a key, because keys are stored in a database index and in a message attribute.
 KEY_LENGTH = 1024
-#: SQS's own attributes (ReceiveMessage).
+#: Names of the attributes that SQS itself sets on a message (AWS: ReceiveMessage).
 SYSTEM_ATTRIBUTES = frozenset((
     "AWSTraceHeader", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "DeadLetterQueueSourceArn",
     "MessageDeduplicationId", "MessageGroupId", "SenderId", "SentTimestamp", "SequenceNumber",
@@ -57,7 +57,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Return the selector of a text, or raise InvalidSelector, which says what to write."""
+        """Return the selector that a text describes. Raise InvalidSelector, which says what to write."""
         word, colon, name = text.strip().partition(":")
         if word not in list(SelectorSource):
             raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')
@@ -89,7 +89,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """The key is longer than the limit."""
+    """The key is longer than allowed. `length` and `limit` are numbers of characters."""
 
     length: int
     limit: int
@@ -99,7 +99,10 @@ Selected = str | Missing | Unreadable | TooLong
 
 
 def select_key(selector: Selector, letter: LetterFacts) -> Selected:
-    """Return the key (1 to `KEY_LENGTH` characters) that a selector reads, or why there is none. Never raises."""
+    """Return the key that a selector reads from a letter, or why the letter has no usable key. Never raises.
+
+    A key has 1 to 1,024 characters.
+    """
     match selector.source:
         case SelectorSource.SYSTEM:
             return _key(letter.system.get(selector.name))
@@ -132,7 +135,8 @@ def body_hash(body: bytes) -> bytes:
 def deduplication_id(public_id: UUID, epoch: int) -> str:
     """Return the MessageDeduplicationId of a letter.
 
-    `epoch` rises when an outcome of the letter is known, so that SQS does not drop the next attempt as a duplicate.
+    `public_id` is the redrive id. `epoch` rises when an attempt has a known outcome, so that SQS does not drop the next
+    attempt as a duplicate.
     """
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Read a body as JSON, for people and rules. What is sent is always the original bytes."""
+"""Read a message body as JSON, for people and rules. Redrive always sends the original bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import accumulate
 from typing import NoReturn
 
-#: Most nested containers.
+#: Max nesting of JSON objects and lists.
 DEPTH = 64
 
 JsonValue = None | bool | int | Decimal | str | list["JsonValue"] | dict[str, "JsonValue"]
@@ -78,12 +78,12 @@ def number_text(number: int | Decimal) -> str:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Reject NaN and Infinity, as `parse_constant` of a JSON decoder."""
+    """Raise ValueError for NaN and Infinity, which JSON does not allow. For `parse_constant` of a JSON decoder."""
     raise ValueError(f"{name} is not a JSON number")
 
 
 def _is_json_behind_a_mark(body: bytes) -> bool:
-    """Return whether parsers that skip a byte order mark can read the body as JSON."""
+    """Return whether a body is JSON after a byte order mark, which some parsers skip."""
     rest = body.removeprefix(BOM_UTF8)
     if rest == body or rest.startswith(BOM_UTF8):
         return False

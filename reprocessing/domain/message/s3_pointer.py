@@ -33,7 +33,10 @@ class PointerToS3:
 
 
 def read(body: bytes, attributes: Attributes) -> PointerToS3 | None:
-    """Return the pointer in a body, or None. A pointer requires the attribute with the body's size. Never raises."""
+    """Return the pointer to S3 that a body is; None: the body is no pointer. Never raises.
+
+    The extended clients also add an attribute with the body's size. Without it, a body is no pointer.
+    """
     if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _CONTEXT: Final = 3  # equal lines around a change
-#: Most lines compared and shown. In longer texts, all lines from the first to the last change count as replaced.
+#: Max lines that are compared. Above that, all lines from the first to the last change count as replaced.
 _COMPARED: Final = 1_000
 # Longer lines are split after words chosen by checksum, so that after a change both texts split at the same words.
 _LONG: Final = 160
@@ -35,7 +35,7 @@ class Diff:
 
 
 def text_diff(before: str, after: str) -> Diff:
-    """Return the lines that differ, with the lines around them."""
+    """Return the lines that differ between two texts, with three equal lines before and after each change."""
     if before == after:
         return Diff(())
     (old, numbers), (new, _) = _parted(before), _parted(after)
@@ -79,7 +79,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _parted(text: str) -> tuple[list[str], list[int]]:
-    """Return the parts into which the lines are split, and for each part the number of its line."""
+    """Return the parts into which the lines of a text are split, and for each part the number of its line."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -11,7 +11,7 @@ _ROOT: Final = re.compile(r"\s*+<([^\W\d][\w.:-]{0,99})[\s/>]")
 
 
 def root(text: str) -> str:
-    """Return the name of the root element, or ""."""
+    """Return the name of the root element; "" if the text does not begin like an XML document."""
     at = 1 if text.startswith("\ufeff") else 0
     while before := _BEFORE.match(text, at):
         at = before.end()

@@ -12,7 +12,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The text was not accepted, or the result is not known. `why` contains no part of the URL or the answer."""
+    """The destination did not accept the text, or did not answer. `why` quotes neither its URL nor its answer."""
 
     why: str
 

@@ -1,4 +1,4 @@
-"""Decide whether a DLQ grows faster than it drains, from counts that are stored every few minutes."""
+"""Decide whether a DLQ grows faster than it drains, from message counts that are stored every few minutes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: How often a DLQ's counts are stored (as a `DlqNote`) within the time for which the DLQ has to grow.
+#: How many notes (`DlqNote`) of a DLQ are stored in the time for which the DLQ has to grow.
 NOTES: Final = 12
 #: A DLQ is growing if its backlog grew by at least `LEAST` messages, and by this share of its first backlog.
 LEAST, SHARE = 10, 0.1
@@ -20,7 +20,13 @@ _HALFWAY: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """A DLQ's counts at one moment: messages only in SQS, messages ever captured, and unfinished captured messages."""
+    """A note of a DLQ's message counts at one moment.
+
+    Attributes:
+        uncaptured: messages that are only in SQS.
+        captured: all messages that were captured so far.
+        unfinished: captured messages that are not finished.
+    """
 
     seconds_ago: float
     uncaptured: int
@@ -29,13 +35,13 @@ class DlqNote:
 
     @property
     def backlog(self) -> int:
-        """Return how many messages were not finished."""
+        """Return how many messages were not finished, captured or not."""
         return self.uncaptured + self.unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """More messages arrived in a DLQ than left it."""
+    """In the last `seconds`, `arrived` messages came to a DLQ and fewer (`drained`) left it; `backlog` remain."""
 
     arrived: int
     drained: int
@@ -50,7 +56,7 @@ class NotGrowing:
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """The notes are too few for a decision, such as after the workers were stopped."""
+    """There are too few notes for a decision, such as after the workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:

@@ -1,4 +1,4 @@
-"""Define the events that people are notified of, and each event's facts: ids, counts, names, times; no payload."""
+"""Define the events that people are notified of, with their facts: ids, counts, names and times, but no payload."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class EventKind(StrEnum):
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether a condition that returns soon reopens its incident: not if only a person can end it."""
+        """Return whether the incident of this event is opened again if its condition holds again soon after the end.
+
+        Else a new incident is opened: for moments, requested approvals, and conditions that only a person can end.
+        """
         return self not in _MOMENTS | _ENDED_BY_A_PERSON | {EventKind.APPROVAL_REQUESTED}
 
 
@@ -94,7 +97,7 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event without duration, or the current state of a condition that lasts (see `EventKind`).
+    """A moment, or the current state of a condition (see `EventKind`).
 
     Attributes:
         subject: such as "breaker:12" or "dlq:3". At most one incident is open for each kind and subject.

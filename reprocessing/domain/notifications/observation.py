@@ -1,4 +1,4 @@
-"""Define the results of checking a condition: it holds, it does not hold, or the result is not known."""
+"""Define the results of checking a condition that people are notified of: it holds, does not hold, or is not known."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-#: The service as a whole.
+#: The subjects of incidents about the whole service: a restore of PostgreSQL, and the silence of beat.
 RESTORE: Final = "restore"
 BEAT: Final = "beat"
 

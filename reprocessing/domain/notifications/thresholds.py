@@ -11,7 +11,7 @@ class Thresholds:
     """The thresholds above which people are notified.
 
     Attributes:
-        parked_count, parked_age: parked messages of one DLQ, and the age of the oldest.
+        parked_count, parked_age: number of parked messages of one DLQ, and for how long the oldest has been parked.
         expires_within: time until SQS deletes an uncaptured message; people are notified below this threshold.
         growing_for: time for which a DLQ grew.
         silent_for: time for which beat, or the workers of a queue, did nothing.

@@ -38,7 +38,7 @@ _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 class MissingKey(StrEnum):
-    """What happens to a letter that has no ordering key where the DLQ's selector looks for the key."""
+    """What happens to a letter without an ordering key, if the DLQ has a selector for ordering keys."""
 
     PARK = "park"
     LANE = "lane"  #: the letter gets its own lane
@@ -68,7 +68,7 @@ class KeyPolicy:
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
     ) -> KeyPolicy:
-        """Return the policy of a DLQ from its row. An empty text means the default for FIFO or standard queues."""
+        """Return the policy from a DLQ's settings. An empty text means the default for FIFO or standard queues."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
             Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
@@ -96,7 +96,10 @@ class LetterPlace:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlace:
-    """A letter's place in a lane as it is stored, or why the letter gets none (`blocked_reason`, `detail`), or both."""
+    """A letter's place in a lane as it is stored; fields of a letter without a place are None.
+
+    `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent.
+    """
 
     blocked_reason: str = ""
     detail: str = ""
@@ -108,7 +111,7 @@ class StoredPlace:
 
 
 def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
-    """Return the place of a letter, or why the letter must be parked."""
+    """Return the place of a letter in its lane, or why the letter must be parked."""
     idempotency = select_key(policy.idempotency, letter)
     if not isinstance(idempotency, str):
         return _park(ParkedReason.NO_IDEMPOTENCY_KEY, policy.idempotency, idempotency)
@@ -165,7 +168,10 @@ def _decimal(digits: str, magnitude: int) -> str:
 
 
 def _number_key(number: re.Match[str]) -> str:
-    """Return sign, magnitude, digits. A negative number has complemented digits and ends in "~", which sorts last."""
+    """Return the sort key of a number: its sign, magnitude and digits.
+
+    A negative number has complemented digits and ends in "~", which sorts after all digits.
+    """
     sign, whole, fraction, exponent = number[1], number[2], number[3] or "", number[4] or "0"
     digits = (whole + fraction).lstrip("0")
     if not digits:

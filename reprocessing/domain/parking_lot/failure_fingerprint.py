@@ -1,8 +1,8 @@
 """Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
-The sources, the best first: the consumer's report; the parking reason, if the message is at fault; the target's last
-answer; attributes that brokers and frameworks set; the task, or the type with the body's outline; for a body that
-says nothing, the parking reason.
+The cause is taken from the first of these that is known: the consumer's report; the parking reason, if the message is
+at fault; the target's last answer; attributes that brokers and frameworks set; the task; the message type and the
+body's outline. If the body is empty or too large for an outline, the parking reason is the cause.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
 
 
 class CauseKind(StrEnum):
-    """The source of a cause."""
+    """What the cause of a failure was taken from."""
 
     REPORTED = "reported"
     PARKED = "parked"
@@ -47,7 +47,7 @@ class CauseKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """Return the source in words."""
+        """Return in words what the cause was taken from."""
         return _WORDS[self]
 
 
@@ -69,7 +69,7 @@ _AWS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A consumer's report: the failure's type, and the consumer's fingerprint of the failure."""
+    """A consumer's report: the failure's type, and a fingerprint that is equal for failures with the same cause."""
 
     type: str
     fingerprint: str
@@ -77,7 +77,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class AttemptAnswer:
-    """The result of the newest attempt that was sent."""
+    """The result of a letter's newest attempt that was sent: its outcome, and the target's answer (`detail`)."""
 
     outcome: str
     detail: str
@@ -107,7 +107,11 @@ class FailureSigns:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """A cause. `title`: contains names of types, attributes and keys, but no values; `digest`: 32 bytes."""
+    """The cause of a letter's failure.
+
+    `title`: words with names of types, attributes and keys, but without values. `digest`: 32 bytes, equal for equal
+    causes.
+    """
 
     kind: CauseKind
     title: str
@@ -115,7 +119,7 @@ class FailureCause:
 
 
 def failure_cause(signs: FailureSigns) -> FailureCause:
-    """Return the cause of one letter, in linear time. Never raises."""
+    """Return the cause of one letter's failure, in linear time. Never raises."""
     for look in (_reported, _parked, _answered, _left):
         if found := look(signs):
             return found
@@ -174,7 +178,7 @@ def _left(signs: FailureSigns) -> FailureCause | None:
 
 
 def _more(found: FailedDelivery, letter: LetterFacts) -> str:
-    """Return Lambda's error type or message; Lambda's error code is the same for most failures."""
+    """Return the error type or text of a function; "" for other services. Lambda's codes are mostly the same."""
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
             return failure_attributes.without_quotes(found.message, letter)
@@ -230,5 +234,5 @@ def _event(letter: LetterFacts) -> FailureCause | None:
 
 
 _LARGE: Final = Outline(f"a body of more than {BODY_LIMIT // 1024} KiB", ("large",))
-#: Outlines that say nothing about a letter.
+#: The outlines of empty and of large bodies, which say nothing about a letter.
 _MUTE: Final = frozenset({_LARGE.parts, ("empty",)})

@@ -13,7 +13,7 @@ from reprocessing.domain.lifecycle import LetterState, ParkedReason
 
 #: Most characters of a searched text.
 LONGEST: Final = 1_024
-#: A text is searched only in this many of the newest letters that match the filter's other conditions.
+#: A text is searched only in the newest 20,000 letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
@@ -32,7 +32,7 @@ class MessageFilter:
 
     Attributes:
         dlq, group, source, target, rule, run: ids.
-        states, reasons: the letter must have any of these.
+        states, reasons: the letter must have one of these states, and one of these parking reasons.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
         died_after, died_before: the message failed at or after this time, or before it.
@@ -62,7 +62,7 @@ class MessageFilter:
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
-        """Return the filter in a URL's query, or raise InvalidFilter; empty values are ignored."""
+        """Return the filter that a URL's query describes, or raise InvalidFilter. Empty values are ignored."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
             said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
@@ -72,7 +72,7 @@ class MessageFilter:
         return _consistent(cls(**read))
 
     def to_query(self) -> list[tuple[str, str]]:
-        """Return the names and values that `from_query` reads."""
+        """Return the filter as names and values of a URL's query, which `from_query` reads."""
         return [pair for name, (its, _) in _READERS.items() for pair in _said(name, getattr(self, its))]
 
     def stored(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class MessageFilter:
         return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the filter as a JSON object for the record of a person's action, without the searched text."""
+        """Return the filter as a JSON object for the audit log, without the searched text, which may be secret."""
         return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
 
     @classmethod

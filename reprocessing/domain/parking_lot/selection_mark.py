@@ -1,4 +1,4 @@
-"""Identify exactly the messages that a dry run showed, so that the confirmation acts on no others."""
+"""Identify the messages that a dry run showed, so that its confirmation acts on exactly these messages."""
 
 from __future__ import annotations
 

@@ -49,12 +49,12 @@ _Matcher = Callable[[str], bool | Unreadable]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field, an operator and values: up to `VALUES` values for `in`, none for `exists`, one for other operators.
+    """A field, an operator and values: 1 to 1,000 values for `in`, none for `exists`, one for other operators.
 
-    `str` returns the text that `Condition.parse` reads; the database stores that text.
+    `str(condition)` is the text that `Condition.parse` reads. The database stores this text.
 
     Raises:
-        InvalidRule: the condition is not valid; the message says what to write.
+        InvalidRule: the condition is not valid; the text says what to write.
     """
 
     field: Field
@@ -86,7 +86,10 @@ class Condition:
 
     @property
     def reveals_values(self) -> bool:
-        """Return whether the condition's results reveal parts of a payload. Names of types and tasks are no secrets."""
+        """Return whether the set of letters that the condition matches reveals a part of their payloads.
+
+        Names of message types and of tasks are not secret.
+        """
         match self.field:
             case Field(FieldKind.DLQ | FieldKind.SOURCE):
                 return False
@@ -100,7 +103,7 @@ class Condition:
                 return self.operator is not Operator.EXISTS
 
     def holds(self, found: FieldValue) -> bool | Unreadable:
-        """Return whether the condition matches the value of its field, or why that cannot be said. Never raises."""
+        """Return whether the condition matches its field's value, or why it cannot be evaluated. Never raises."""
         match found:
             case str():
                 return self._matches(found)
@@ -129,7 +132,7 @@ class Condition:
 
 
 class _NotWritten(Exception):
-    """A text is not a condition. The message says how to write one."""
+    """A text is not a condition. The exception's text says how to write a condition."""
 
 
 def _parted(text: str) -> tuple[Field, Operator, str]:

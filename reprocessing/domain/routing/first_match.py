@@ -87,12 +87,12 @@ RoutingResult = RuleMatched | RuleUnreadable | NoRuleMatched
 
 
 def index_rules(rules: Sequence[Rule]) -> IndexedRules:
-    """Return the rules with indexes, for fast evaluation on many letters."""
+    """Return the rules in order of evaluation, with indexes that make their evaluation on many letters fast."""
     return IndexedRules(rules)
 
 
 class IndexedRules:
-    """Rules with indexes. Of all rules that compare a field, only those with the letter's value are evaluated."""
+    """Rules, indexed by the values that they compare, so that for a letter only rules with its values are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
@@ -147,7 +147,10 @@ class _Index:
 
 
 def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
-    """Evaluate a rule. If one condition does not match, the rule does not match, even if another is unreadable."""
+    """Evaluate a rule on a letter; None: the rule does not match.
+
+    A rule with a condition that does not match does not match, even if another condition cannot be evaluated.
+    """
     erred: RuleUnreadable | None = None
     for condition in rule.conditions:
         match condition.holds(facts.read(condition.field)):
@@ -161,7 +164,10 @@ def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | N
 
 
 def _key(rule: Rule) -> Condition | None:
-    """Return the condition by whose values the rule is indexed, if possible one that does not read the body."""
+    """Return the condition by whose values a rule is indexed; None: no condition has a list of values.
+
+    Conditions that do not read the body are preferred, because parsing the body takes time.
+    """
     keys = [condition for condition in rule.conditions if condition.matched_texts]
     return min(keys, key=lambda key: key.field.kind in (FieldKind.BODY, FieldKind.TASK), default=None)
 

@@ -1,4 +1,4 @@
-"""Run regular expressions in linear time, with a limit on the total cost."""
+"""Run the regular expressions of rules with RE2, in linear time and with a limit on the total cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses larger patterns
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An accepted pattern. The longest text that it may search has `longest` bytes."""
+    """A regular expression that is accepted. It may search texts of at most `longest` bytes."""
 
     text: str
     longest: int
@@ -29,7 +29,7 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
-        """Return the pattern of a text, or why it is not accepted."""
+        """Return the pattern of a regular expression's text, or (as `Unreadable`) why it is not accepted."""
         if len(text) > LENGTH:
             return Unreadable(f"a regex has {LENGTH} characters at most, this one {len(text)}. Write a shorter one.")
         try:
@@ -47,7 +47,7 @@ class Pattern:
         return cls(text, MOST_COST // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
-        """Return whether the pattern matches anywhere in a text, or that the text is too long."""
+        """Return whether the pattern matches anywhere in a text, or `Unreadable` if the text is too long."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
             return Unreadable(f"it has {len(read)} bytes, and the regex may read at most {self.longest}")

@@ -1,4 +1,4 @@
-"""Read the fields that rules ask for: each field once, the body at most once."""
+"""Read the fields of a letter that rules compare. Each field is read once, and the body is parsed at most once."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class MessageFields:
     def read(self, asked: Field) -> FieldValue:
         """Return the value of a field. Never raises.
 
-        Numbers have one canonical text, booleans are "true" and "false", null is missing. A body larger than
-        `BODY_LIMIT` is Unreadable, not missing: a rule may be there to stop such messages.
+        Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
+        body over 256 KiB are Unreadable, not missing, because a rule may exist to stop these messages.
         """
         known = self._known.get(asked.text)  # the hash of a string is cached; hundreds of rules ask
         if known is None:
@@ -135,7 +135,7 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """Return the fields of a task except the arguments; missing fields are null."""
+    """Return the fields of a task, without its arguments, for expressions to search; missing fields are null."""
     return {
         "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
         "group": message.group or None, "retries": message.retries, "eta": message.eta or None,

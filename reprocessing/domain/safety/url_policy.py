@@ -46,7 +46,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class UrlDenied:
-    """A URL or an entry is refused. `why` has no full stop. `cure` is a sentence with the line to set, or empty."""
+    """A URL or an entry of the allow list is refused. `why` has no full stop; `cure` says what to set; may be empty."""
 
     why: str
     cure: str = ""
@@ -54,7 +54,7 @@ class UrlDenied:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The parts of a URL. `host` is an address or a name in lower-case ASCII without last dot; `path` has the query."""
+    """The parts of a URL. `host` is an IP address, or a name in lower-case ASCII; `path` includes the query."""
 
     scheme: str
     host: str | Address
@@ -133,7 +133,10 @@ def allow_list(entries: Sequence[str]) -> AllowList | UrlDenied:
 
 
 def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
-    """Return the parts of a URL. Its host must be listed, and every parser must read the URL in the same way."""
+    """Return the parts of a URL, or why it is refused.
+
+    The host must be listed in `allowed`, and the URL must have a form that all parsers read in the same way.
+    """
     if len(url) > _LONGEST_URL:
         return UrlDenied(f"it is longer than {_LONGEST_URL:,} characters")
     parts = _URL.fullmatch(url)
@@ -171,7 +174,7 @@ def _entry(host: str, port: int | None) -> str:
 
 
 def _written(network: Network) -> str:
-    """Return the entry for a network. A network of one address is written as this address, in brackets for IPv6."""
+    """Return a network as an entry of the allow list. A network of one address is written as the address alone."""
     if network.num_addresses > 1:
         return str(network)
     return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6
@@ -185,7 +188,7 @@ def _network(entry: str) -> tuple[Network, None] | UrlDenied:
 
 
 def _host(authority: str) -> tuple[str | Address, int | None] | UrlDenied:
-    """Return host and port. Addresses are accepted only in their usual spelling."""
+    """Return host and port of a URL; port None: not given. IP addresses are accepted only in their usual spelling."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         return UrlDenied("its host cannot be read; write HOST or HOST:PORT, with a name or an address")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-#: Letters of each wave; None: the rest.
+#: How many letters each wave sends; None: all remaining letters.
 SIZES: Final[tuple[int | None, ...]] = (1, 10, 100, None)
 #: If this many waves of one letter fail in a row, the run pauses. A single failure may be the message's fault.
 MOST_FAILED_TRIES: Final = 3
@@ -46,7 +46,7 @@ class WaveCounts:
 
 @dataclass(frozen=True, slots=True)
 class WaitForOutcomes:
-    """Too few outcomes are known for a decision."""
+    """Too few outcomes are known for a decision about the wave: wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
     Args:
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
-        heals: whether the run is automatic. An automatic run opens breakers instead of pausing or repeating a failed
-            wave. It ignores a wave that failed only by poison, unless three waves of one letter in a row did.
+        heals: whether the run is automatic. If a wave fails, an automatic run opens breakers, and does not pause. A
+            wave that fails only by poison opens breakers only if it is the third failed wave of one letter in a row.
     """
     verdict = _judge(count, success)
     if not heals:

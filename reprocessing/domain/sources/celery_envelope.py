@@ -1,4 +1,4 @@
-"""Read the envelope that kombu (Celery's transport) puts around a task, and its payload, with size limits.
+"""Read the envelope that kombu (Celery's transport) puts around a task, and the payload in it, with size limits.
 
 kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes the envelope as JSON, plain or in base64. The payload in
 it is text or base64, possibly compressed.
@@ -32,7 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """The body is not a Celery task message. `harm` is what the body does to a worker; empty: workers reject it."""
+    """The body is not a Celery task message. `harm` says what the body does to a worker; empty: workers reject it."""
 
     why: str
     harm: str = ""
@@ -40,7 +40,7 @@ class NotATask:
 
 @dataclass(frozen=True, slots=True)
 class NotShown:
-    """The payload is not shown. If `damaged`, nobody can read it."""
+    """The payload cannot be shown, because of `why`. `damaged`: workers cannot read the payload either."""
 
     why: str
     damaged: bool = False
@@ -85,9 +85,10 @@ class Envelope:
 
 
 def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
-    """Return the envelope of a body; Unreadable if other parsers may find an envelope. Never raises.
+    """Return the envelope of a body, or why the body has none. Never raises.
 
-    `document` is the result of `json_view.read`, if it is known.
+    Unreadable: kombu may find an envelope where this parser does not. `document`: the result of `json_view.read`, if it
+    is known.
     """
     decoded = _decoded(body)
     raw = body if decoded is None else decoded
@@ -122,7 +123,7 @@ def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotSh
 
 
 def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShown:
-    """Return the payload's bytes, decoded and decompressed."""
+    """Return the payload's bytes, decoded and decompressed, or why they cannot be shown; at most `limit` bytes."""
     raw = _decoded_payload(envelope)
     return raw if isinstance(raw, NotShown) else _decompressed(envelope, raw, limit)
 
@@ -167,7 +168,7 @@ class _Way:
         return payload if opener.eof else NotShown("its compressed payload is incomplete", damaged=True)
 
 
-_ZLIB = _Way(zlib.compress, zlib.decompressobj)  # what kombu calls gzip is this
+_ZLIB = _Way(zlib.compress, zlib.decompressobj)  # kombu also uses zlib under the name gzip
 _BZ2 = _Way(bz2.compress, bz2.BZ2Decompressor)
 _LZMA = _Way(lzma.compress, lambda: lzma.LZMADecompressor(memlimit=_LZMA_MEMORY))
 _WAYS = {
@@ -189,13 +190,13 @@ def _decoded(body: bytes) -> bytes | None:
     try:
         decoded = base64.b64decode(candidate, validate=True)
         decoded.decode()
-    except ValueError:  # binascii's and the codec's errors are such
+    except ValueError:  # errors of base64 and of UTF-8 are ValueErrors
         return None
     return decoded
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return why the message would end a worker with kombu 5.7.0 that receives it, or ""."""
+    """Return that the message would stop a worker with kombu 5.7.0 that receives the message, else ""."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")

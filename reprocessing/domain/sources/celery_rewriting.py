@@ -1,4 +1,4 @@
-"""Change a task message as the target requires, and keep all other bytes unchanged."""
+"""Change a Celery task message as its target requires, and keep all other bytes of the message unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TaskChanges:
 
 @dataclass(frozen=True, slots=True)
 class Unchangeable:
-    """The message cannot be changed without damage."""
+    """The task message cannot be changed without damage to its other parts."""
 
     why: str
 
@@ -93,12 +93,12 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return a new id for a letter's task. It stays the same for all attempts until an outcome is known."""
+    """Return a new id for a letter's task. All attempts have the same id until one has a known outcome (`epoch`)."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
 def celery_name(queue: str, *, died_in: str, routing_key: str) -> str:
-    """Return the name that workers probably use for a queue.
+    """Return the name by which Celery workers probably call the SQS queue `queue`.
 
     kombu adds `queue_name_prefix` to names, and replaces characters that SQS forbids. The prefix is found by comparing
     the source queue's name with the routing key.

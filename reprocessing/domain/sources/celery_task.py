@@ -30,7 +30,7 @@ _PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """One task message. Its texts come from outside and are not trusted.
+    """One Celery task message. Its texts come from outside and are not trusted.
 
     Attributes:
         protocol: Celery's message protocol, 1 or 2.
@@ -114,7 +114,7 @@ class TaskMessage:
 
     @property
     def called_with(self) -> str:
-        """Return the arguments as JSON; of an opaque payload, as the producer described them in the headers."""
+        """Return the arguments as JSON. If the payload is not shown, return their description from the headers."""
         if self.opaque:
             return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
         return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)
@@ -217,7 +217,10 @@ def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = Fa
 
 
 def celery_time(text: str) -> datetime | None:
-    """Return the time of Celery's text, in UTC; None if it is invalid. Without a zone, `_EARLIEST` is assumed."""
+    """Return the time that a text of Celery states, in UTC; None: the text is no valid time.
+
+    A time without a zone is read in UTC+14, the earliest possible time, so that no expired task is sent.
+    """
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)

@@ -1,7 +1,7 @@
-"""Recognise messages that did not fail in a source queue, and recover the input that the consumer was given.
+"""Recognise messages that another AWS service (Lambda, SNS, EventBridge, Scheduler) put into a DLQ.
 
-Such messages have attributes and bodies that AWS documents. A message that fits two kinds, or differs in a detail, is
-not recognised. A person then has to name the target.
+The input that the consumer was given is recovered from the message. AWS documents the attributes and bodies of these
+messages. A message that fits two kinds, or differs in a detail, is not recognised: a person has to name its target.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class FailedDeliveryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailedDelivery:
-    """Why and where delivery failed.
+    """Where and why an AWS service failed to deliver a message.
 
     Attributes:
         failed: the ARN of the function, subscription or target; empty if it is not known.
         code: the error code.
-        message: at most 200 characters. It may quote the letter, so it must not be logged.
+        message: the error text, at most 200 characters. It may quote the letter, so it must not be logged.
         through: the ARN of the topic, rule or schedule; empty: none.
         truncated: whether AWS says that the body is incomplete.
     """

@@ -1,4 +1,4 @@
-"""Read an SNS notification, to deliver it to the subscriber or to publish it again.
+"""Read an SNS notification in a message body, to deliver it to its subscriber or to publish it again.
 
 https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
 """
@@ -48,9 +48,10 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """One message to publish. The outcome is returned under `attempt`, the attempt's id.
+    """One message to publish to an SNS topic.
 
-    `group_id` and `deduplication_id` are only for FIFO topics.
+    `attempt` is the attempt's id, under which the outcome is returned. `group_id` and `deduplication_id` are only for
+    FIFO topics.
     """
 
     attempt: int
@@ -62,7 +63,10 @@ class Publication:
 
 
 def read(body: bytes) -> Notification | Unreadable:
-    """Return the notification in a body. JSON that has a member which SNS does not use is no notification."""
+    """Return the notification in a body, or `Unreadable` with the reason.
+
+    JSON with a member that SNS does not use is no notification.
+    """
     found = member_bytes(body)
     if isinstance(found, Unreadable):
         return found
@@ -108,7 +112,7 @@ def function_event(notification: Notification) -> bytes | Unreadable:
 def publication(
     notification: Notification, *, attempt: int, group_id: str | None = None, deduplication_id: str | None = None
 ) -> Publication | Unreadable:
-    """Return the message that was published, with its subject and its attributes of every type."""
+    """Return the message that had been published, to publish it again with its subject and attributes."""
     message = json_string_text(notification.fields["Message"])
     attributes = _attributes(notification.fields.get("MessageAttributes"))
     if message is None or isinstance(attributes, Unreadable):

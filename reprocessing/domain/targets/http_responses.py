@@ -71,7 +71,7 @@ class StatusMeanings:
         return said.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
-        """Return the outcome of an answer with this status. `after` is the value of the Retry-After header."""
+        """Return the outcome of an answer with this status. `after`: the delay of the Retry-After header, if any."""
         match self.meaning(status):
             case Meaning.SUCCESS:
                 return Taken()
@@ -110,7 +110,7 @@ def retry_after(text: str, *, now: datetime) -> timedelta | None:
 
 
 def http_date(text: str) -> datetime | None:
-    """Return the time of an HTTP date, in any of its three forms (RFC 9110, 5.6.7)."""
+    """Return the time of an HTTP date in any of its three forms (RFC 9110, 5.6.7); None: it is not valid."""
     try:
         at = parsedate_to_datetime(text.strip()[:_LONGEST_DATE])
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -43,9 +43,9 @@ def headers(
 ) -> tuple[tuple[str, str], ...]:
     """Return a letter's headers, without the signature and the headers that the HTTP client writes.
 
-    `added`: the letter's marks. An idempotency key that no header can hold is sent as a digest; such other marks are
-    omitted.
-    `content_type`: the target's, for letters whose `attributes` contain none.
+    `added`: the letter's marks (attributes that the service adds); `names`: the names of the marks. If an idempotency
+    key is not a valid header value, its SHA-256 is sent. Other marks that are not valid are omitted.
+    `content_type`: the target's content type, for a letter without a content type among its `attributes`.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():
