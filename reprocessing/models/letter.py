@@ -30,24 +30,24 @@ _ENDED = [state for state in _FINISHED if state != _PARKED]
 class Letter(models.Model):
     """One captured message and its state.
 
-    The DLQ's `max_attempts` is a limit for `attempts` minus `attempts_before_release` minus `spared`.
+    The DLQ's `max_attempts` limits `attempts` minus `attempts_before_release` minus `spared`.
 
     Attributes:
         public_id: the redrive id, the same on every attempt.
-        sequence: sort key of the letter in its lane, compared by bytes.
-        attempts: all attempts, including `earlier`, without `not_sent`.
-        earlier: attempts that other tools made before the capture.
-        not_sent: attempts that ended before the letter was sent.
-        attempts_before_release: attempts before a person last released the letter.
-        spared: attempts that failed because the target was down.
+        sequence: sort key that orders the letters of a lane, compared by bytes.
+        attempts: number of attempts, including `earlier`, without `not_sent`.
+        earlier: number of attempts that other redrive tools made before the capture.
+        not_sent: number of attempts that ended before the letter was sent.
+        attempts_before_release: number of attempts before a person last released the letter.
+        spared: number of attempts that failed because the target was down.
         epoch: rises with every known failure. It is part of the FIFO deduplication id, so that SQS
             does not drop the next attempt as a repetition.
-        planned: the fields that depend on the DLQ's settings, such as `ordering_key`, are set.
-        single: the letter has its lane alone, because it has no ordering key.
+        planned: whether the fields that depend on the DLQ's settings, such as `ordering_key`, are set.
+        single: whether the letter is alone in its lane, because it has no ordering key.
         blocked_reason: why a run cannot send a captured letter; the run parks the letter for this reason.
-        frees_lane: the letter was sent, and the lane's next letter need not wait for the outcome.
+        frees_lane: whether the letter was sent, and the lane's next letter need not wait for the outcome.
         route: the action of `rule`, decided with version `rulebook_version` of the rulebook.
-        presumed: delivered, but only because the letter did not come back.
+        presumed: whether the letter counts as delivered only because it did not come back.
         group: the failure group, determined at `grouped_at`.
         revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
         body_deleted_at: when the payload and the edits were deleted, after the DLQ's `keep_bodies`. If the message
@@ -56,7 +56,7 @@ class Letter(models.Model):
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    # No separate index: a letter's state changes often, and every index is written each time.
+    # The column has no index of its own, because a letter changes often, and each change writes all indexes.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
     source = models.ForeignKey(
@@ -240,7 +240,7 @@ class Payload(models.Model):
 
 
 class ParkedLetters(models.Manager["ParkedLetter"]):
-    """Parked letters."""
+    """A manager of parked letters only."""
 
     def get_queryset(self) -> models.QuerySet[ParkedLetter]:
         """Return the parked letters."""
@@ -248,7 +248,7 @@ class ParkedLetters(models.Manager["ParkedLetter"]):
 
 
 class ParkedLetter(Letter):
-    """Proxy model for the parking lot, with separate permissions."""
+    """A parked letter: a proxy of `Letter` for the parking lot in the admin, with its own permissions."""
 
     objects: ClassVar[ParkedLetters] = ParkedLetters()
 

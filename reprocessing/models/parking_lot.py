@@ -12,7 +12,7 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class FailureGroupStatus(models.TextChoices):
-    """Status of a failure group."""
+    """The status of a failure group, which a person sets."""
 
     OPEN = "open", "open"
     ACKNOWLEDGED = "acknowledged", "acknowledged: somebody works on it"
@@ -21,9 +21,9 @@ class FailureGroupStatus(models.TextChoices):
 
 
 class FailureGroup(models.Model):
-    """A failure group: the letters of a DLQ that failed for one reason.
+    """A failure group: the letters of one DLQ that failed for the same reason.
 
-    A resolved group is reopened when a letter of the group is captured or parked after `settled_at`.
+    A resolved group is opened again when a letter of the group is captured or parked after `settled_at`.
 
     Attributes:
         fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
@@ -82,12 +82,12 @@ class BulkActionState(models.TextChoices):
 
 
 class BulkAction(models.Model):
-    """One action by one person on every letter that a filter matches.
+    """One action of one person on every letter that a filter matches.
 
-    It changes only letters with ids up to `max_letter_id` that had finished (or were parked) by `asked_at`.
+    Letters that finished (or were parked) after `asked_at`, or whose id is above `max_letter_id`, are not changed.
 
     Attributes:
-        token: identifies the page on which the action was confirmed, so that a page starts only one action.
+        token: id of the page on which the action was confirmed, so that confirming twice starts only one action.
         cursor: id of the last letter that was processed.
         asked: how many letters the filter matched at the start.
         done: how many letters were changed.
