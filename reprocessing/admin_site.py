@@ -77,7 +77,7 @@ class RedriveAdminSite(admin.AdminSite):
         return found
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Return Django's list of applications, with the names that users see for models."""
+        """Return Django's list of apps and their models, with the model names that users see in this admin."""
         from reprocessing.admin.site import labels  # noqa: PLC0415  see above
 
         found = super().get_app_list(request, app_label)
@@ -86,13 +86,13 @@ class RedriveAdminSite(admin.AdminSite):
         return found
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show the dashboard to people who may see DLQs, and the list of all pages to everybody."""
+        """Return the first page: the dashboard for people who may see DLQs, and the list of all pages for everybody."""
         from reprocessing.admin.dashboard import dashboard  # noqa: PLC0415  see above
 
         return super().index(request, dashboard.dashboard_context(request) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return Django's URLs, and those of own pages: dashboard, DLQ, chart, editor, permissions, stop and resume."""
+        """Return the URLs of Django's pages, and of pages without a list: dashboard, editor, permissions, stops."""
         from reprocessing.admin.dashboard import dashboard, dlq_page, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above

@@ -121,12 +121,12 @@ class Conf:
 
     @property
     def thresholds(self) -> Thresholds:
-        """The thresholds of notifications."""
+        """Return the thresholds of notifications."""
         return Thresholds(**{one.name: getattr(self, f"alert_{one.name}") for one in fields(Thresholds)})
 
     @property
     def prices(self) -> Prices:
-        """The prices of SQS requests."""
+        """Return the prices of SQS requests."""
         return Prices(self.price_standard, self.price_fifo)
 
 

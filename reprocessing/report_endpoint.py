@@ -1,4 +1,4 @@
-"""`POST /reports`: outcomes of messages, reported by consumers with a token."""
+"""The endpoint `POST /reports`, at which consumers with a token report outcomes of messages."""
 
 from __future__ import annotations
 

@@ -121,12 +121,15 @@ def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
         if number and time.monotonic() > until:
             poll_dlqs.apply_async((ids[number:],), queue=CAPTURE)
             return
-        if dlq := schedule.find_dlq(dlq_id):  # read just before its poll: another task may have polled it meanwhile
+        if dlq := schedule.find_dlq(dlq_id):  # read just now: another task may have polled this DLQ meanwhile
             _poll(dlq)
 
 
 def _poll(dlq: DeadLetterQueue) -> None:
-    """Poll one DLQ. A failure does not prevent the polls of other DLQs."""
+    """Record the message counts of one DLQ, and enqueue a capture if the DLQ needs one.
+
+    A failure is only logged, so that the polls of other DLQs go on, unless PostgreSQL is down.
+    """
     try:
         if (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
             return
@@ -138,7 +141,7 @@ def _poll(dlq: DeadLetterQueue) -> None:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
     except Exception:
-        if not connection.is_usable():  # no DLQ can be polled
+        if not connection.is_usable():  # PostgreSQL is down: no DLQ can be polled
             raise
         logger.exception("%s could not be polled.", dlq.name, extra={"dlq": dlq.name})
 
@@ -167,7 +170,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
     if gathered.enlisted and gathered.enlisted.letters:
         _hint()  # the next tick would be up to 2 s later
-    else:  # letters that are sent now need no group; the next sweep assigns those that still wait
+    else:  # letters that are sent now need no group; `recover` assigns the others later
         group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, turn, gathered)
 

@@ -36,18 +36,18 @@ class Watchdog(threading.Thread):
         self._looked = 0.0
 
     def run(self) -> None:
-        """Check until `stop` is called."""
+        """Check beat and workers repeatedly, until `stop` is called."""
         every = min(_EVERY, conf.current().thresholds.silent_for.total_seconds() / _CHECKS)
         while not self._over.is_set():
             self.look(every=every, now=time.monotonic())
             self._over.wait(every)
 
     def stop(self) -> None:
-        """End after the current check."""
+        """End the thread after the current check."""
         self._over.set()
 
     def look(self, *, every: float, now: float) -> None:
-        """Check once. `now` is monotonic, in seconds; `every` is the seconds between two checks."""
+        """Check beat and workers once. `now`: a monotonic clock, in seconds; `every`: seconds between two checks."""
         try:
             self._look(every, now)
         except Exception as error:  # noqa: BLE001  # PostgreSQL may be down; other checks report that
