@@ -12,7 +12,7 @@ class QueueUnreachable(RedriveError):
 
 
 class QueueRequestRefused(QueueUnreachable):
-    """SQS answered and refused. A retry does not help until somebody changes the queue or a permission."""
+    """SQS refused a request. A retry does not help until somebody changes the queue or a permission."""
 
 
 class CloudWatchUnreachable(RedriveError):
@@ -56,7 +56,7 @@ class RunIdInUse(RedriveError):
 
 
 class InvalidRunState(RedriveError):
-    """A run's state does not allow the operation: it is paused, or it has ended."""
+    """A run's state does not allow the operation, such as a pause of a run that has ended."""
 
 
 class NativeRedriveConflict(RedriveError):
@@ -104,8 +104,8 @@ class PayloadDestroyed(PayloadUnreadable):
 
 
 class ErasureRefused(RedriveError):
-    """Messages cannot be erased or shredded now, because some of them are being sent."""
+    """Messages cannot be erased, or made unreadable (shredded), now, because some of them are being sent."""
 
 
 class InvalidApiToken(RedriveError):
-    """An API token cannot be made: its name, scopes, owner or end are not valid."""
+    """An API token cannot be created: its name, scopes, owner or expiry is not valid."""

@@ -10,7 +10,7 @@ from reprocessing.domain.errors import InvalidApiToken
 
 
 class Scope(StrEnum):
-    """What a token may do."""
+    """What an API token may do: one operation, or a group of operations, of the HTTP API."""
 
     DLQS_READ = "dlqs:read"
     DLQS_STOP = "dlqs:stop"

@@ -74,7 +74,7 @@ class Deed:
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
-#: Stands for the id of a DLQ if a deed is about all DLQs.
+#: The key for all DLQs, in place of a DLQ's id, if a deed is about all DLQs.
 ALL: Final = 0
 #: The number of messages that a deed is about, by the DLQ's id (or `ALL`). None: any number.
 Messages = Mapping[int, int | None]

@@ -22,7 +22,7 @@ _MINUTE, _DAY = 60, 86_400
 
 @dataclass(frozen=True, slots=True)
 class AlarmMetric:
-    """One CloudWatch metric; `stat`: the statistic that combines the values of a period, such as Maximum."""
+    """One CloudWatch metric of an alarm. `stat`: the statistic over the values of a period, such as Maximum."""
 
     namespace: str
     name: str
@@ -155,7 +155,7 @@ def alarms_of_dlq(
 
 
 def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of one target."""
+    """Yield the alarms of one target: its circuit breaker is open."""
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open",
         means=f"The circuit breaker of {target} is open, because messages fail there. Check {target} and its consumer.",

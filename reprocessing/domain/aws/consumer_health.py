@@ -18,7 +18,7 @@ LEAST_VALUES: Final = 6
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
 #: Smallest share of increases among all changes: a value that goes up and down does not grow.
 _UPWARD: Final = 0.75
-#: Share of the sent messages that may be missing among the deleted ones, because metrics are late.
+#: Up to this share of the sent messages need not be deleted, because metrics are late.
 _MISSING: Final = 0.05
 
 

@@ -1,6 +1,6 @@
 """Define the names of all metrics in Prometheus and CloudWatch.
 
-RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are names that many redrive functions use.
+The names RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are those of many published redrive functions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """The type of a metric."""
+    """The type of a Prometheus metric."""
 
     COUNTER = "counter"  # the sum over all processes, kept across restarts
     GAUGE = "gauge"
@@ -37,7 +37,7 @@ class Metric:
 
     @property
     def exposed(self) -> tuple[str, ...]:
-        """Return the names under which Prometheus stores the metric's samples."""
+        """Return the names of the metric's samples in Prometheus, such as redrive_success_total."""
         match self.kind:
             case Kind.COUNTER:
                 return (f"{self.name}_total",)
@@ -59,7 +59,7 @@ class Sample:
 
 _DLQ, _TARGET = ("dlq",), ("target", "rate_class")
 
-#: Counters of letters, by the column of the table `redrive_hourly_count` that holds each counter's value.
+#: Counters of letters' events, by the event's name in the column `what` of the table `redrive_hourly_count`.
 LETTER_COUNTERS: Final = {
     "captured": Metric("redrive_captured", Kind.COUNTER, "Messages captured from a DLQ.", _DLQ, "LettersCaptured"),
     "delivered": Metric("redrive_success", Kind.COUNTER, "Messages delivered.", _DLQ, "RedriveSuccess"),

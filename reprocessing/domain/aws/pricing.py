@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Bytes of one charged request.
+#: SQS charges one request for each 64 KiB of a call.
 BYTES_PER_REQUEST: Final = 65_536
-#: Most messages of one call.
+#: Max messages of one SQS call, and max bytes of one call.
 MESSAGES_PER_CALL: Final = 10
 BYTES_PER_CALL: Final = 1_048_576
 #: US dollars for a million requests to standard and to FIFO queues in us-east-1, June 2026.

@@ -20,7 +20,7 @@ REDRIVE: Final = "RedrivePolicy"
 ALLOW: Final = "RedriveAllowPolicy"
 
 FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
-LONGEST_POLL: Final = 20  #: seconds
+LONGEST_POLL: Final = 20  #: seconds; the longest long poll of SQS
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
 OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task

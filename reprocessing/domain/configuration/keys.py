@@ -13,7 +13,10 @@ State: TypeAlias = dict["Kind", dict[str, Settings]]
 
 
 class Kind(StrEnum):
-    """A kind of object; the value is the section of the file. Objects refer only to objects of earlier kinds."""
+    """A kind of object in a configuration file; the enum's value is the name of the file's section.
+
+    Objects refer only to objects of kinds that come earlier in this list.
+    """
 
     POLICY = "policies"
     RATE_CLASS = "rate_classes"
@@ -25,7 +28,7 @@ class Kind(StrEnum):
 
     @property
     def singular(self) -> str:
-        """Return what one object of this kind is called."""
+        """Return the word for one object of this kind, such as "rate class"."""
         return _SINGULAR[self]
 
 
@@ -55,7 +58,8 @@ POLICY_KEYS: Final[Mapping[str, str]] = {
 }
 #: Keys of a DLQ that a policy cannot set. Teams are not in the file: `add_dlq --team` sets them.
 DLQ_ONLY: Final = ("url", "policy", "sources", "default_source")
-#: The keys of each kind, with the fields that store them, in the order of an export.
+#: The keys that objects of each kind can have in the file, with the model fields that store them, in the order of an
+#: export.
 KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.POLICY: POLICY_KEYS,
     Kind.RATE_CLASS: {**_same("rate", "burst"), **_BACKOFF},
@@ -88,7 +92,7 @@ KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.NOTIFICATION: {"events": "kinds", "dlqs": "dlqs"},
     Kind.APPROVAL: _same("above"),
 }
-#: Fields that policies can set.
+#: Fields of `DeadLetterQueue` that policies can set.
 POLICY_FIELDS: Final = tuple(POLICY_KEYS.values())
 #: Fields that keep their stored value if the file omits their key, because their default depends on the queue. Other
 #: fields get their default.

@@ -8,11 +8,11 @@ from typing import Final
 
 from reprocessing.domain.notifications.text import duration
 
-_SOON: Final = 86_400  #: seconds
+_SOON: Final = 86_400  #: seconds; SQS drops a message within this time: risk `SOON`
 
 
 class RiskLevel(StrEnum):
-    """How soon messages are dropped, the most urgent first."""
+    """How soon SQS drops messages of a DLQ. The most urgent level comes first."""
 
     NOW = "now"
     SOON = "soon"
@@ -36,7 +36,7 @@ class Risk:
 
 
 def expiry_risk(*, messages: int | None, retention: int | None, oldest_age: float | None, fifo: bool) -> Risk:
-    """Return when SQS drops the first message of a DLQ.
+    """Return the risk that SQS drops the first message of a DLQ: when, in seconds and in words.
 
     CloudWatch measures the age of a message from its arrival in the DLQ. In a standard DLQ, retention began earlier,
     when the message was first sent to its source queue, so SQS may drop the message before the returned time. In a

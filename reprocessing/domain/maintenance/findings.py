@@ -16,15 +16,15 @@ class FindingSeverity(StrEnum):
     """The severity of a finding. Only `ERROR` makes redrive_doctor fail."""
 
     ERROR = "error"  #: something does not work, or messages are in danger, until a person acts
-    WARN = "warn"  #: a warning
+    WARN = "warn"  #: something may become a problem, or is not as recommended
     UNKNOWN = "unknown"  #: the check could not be made
-    NOTE = "note"  #: information
-    WELL = "well"  #: no problem
+    NOTE = "note"  #: information about a state that is no problem
+    WELL = "well"  #: the check found no problem
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One finding.
+    """The result of one check of redrive_doctor.
 
     Attributes:
         where: the name of a server, a queue, a DLQ or a target.

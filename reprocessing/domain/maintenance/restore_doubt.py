@@ -1,4 +1,4 @@
-"""Describe the evidence about letters that are unfinished in a restored backup."""
+"""Describe what is known, after PostgreSQL was restored from a backup, about letters that are unfinished in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """What was found about one letter. A letter is a captured message; its copy stays in the DLQ."""
+    """What was found about one unfinished letter after a restore. The letter's copy is its message in the DLQ."""
 
     SEEN = "seen"  #: the letter's copy was in the DLQ after the restore
     ARRIVED = "arrived"  #: the letter is not in the backup, and its message is older than the restore

@@ -41,7 +41,10 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """A parsed ARN. The qualifier :$LATEST of a function's ARN is removed: it means the same as no qualifier."""
+    """A parsed ARN; `named` is the kind of its resource.
+
+    The qualifier :$LATEST of a function's ARN is removed, because it means the same as no qualifier.
+    """
 
     text: str
     named: ResourceKind

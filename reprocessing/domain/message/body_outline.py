@@ -11,11 +11,11 @@ from typing import Final
 from reprocessing.domain.message import xml_root
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 
-#: Limits of an outline: nesting depth, keys of one object, paths in total.
+#: Limits of an outline: max nesting depth, max keys of one object, max paths in all.
 DEPTH, KEYS, PATHS = 6, 64, 256
-_NAMED: Final = 6  # keys in a title
+_NAMED: Final = 6  # max keys in a title
 _LONGEST_KEY: Final = 40
-_XML_HEAD: Final = 4_096  # bytes that are searched for the root element
+_XML_HEAD: Final = 4_096  # bytes of a body that are searched for the root element
 _KEY: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$.:-]*")
 _DIGITS: Final = re.compile(r"[0-9]{3}|[0-9a-fA-F]{12}")
 _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@:,/-]*+(?:&|\Z)){1,64}")
@@ -45,7 +45,7 @@ def of_json(document: JsonValue) -> Outline:
 
 
 def texts_of_json(document: JsonValue | Unreadable) -> Iterator[str]:
-    """Yield the texts among the first `PATHS` values of a JSON value."""
+    """Yield the texts in a JSON value, nested ones included; only its first 256 values (`PATHS`) are searched."""
     left = [] if isinstance(document, Unreadable) else [document]
     for _ in range(PATHS):
         match left.pop() if left else None:
@@ -60,7 +60,7 @@ def texts_of_json(document: JsonValue | Unreadable) -> Iterator[str]:
 
 
 def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
-    """Return the outline of a body; `document`: the result of `json_view.read`."""
+    """Return the outline of a message body. `document`: the body as JSON, as `json_view.read` returned it."""
     if not isinstance(document, Unreadable):
         return of_json(document)
     if not body.strip():

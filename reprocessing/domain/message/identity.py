@@ -47,7 +47,7 @@ class SelectorSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Says where a key is in a message, such as attribute:OrderId. `str` returns the text that `parse` reads."""
+    """Says where a key is in a message, such as attribute:OrderId. `str(selector)` is the text that `parse` reads."""
 
     source: SelectorSource
     name: str = ""
@@ -78,7 +78,7 @@ class LetterFacts:
 
     @cached_property
     def document(self) -> JsonValue | Unreadable:
-        """Return the body as JSON."""
+        """Return the parsed JSON of the body, or `Unreadable` if the body is not readable JSON."""
         return json_view.read(self.body)
 
 
@@ -123,7 +123,7 @@ def select_key(selector: Selector, letter: LetterFacts) -> Selected:
 
 
 def key_hash(key: str) -> bytes:
-    """Return the SHA-256 of a key."""
+    """Return the SHA-256 of a key, by which the database finds lanes and claims."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
@@ -135,8 +135,8 @@ def body_hash(body: bytes) -> bytes:
 def deduplication_id(public_id: UUID, epoch: int) -> str:
     """Return the MessageDeduplicationId of a letter.
 
-    `public_id` is the redrive id. `epoch` rises when an attempt has a known outcome, so that SQS does not drop the next
-    attempt as a duplicate.
+    `public_id` is the redrive id. `epoch` rises with every known failure and every edit of the letter, so that SQS does
+    not drop the next attempt as a duplicate.
     """
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
@@ -161,11 +161,11 @@ def _key(value: object) -> Selected:
             return Missing()
         case int() | Decimal():
             return _fitting(json_view.number_text(value))
-        case float() if value - value == 0:  # a finite float, the result of a JMESPath function
+        case float() if value - value == 0:  # not infinite, not NaN: the result of a JMESPath function
             return _fitting(json_view.number_text(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
-        case Failed(why, exhausted=True):  # a smaller letter with the same key may be readable
+        case Failed(why, exhausted=True):  # not Missing: smaller letters with the same key may be readable
             return Unreadable(why)
         case _:
             return Missing()

@@ -1,4 +1,4 @@
-"""Extract members of a JSON object from the JSON text, byte for byte."""
+"""Extract the values of a JSON object from its text, byte for byte, so that they can be sent unchanged."""
 
 from __future__ import annotations
 

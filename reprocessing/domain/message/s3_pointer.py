@@ -13,7 +13,7 @@ from typing import Final
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_span import json_string_text, member_bytes
 
-_LONGEST: Final = 8_192  #: bytes of a pointer
+_LONGEST: Final = 8_192  #: max bytes of a body that is a pointer
 _CLASSES: Final = {
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
@@ -21,12 +21,12 @@ _CLASSES: Final = {
 #: The two possible names of the attribute that has the body's size.
 SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
-_LONGEST_KEY: Final = 1_024  #: bytes (S3)
+_LONGEST_KEY: Final = 1_024  #: max bytes of an object's key in S3
 
 
 @dataclass(frozen=True, slots=True)
 class PointerToS3:
-    """The location of the body in S3."""
+    """The bucket and the key of the S3 object that has a message's body."""
 
     bucket: str
     key: str

@@ -17,7 +17,7 @@ TRACESTATE: Final = "tracestate"
 _TRACEPARENT: Final = re.compile(r"(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[ -~]{0,400})?")
 _KEY: Final = r"[a-z0-9][a-z0-9_*/@-]{0,240}"
 _MEMBER: Final = re.compile(rf"({_KEY})=([!-+\--<>-~ ]{{0,255}}[!-+\--<>-~])")
-_LONGEST_STATE: Final = 512  # characters that must be passed on
+_LONGEST_STATE: Final = 512  # max characters; a longer `tracestate` is ignored
 _MOST_MEMBERS: Final = 32
 _XRAY_PART: Final = re.compile(r"(Root|Parent|Sampled)=([0-9a-f?-]{1,35})")
 _XRAY_ROOT: Final = re.compile(r"1-([0-9a-f]{8})-([0-9a-f]{24})")
@@ -27,7 +27,7 @@ _SAMPLED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The trace and span that sent a message. `flags` is W3C's byte; `state` has the members of `tracestate`."""
+    """The trace and the span in which a message was sent. `flags`: W3C's flags; `state`: members of `tracestate`."""
 
     trace_id: int
     span_id: int

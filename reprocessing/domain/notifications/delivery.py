@@ -1,4 +1,4 @@
-"""Define the results of sending one text to one destination."""
+"""Define the results of sending one text to a notification destination."""
 
 from __future__ import annotations
 

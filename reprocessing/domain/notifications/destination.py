@@ -78,13 +78,13 @@ Destination = AppriseService | SnsTopic | SignedWebhook
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """The destination cannot be used. `why` contains no part of the URL."""
+    """A notification destination cannot be used. `why` contains no part of its URL, which may have a secret."""
 
     why: str
 
 
 def is_name(name: str) -> bool:
-    """Return whether a destination can have this name: lower case, digits and hyphens, as in team-a."""
+    """Return whether a notification destination can have this name: lower case, digits, hyphens, as in team-a."""
     return len(name) <= LONGEST_NAME and bool(_NAME.fullmatch(name))
 
 

@@ -9,12 +9,12 @@ from typing import Final
 
 #: How many notes (`DlqNote`) of a DLQ are stored in the time for which the DLQ has to grow.
 NOTES: Final = 12
-#: A DLQ is growing if its backlog grew by at least `LEAST` messages, and by this share of its first backlog.
+#: A DLQ is growing if its backlog grew by at least 10 messages, and by at least 10 % of the backlog in the oldest note.
 LEAST, SHARE = 10, 0.1
 #: A DLQ is growing only if at least this share of the backlog's changes are increases.
 UPWARD: Final = 0.75
-#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago, or else with a newer note
-#: whose age is at least this share of `within`.
+#: While a DLQ is growing, its backlog is compared with that of `within / 2` seconds ago. If this note is missing, a
+#: newer note is used, whose age must be at least this share of `within`.
 _HALFWAY: Final = 0.25
 
 
@@ -51,7 +51,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class NotGrowing:
-    """A DLQ did not grow."""
+    """The notes show that the DLQ did not grow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth 
     Args:
         notes: the notes of one DLQ, the oldest first; notes older than `within` are ignored.
         within: seconds over which the DLQ must have grown.
-        is_open: the DLQ was growing before; it still grows if its backlog is larger than `within / 2` seconds ago.
+        is_open: whether the DLQ was growing before. Then it grows as long as its backlog is larger than `within / 2`
+            seconds ago.
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):

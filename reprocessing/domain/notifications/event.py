@@ -9,7 +9,7 @@ from typing import Final
 
 from reprocessing.domain.message.safe_text import visible
 
-#: Most characters of a text among the facts; longer texts are cut.
+#: Max characters of a text among the facts of an event; longer texts are cut.
 LONGEST_FACT: Final = 300
 _LONGEST_SUBJECT: Final = 200
 
@@ -43,7 +43,7 @@ class EventKind(StrEnum):
 
     @property
     def is_urgent(self) -> bool:
-        """Return whether a person is needed now. If not, the event can wait a minute for the next notification."""
+        """Return whether a person is needed now. Events that are not urgent may wait a minute for a notification."""
         return self in _URGENT
 
     @property
@@ -124,7 +124,7 @@ class Event:
 
     @property
     def shown_facts(self) -> dict[str, str | int | float]:
-        """Return the facts to store: texts are on one line, cut to `LONGEST_FACT`, and show invisible characters."""
+        """Return the facts to store. Texts are cut to 300 characters, on one line, with invisible characters shown."""
         return {name: _line(fact) if isinstance(fact, str) else fact for name, fact in self.facts.items()}
 
 

@@ -13,7 +13,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """How many ticks beat has counted, and when a worker last consumed a tick; None if no worker has."""
+    """The signs of life in PostgreSQL: how many ticks beat has counted, and when a worker last consumed a tick.
+
+    None: beat never counted a tick, or no worker ever consumed a tick.
+    """
 
     ticks: int | None
     consumed_at: datetime | None
@@ -37,7 +40,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Whether beat is silent, and whether the workers are silent; None if that is not known."""
+    """Whether beat is silent, and whether the workers are silent. None: not known."""
 
     beat: bool | None
     workers: bool | None

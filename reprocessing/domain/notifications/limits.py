@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-#: Most texts (notifications) in an hour to one destination. Further incidents wait, and share the next text.
+#: Max texts in an hour to one destination. Further notifications wait, and share the next text.
 PER_HOUR: Final = 20
 _HOUR: Final = timedelta(hours=1)
 #: Least time between two texts to one destination: `APART`, or `URGENT_APART` before a text with a new urgent incident.
 #: Incidents that open in this time are sent as one text.
 APART, URGENT_APART = timedelta(seconds=60), timedelta(seconds=10)
-#: First backoff after a failed text, doubled after each further failure, and the longest backoff.
+#: Backoff after a text could not be sent: the first, which each further failure doubles, and the longest.
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
 #: After this time, a notification that could not be sent is dropped.
 GIVEN_UP_AFTER: Final = timedelta(days=1)

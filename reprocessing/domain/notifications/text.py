@@ -12,10 +12,10 @@ from typing import Final
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.wording import DASHBOARD, WORDING, Page, Wording
 
-#: Most characters of a text: some chats accept only 2,000 at a time.
+#: Max characters of a text, because some chats accept only 2,000 characters.
 LONGEST_BODY: Final = 1_900
 LONGEST_TITLE: Final = 100
-#: How many incidents of one kind a text lists; further incidents are only counted.
+#: Max incidents of one kind that a text describes; further incidents are only counted.
 EXAMPLES: Final = 3
 
 Facts = Mapping[str, str | int | float]
@@ -43,7 +43,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident. `times` is how often the incident was announced."""
+    """One incident, with its facts. `times`: how often its event was observed."""
 
     subject: str
     facts: Facts

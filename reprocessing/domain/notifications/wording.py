@@ -20,7 +20,7 @@ class Page:
     row: str = ""
 
 
-#: The dashboard.
+#: The admin's dashboard.
 DASHBOARD: Final = Page("")
 
 

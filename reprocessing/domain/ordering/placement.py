@@ -31,7 +31,7 @@ SORT_KEY_LENGTH = 300
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
 _NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
 _MAGNITUDES = 16  # digits of a magnitude, which is stored as an offset from _MIDDLE
-_WRITTEN_OUT = 40  # most zeros of a decimal; beyond that it has an exponent
+_WRITTEN_OUT = 40  # max digits of a number without an exponent
 _MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
 _NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")
 _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
@@ -46,7 +46,10 @@ class MissingKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """Where a DLQ's messages have their keys. The selectors of sequence and idempotency key cannot be `none`."""
+    """Where a DLQ's messages have their ordering key, sequence and idempotency key, as selectors.
+
+    Raise InvalidSelector if the selector of the sequence or of the idempotency key is `none`.
+    """
 
     ordering: Selector
     sequence: Selector
@@ -119,7 +122,7 @@ def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
     lane_of_its_own = policy.ordering.source is SelectorSource.NONE or policy.missing_key is MissingKey.LANE
     if isinstance(key, Missing) and lane_of_its_own:
         sequence = _sequence(policy, letter)
-        known = sequence if isinstance(sequence, str) else ""  # the lane has no other letter
+        known = sequence if isinstance(sequence, str) else ""  # the only letter of its lane needs no sequence
         # No key contains NUL (see identity.select_key), so no key has this digest.
         digest = hashlib.sha256(b"\x00single\x00" + letter.message_id.encode()).digest()
         return LetterPlace(None, digest, single=True, sequence=known, idempotency_key=idempotency)
@@ -135,7 +138,7 @@ def sort_key(text: str) -> str | TooLong:
     """Return a text that sorts bytewise in the intended order: numbers by value, then other texts.
 
     -2 < -1.5 < 0 < 9 < 10 < 1e3 < "2026-01-01" < "a". Equal numbers have equal keys ("1", "1.0"), with any number of
-    digits and exponents of up to 14 digits. A key is never cut, because a cut key would sort wrong.
+    digits and exponents of up to 14 digits. Over 300 characters, return `TooLong`, because a cut key would sort wrong.
     """
     number = _NUMBER.fullmatch(text)
     key = _number_key(number) if number else _TEXT + text
@@ -143,7 +146,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """Return the number (as a decimal) or the text that a sort key was made from. Return other texts unchanged."""
+    """Return the number (as a decimal) or the text from which `sort_key` made a key; return other texts unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:

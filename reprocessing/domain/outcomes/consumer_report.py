@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 VERDICTS: Final = ("delivered", "failed", "retrying")
-#: Most characters of a field. Longer types and messages are cut; longer fingerprints and ids are refused.
+#: Max characters of fields of a report. Longer types and messages are cut; longer fingerprints and ids are refused.
 TYPE_LENGTH, MESSAGE_LENGTH, FINGERPRINT_LENGTH, MESSAGE_ID_LENGTH = 200, 2_000, 128, 200
 
 _FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
@@ -23,7 +23,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerReport:
-    """One report.
+    """One report of a consumer about the outcome of one message.
 
     Attributes:
         message_id: the queue's id of the message; None if the report has only the redrive id.

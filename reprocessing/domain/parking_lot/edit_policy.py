@@ -27,7 +27,7 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 _TYPE: Final = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]+)?")
 _LONGEST_TYPE: Final = 256
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_DIGITS: Final = 38  #: most digits of a Number (developer guide, message attributes)
+_DIGITS: Final = 38  #: max digits of a Number attribute (SQS developer guide)
 _TRACES: Final = frozenset({
     "awstraceheader", "b3", "baggage", "elastic-apm-traceparent", "newrelic", "sentry-trace", "traceparent",
     "tracestate", "uber-trace-id", "x-amzn-trace-id", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
@@ -132,7 +132,8 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
     Args:
         body: the body to send.
         attributes: the attributes to send.
-        former: the attributes before the edit. Unchanged attributes are not checked; their number is always allowed.
+        former: the attributes before the edit. Unchanged attributes are not checked. As many attributes as before are
+            always allowed.
         names: the names of the marks (attributes that the service adds), for which room is kept.
         largest: max bytes of a message that the target accepts.
     """

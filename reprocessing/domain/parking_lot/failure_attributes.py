@@ -12,12 +12,12 @@ from reprocessing.domain.message.identity import LetterFacts
 from reprocessing.domain.parking_lot import text_pattern
 from reprocessing.domain.parking_lot.text_pattern import STATUS
 
-#: Attributes with a failure's type, and the framework that sets them.
+#: Attributes that have a failure's type, each with the framework that sets it.
 _FRAMEWORKS: Final = (
     ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
     ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
     ("rbs2-error-details", "Rebus"),  # Rebus.Messages.Headers: the exception's text, which begins with its type
-    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges carry them along
+    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges from Kafka copy them
     ("kafka_dlt-exception-fqcn", "Spring"),
     ("exception-type", "Wolverine"),  # wolverinefx.net, dead letter queues
     ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
@@ -81,7 +81,7 @@ def without_quotes(text: str, letter: LetterFacts) -> str:
 
 
 def _type_in(attributes: Attributes, name: str) -> str:
-    """Return the type at the beginning of an attribute's text, such as an exception's, or ""."""
+    """Return the type, such as an exception's name, at the beginning of an attribute's text; "": there is none."""
     first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
     return first if STATUS.fullmatch(first) else text_pattern.type_name(first)
 

@@ -26,9 +26,9 @@ from reprocessing.domain.sources import celery_task, failed_delivery
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind
 
-#: Most characters of a title.
+#: Max characters of a cause's title.
 LONGEST: Final = 200
-_EDITION: Final = "1"  # a new value changes the digest of every cause
+_EDITION: Final = "1"  # change this value to change the digests of all causes
 
 _EVENT: Final = re.compile(r"[A-Za-z][A-Za-z0-9 _./:()-]{0,119}")
 _SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
@@ -88,7 +88,7 @@ class FailureSigns:
     """What is known about a letter's failure.
 
     Attributes:
-        letter: the letter; a body larger than `message_fields.BODY_LIMIT` may be left out.
+        letter: the letter; a body over 256 KiB (`message_fields.BODY_LIMIT`) may be left out.
         size: bytes of the body.
         type: the selector of the DLQ's message types; None: the DLQ has no such selector.
         report: the consumer's last report of a failure.

@@ -11,7 +11,7 @@ from typing import Any, Final
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 
-#: Most characters of a searched text.
+#: Max characters of a value in a filter, such as a searched text.
 LONGEST: Final = 1_024
 #: A text is searched only in the newest 20,000 letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
@@ -35,11 +35,11 @@ class MessageFilter:
         states, reasons: the letter must have one of these states, and one of these parking reasons.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
-        died_after, died_before: the message failed at or after this time, or before it.
-        finished_after, finished_before: the letter was parked or discarded at or after this time, or before it.
+        died_after, died_before: the message failed at this time or later; it failed before this time.
+        finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
-        dlqs: ids of the DLQs that the person sees; empty: none; None: all. No URL has this condition.
+        dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
     """
 
     dlq: int | None = None
@@ -76,7 +76,7 @@ class MessageFilter:
         return [pair for name, (its, _) in _READERS.items() for pair in _said(name, getattr(self, its))]
 
     def stored(self) -> dict[str, Any]:
-        """Return the filter as a JSON object, without empty conditions."""
+        """Return the filter as a JSON object that `read` reads, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
 
@@ -98,12 +98,12 @@ class MessageFilter:
         return self != MessageFilter(states=self.states, dlqs=self.dlqs)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
-        """Return the filter in words.
+        """Return the filter in words, such as "parked messages of the DLQ orders".
 
         Args:
             names: a display name for each id, by the name of the condition.
-            covered: hide the searched text.
-            single: write "message" instead of "messages".
+            covered: whether the searched text is hidden.
+            single: whether "message" is written, not "messages".
         """
         told = replace(self, text=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body contains a text"] if told.text != self.text else [])]  # noqa: SLF001  its own

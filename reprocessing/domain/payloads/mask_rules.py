@@ -1,8 +1,7 @@
 """Decide which values of a message are masked: fields by name, and parts of the body by JMESPath expressions.
 
 A name, such as email, masks every field and attribute with this name, at any depth. Upper and lower case are equal, and
-"-" and "_" do not matter.
-Any other text is a JMESPath expression of the body, such as customer.cards[*].number.
+"-" and "_" do not matter. Any other text is a JMESPath expression for the body, such as customer.cards[*].number.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def plain_name(name: str) -> str:
     return name.casefold().translate(_IGNORED)
 
 
-_Node = tuple[JsonValue, Place | None]  # a value and its place; None: the whole document
+_Node = tuple[JsonValue, Place | None]  # a value of the body and its place; place None: the whole body
 
 
 @lru_cache(maxsize=1_024)
@@ -97,7 +96,7 @@ def _is_selection(node: Any) -> bool:  # noqa: ANN401  as above
     children = node["children"]
     if kind not in _SELECTS or (kind == "index_expression" and _indexes_a_projection(children)):
         return False
-    selecting = children[:2] if kind == "filter_projection" else children  # its third child is a condition
+    selecting = children[:2] if kind == "filter_projection" else children  # a filter's third child is its condition
     return all(_is_selection(child) for child in selecting if isinstance(child, dict))
 
 

@@ -20,12 +20,12 @@ from reprocessing.domain.message.envelope import Attribute, Attributes
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.payloads.mask_rules import MaskRules, Place, plain_name
 
-#: Stands for a masked value.
+#: The text that is shown in place of a masked value.
 MASK: Final = "[masked]"
 _NO_FIELDS: Final = b"[masked: the body is not a JSON object or list, so its fields cannot be masked one by one]"
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}\s*")
 _NESTED: Final = 4  # max levels of JSON inside texts of JSON that are searched
-_REPRESENTATIONS: Final = frozenset({"argsrepr", "kwargsrepr"})  # of Celery's arguments
+_REPRESENTATIONS: Final = frozenset({"argsrepr", "kwargsrepr"})  # fields in which Celery describes a task's arguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from reprocessing.domain.errors import PayloadUnreadable
 
-#: The first bytes of sealed bytes.
+#: The bytes with which all sealed bytes begin.
 MAGIC: Final = b"\xff\x01"
 KEY_BYTES: Final = 32
 _NONCE: Final = 12
@@ -40,7 +40,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DataKey:
-    """A data key: its id in the database, and the 32 bytes."""
+    """A data key, which encrypts payloads: its id in the database, and its 32 bytes (`secret`)."""
 
     id: int
     secret: bytes = field(repr=False)
@@ -55,7 +55,7 @@ class DataKey:
 
 
 def new_secret() -> bytes:
-    """Return the bytes of a new data key."""
+    """Return the 32 random bytes of a new data key."""
     return AESGCM.generate_key(8 * KEY_BYTES)
 
 

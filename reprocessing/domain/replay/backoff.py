@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Literal
 
 Jitter = Literal["full", "none"]
-_DOUBLINGS = 64  # more would exceed every cap that a timedelta can hold
+_DOUBLINGS = 64  # max doublings: more would exceed the longest timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential backoff from `base` to `cap`: min(cap, 2^n * base).
+    """Exponential backoff from `base` to `cap`: after n further failures, min(cap, 2^n * base).
 
     The jitter "full" multiplies the delay by a random number between 0 and 1; "none" does not.
     """

@@ -21,7 +21,7 @@ CONDITIONS = 32
 class Action(StrEnum):
     """What happens to a letter that a rule matches."""
 
-    REPLAY = "replay"  #: redriven, with the rule's target, rate class and backoff, if set
+    REPLAY = "replay"  #: redriven, with the target, rate class and backoff that the rule sets
     DELAY = "delay"  #: redriven after a delay
     DIVERT = "divert"  #: sent to another target
     QUARANTINE = "quarantine"  #: parked
@@ -42,7 +42,7 @@ class Rule:
         delay: required by the action `delay`, and allowed for no other action.
         target: a target's id; required by `divert`, optional for `replay`.
         rate_class: a rate class's id; allowed for `replay` and `delay`.
-        backoff: replaces the target's backoff; allowed for `replay` and `delay`.
+        backoff: replaces the DLQ's backoff; allowed for `replay` and `delay`.
 
     Raises:
         InvalidRule: a value is missing, or does not belong to the action.
@@ -96,7 +96,7 @@ class IndexedRules:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
-        self._always: list[int] = []  # ascending, and so a heap
+        self._always: list[int] = []  # ascending positions, so the list is a heap
         indexed: dict[Field, dict[str, list[int]]] = {}
         for place, rule in enumerate(self.rules):
             if key := _key(rule):
@@ -113,7 +113,7 @@ class IndexedRules:
         """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
-            # If an earlier rule decides, the field of this index is not read, since it may be in the body.
+            # If an earlier rule decides, do not read the field of this index, which may be in the body.
             if routed := self._first(asked, index.first, facts):
                 return routed
             for place in index.find(facts):

@@ -43,7 +43,7 @@ def search(expression: str, document: JsonValue) -> object:
         return _Interpreter().visit(_compiled(expression).parsed, document)
     except _Exhausted:
         return Failed(f"the expression takes more than {STEPS} steps on this message", exhausted=True)
-    except JMESPathTypeError as error:  # the error's text quotes the value
+    except JMESPathTypeError as error:  # its text is not used, because it quotes the value
         return Failed(f"{error.function_name}() was given a value of the wrong type")
     except Exception as error:  # noqa: BLE001 - whatever fails in the library, this letter cannot be evaluated
         return Failed(f"the expression fails on this message ({type(error).__name__})")
@@ -100,7 +100,7 @@ class _Exhausted(Exception):
 class _Functions(Functions):  # type: ignore[misc]  # the library has no types
     @signature({"types": []})  # type: ignore[untyped-decorator]  # as above
     def _func_to_number(self, arg: object) -> object:
-        # The library's function drops fractions, and expands 1E999999999 to a billion digits.
+        # The library's to_number() drops fractions, and expands 1E999999999 to a billion digits.
         return arg if isinstance(arg, Decimal) else super()._func_to_number(arg)
 
 
@@ -130,7 +130,7 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
     def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         left, right = (self.visit(child, value) for child in node["children"])
         if node["value"] not in self._EQUALITY_OPS and isinstance(left, str) is not isinstance(right, str):
-            return None  # as the specification says; the library raises
+            return None  # as JMESPath's specification says; the library would raise
         self._weigh(left)
         self._weigh(right)
         return super().visit_comparator({**node, "children": [_literal(left), _literal(right)]}, value)

@@ -25,7 +25,7 @@ class Pattern:
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache is smaller than the number of rules
+    _compiled: Any = field(repr=False, compare=False)  # kept here: there may be more rules than cache entries
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
@@ -58,6 +58,6 @@ class Pattern:
 def _compiled(text: str) -> Any:  # noqa: ANN401 - the library has no types
     options = re2.Options()
     options.max_mem = _MEMORY
-    options.never_capture = True  # groups are not used, and cost most
-    options.log_errors = False  # errors are returned
+    options.never_capture = True  # capture groups are not used, and cost the most time
+    options.log_errors = False  # errors are returned to the caller
     return re2.compile(text, options)

@@ -48,7 +48,7 @@ class MessageFields:
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
         body over 256 KiB are Unreadable, not missing, because a rule may exist to stop these messages.
         """
-        known = self._known.get(asked.text)  # the hash of a string is cached; hundreds of rules ask
+        known = self._known.get(asked.text)  # Python caches a string's hash; hundreds of rules ask
         if known is None:
             known = self._known[asked.text] = self._read(asked)
         return known
@@ -111,7 +111,7 @@ class MessageFields:
     def _in_task(self, message: TaskMessage, name: str) -> FieldValue:
         told = _told(message)
         shown = name in told and message.protocol == celery_task.TWO
-        if not shown and message.opaque:  # the expression may read arguments
+        if not shown and message.opaque:  # the expression may read arguments, which are not shown
             return Unreadable(message.opaque)
         if not shown:
             told |= {"args": message.args, "kwargs": message.kwargs}
@@ -166,7 +166,7 @@ def _of_json(value: object) -> FieldValue:
             found = json_view.number_text(value)
         case Decimal():
             found = _of_number(value)
-        case float():  # a literal of the expression
+        case float():  # a number that the expression itself contains
             found = _of_number(Decimal(repr(value)))
         case Failed(why):
             found = Unreadable(why)

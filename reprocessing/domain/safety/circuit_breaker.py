@@ -14,7 +14,7 @@ Sends = Sequence[bool | None]
 
 #: Number of the newest sends from which the failure ratio is computed, unless the breaker's policy needs more.
 WINDOW = 100
-#: If a canary's outcome is not known this long after its deadline, another canary is sent.
+#: If a canary's outcome is not known an hour after its deadline, another canary is sent.
 PATIENCE = timedelta(hours=1)
 
 
@@ -39,7 +39,7 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """Return how many sends, counted back from the newest failure, are needed to decide."""
+        """Return how many sends, counted back from the newest failure, the decision to open is based on."""
         return max(WINDOW, self.threshold, self.at_least)
 
 

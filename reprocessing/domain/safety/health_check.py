@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Healthy:
-    """The target is healthy."""
+    """The check found the target healthy, so messages may be sent. `detail`: what was found."""
 
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhealthy:
-    """The target is not healthy."""
+    """The check found that the target is not healthy, so nothing is sent. `why`: what was found."""
 
     why: str
 

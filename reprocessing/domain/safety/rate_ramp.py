@@ -29,7 +29,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class RampStep:
-    """The allowed share of the rate, the share of failed sends, and why."""
+    """A step of a ramp-up: the share of the rate that is allowed now, the share of failed sends, and why."""
 
     share: float
     failure_ratio: float

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-#: Seconds for which a token may be used after it was taken.
+#: Seconds for which a worker may use a token of the rate limit after it has taken the token.
 TOKEN_LIFE = 0.25
-#: Most seconds to wait for further tokens if at least one token is available.
+#: Max seconds to wait for further tokens if at least one token is available.
 PATIENCE = 0.1
 _MICROSECONDS = 1_000_000
 
@@ -50,7 +50,7 @@ class Bucket:
         return Bucket(min(self.tokens + refill, self.capacity, capacity), now, rate, capacity)
 
     def take(self, wanted: int) -> tuple[Bucket, int]:
-        """Return the bucket after taking up to `wanted` tokens, and how many were taken."""
+        """Take up to `wanted` tokens; return the bucket without these tokens, and how many were taken."""
         count = min(wanted, math.floor(self.tokens))
         return replace(self, tokens=self.tokens - count), count
 

@@ -17,18 +17,19 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _LONGEST_URL: Final = 2_000
-_LONGEST_HOST: Final = 253  # RFC 1035, without the root's dot
+_LONGEST_HOST: Final = 253  # RFC 1035, without the dot at the end
 _PORTS: Final = {"http": 80, "https": 443}
 _MOST_PORTS: Final = 65_535
 _URL = re.compile(r"(?ai)(?P<scheme>https?)://(?P<authority>[^/?#\\]+)(?P<path>[/?][!$-\[\]-~]*)?")
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]:%]+))(?::(?P<port>[0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-#: A last label that resolvers read as an address: 127.1, 0x7f000001, 017700000001 (WHATWG URL, "ends in a number").
+#: The last part of a host name that resolvers read as an address, as in 127.1 or 0x7f000001 (WHATWG URL, "ends in a
+#: number").
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 #: Characters that IDNA 2003 and 2008 encode differently (UTS 46, deviation characters).
 _DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
 
-#: Not public: IANA's special-purpose registry for IPv4, multicast and the reserved end.
+#: IPv4 networks that are not public: IANA's special-purpose registry, multicast (224/4), and the reserved 240/4.
 _SPECIAL = tuple(
     IPv4Network(network)
     for network in (
@@ -63,7 +64,7 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """Return the host, with the port unless it is the scheme's default."""
+        """Return host and port as in a URL; the port is left out if it is the scheme's default."""
         host = f"[{self.host}]" if isinstance(self.host, IPv6Address) else str(self.host)
         return host if self.has_usual_port else f"{host}:{self.port}"
 
@@ -162,7 +163,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address; None if the text is not an address in the usual spelling."""
+    """Return the IP address that a text is; None: the text is not an address in the usual spelling."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:

@@ -27,7 +27,7 @@ class WaveCounts:
 
     Attributes:
         size: letters that the wave may send. None means all letters, and that only the newest `LAST` are counted.
-        touched: letters that were sent.
+        touched: letters that were sent in the wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
         silent: sent letters whose outcome says nothing about the target.
@@ -70,14 +70,14 @@ class PauseRun:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreakers:
-    """Open the circuit breakers of the failed letters, and begin again with a wave of one letter."""
+    """Open the circuit breakers whose letters failed in the wave, and begin again with a wave of one letter."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestartWaves:
-    """Begin again with a wave of one letter: only letters with refused content (poison) failed, not the target."""
+    """Begin again with a wave of one letter. The target did not fail; it refused the content of letters (poison)."""
 
 
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves

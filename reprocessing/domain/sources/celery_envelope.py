@@ -20,7 +20,7 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 #: Default limit of a payload's bytes: the largest SQS message.
 LIMIT = 1 << 20
 JSON = "application/json"
-_LZMA_MEMORY = 64 << 20  # bytes; enough for every preset
+_LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all its presets
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
     "application/x-python-serialize": "its payload is pickled, and unpickling could run code",
@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One kombu message: the JSON text, whether it was `encoded` in base64, and the parsed JSON."""
+    """The envelope of one kombu message: its JSON as `text`, whether it was in base64 (`encoded`), and parsed."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -56,19 +56,19 @@ class Envelope:
 
     @property
     def headers(self) -> Mapping[str, JsonValue]:
-        """Return the headers. In Celery's message protocol 2, they describe the task."""
+        """Return the envelope's headers, which describe the task in Celery's message protocol 2; may be empty."""
         found = self.document.get("headers")
         return found if isinstance(found, dict) else {}
 
     @property
     def properties(self) -> Mapping[str, JsonValue]:
-        """Return the properties, which are for the broker, such as the delivery tag."""
+        """Return the envelope's properties, which are for the broker, such as the delivery tag."""
         found = self.document.get("properties")
         return found if isinstance(found, dict) else {}
 
     @property
     def content_type(self) -> str:
-        """Return the content type of the payload."""
+        """Return the content type of the payload; empty: not stated."""
         found = self.document.get("content-type")
         return found if isinstance(found, str) else ""
 
@@ -108,8 +108,8 @@ def close_envelope(envelope: Envelope, text: str) -> bytes:
 
 
 def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotShown:
-    """Return the payload as JSON, or why it is not shown. Never raises, never unpacks more than `limit` bytes."""
-    raw = _decoded_payload(envelope)  # first: kombu decodes payloads of all content types
+    """Return the payload as parsed JSON, or why it is not shown. Never raises. At most `limit` bytes are unpacked."""
+    raw = _decoded_payload(envelope)  # before the content type, because kombu decodes every payload
     if isinstance(raw, NotShown):
         return raw
     if envelope.content_type not in (JSON, ""):
@@ -146,7 +146,7 @@ def _decompressed(envelope: Envelope, raw: bytes, limit: int) -> bytes | NotShow
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:
-    """Return a payload in the envelope's encoding and compression, which must be one that `unpack_payload` accepts."""
+    """Return a payload in the encoding and compression of the envelope, the reverse of `unpack_payload`."""
     raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
@@ -183,7 +183,7 @@ def _too_large(limit: int) -> NotShown:
 
 
 def _decoded(body: bytes) -> bytes | None:
-    """Return the text in a base64 body; None if the body is not base64, so that kombu reads it as it is."""
+    """Return the text in a base64 body; None: it is not base64, and kombu reads the body as it is."""
     candidate = body.strip()
     if candidate[:1] == b"{":
         return None

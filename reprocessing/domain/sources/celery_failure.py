@@ -87,7 +87,7 @@ def _times(number: int) -> str:
 
 
 def _sent(system: Mapping[str, str]) -> datetime | None:
-    """Return when the message was sent; for a FIFO queue, when the message came to the DLQ."""
+    """Return SQS's SentTimestamp: when the message was first sent; in a FIFO DLQ, when it came to the DLQ."""
     text = system.get("SentTimestamp", "")
     try:
         return datetime.fromtimestamp(int(text) / 1000, tz=UTC)

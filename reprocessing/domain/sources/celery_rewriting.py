@@ -46,7 +46,7 @@ class Unchangeable:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new value of a JSON member; if `goes`, the member is removed."""
+    """A new value for a member of the task message's JSON; if `goes` is true, the member is removed."""
 
     path: tuple[str, ...]
     value: str | int | None = None
@@ -93,7 +93,7 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return a new id for a letter's task. All attempts have the same id until one has a known outcome (`epoch`)."""
+    """Return a new id for a letter's task. The id stays the same until an attempt is known to have failed (`epoch`)."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
@@ -179,7 +179,7 @@ def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
 
 
 def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
-    """Return the JSON object with these changes; the bytes of all other values are unchanged."""
+    """Return a JSON object with the `wanted` changes; the bytes of its other values are unchanged."""
     members = json_span.member_bytes(raw)
     if isinstance(members, Unreadable):
         return members
