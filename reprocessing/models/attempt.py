@@ -27,13 +27,13 @@ class Attempt(models.Model):
     Three columns may still change: `holds_lane` to false, `counts_as_failure` to true, and `spared`.
 
     Attributes:
-        epoch: the letter's `epoch` when the attempt began.
-        fence: the lane's `fence` when the attempt began.
+        epoch: the value of `Letter.epoch` when the attempt began.
+        fence: the value of `Lane.fence` (the number of the lease) when the attempt began.
         taken_at: when the target accepted the letter; null: it did not, or the answer is not known.
         deadline: until when the letter may come back, or its consumer may report.
         returned_at: when the letter came back to a DLQ; this may be after `closed_at`.
         holds_lane: whether the lane's next letter waits until this attempt has an outcome.
-        breaker_epoch: the `epoch` of the circuit breaker when the letter was sent.
+        breaker_epoch: the value of `Breaker.epoch` when the letter was sent.
         counts_as_failure: for the breaker, the attempt is a failure (true), a success (false) or neither (null).
         wave: the wave in which the letter was first sent; set only on a letter's first attempt in a run with waves.
         spared: whether the attempt failed because the target was down, and so does not count for `max_attempts`.

@@ -19,7 +19,7 @@ from reprocessing.models.target import Target
 
 
 class AuditAct(models.TextChoices):
-    """The kind of change that an audit log entry records."""
+    """The kind of a person's action that an audit log entry records."""
 
     RELEASED = "released", "released"
     DISCARDED = "discarded", "discarded"

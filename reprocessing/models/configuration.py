@@ -34,8 +34,8 @@ class ManagedObject(models.Model):
 
     Attributes:
         name: the object's name; of a target, its ARN or URL.
-        written: the object's settings after the last apply. Any difference from them is drift.
-        applied_from: where the file came from, such as a commit (`apply_config --source`).
+        written: the object's settings after the last `apply_config`. Settings that differ from them have drifted.
+        applied_from: where the file came from, such as a commit (option `--source`).
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """
 

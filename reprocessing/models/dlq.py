@@ -16,14 +16,14 @@ from reprocessing.domain.replay.backoff import Backoff
 from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
 
-#: Most messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
+#: Max messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
 MAX_HELD_COPIES = 120_000
 #: Max days for which bodies are kept.
 MAX_DAYS = 3_650
 
 
 class Mode(models.TextChoices):
-    """Which actions the service takes on a DLQ without a person."""
+    """What the service does with a DLQ by itself, without a person."""
 
     OBSERVE = "observe", "observe: read queue attributes only"
     MANUAL = "manual", "manual: redrive when a person starts a run"
@@ -271,7 +271,7 @@ class DeadLetterQueue(models.Model):
 
 
 class PresentSources(models.Manager["Source"]):
-    """Source queues that were not removed."""
+    """A manager that leaves out source queues that were removed."""
 
     def get_queryset(self) -> models.QuerySet[Source]:
         """Return the source queues that were not removed."""

@@ -19,14 +19,14 @@ class DlqCopyState(models.TextChoices):
 
 
 class DlqCopy(models.Model):
-    """One message in a DLQ that is a copy of a letter: the captured message, or one that came back after an attempt.
+    """A copy of a letter: the captured message in its DLQ, or the letter's message that came back after an attempt.
 
     Attributes:
         attempt: the attempt after which the copy came back; null: the captured message.
         handle: receipt handle of the last receive.
         visible_until: when the copy becomes visible in the DLQ again. `extended`: whether that time was moved since the
             copy was received.
-        receives: how often this service received the copy.
+        receives: how often this service received the copy from the DLQ.
     """
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")

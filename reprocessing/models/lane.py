@@ -21,7 +21,7 @@ class Lane(models.Model):
         due_at: when a ready lane may be leased, or when the lease of a leased lane ends.
         fence: fencing token, a number that rises with every lease: writes of an earlier lease are refused.
         single: whether the lane is for one letter only, which has no ordering key.
-        highest_sent_sequence: highest sequence of a letter that was delivered, or sent with an unknown outcome.
+        highest_sent_sequence: highest sequence of a letter that was delivered, or may have been delivered.
         breaker: the circuit breaker for the lane's first unfinished letter; null: not determined yet.
         stopped_at: when a person stopped the lane; no worker leases a stopped lane.
     """
@@ -61,13 +61,13 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_by_due_time"),
-            # The breaker comes first. If the run came first, a planner with old statistics would read all lanes of a
-            # run for each breaker.
+            # This index begins with the breaker. If it began with the run, PostgreSQL with old statistics would read
+            # all lanes of a run for each breaker.
             models.Index(
                 F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="ready_lanes_by_breaker",
             ),
-            # Lets a run's lanes be read breaker by breaker, so that lanes whose breaker is open are not read.
+            # By this index a run's lanes are read breaker by breaker, without the lanes whose breaker is open.
             models.Index(
                 F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
                 name="ready_lanes_by_run",

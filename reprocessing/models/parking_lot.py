@@ -1,4 +1,4 @@
-"""Failure groups and bulk actions."""
+"""Failure groups (letters that failed for the same reason) and bulk actions (on all letters of a filter)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class BulkActionKind(models.TextChoices):
 
 
 class BulkActionState(models.TextChoices):
-    """State of a bulk action."""
+    """The state of a bulk action."""
 
     RUNNING = "running", "running"
     DONE = "done", "done"

@@ -84,7 +84,7 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row, created with the first rule. `version` rises with every change of any rule.
+    """The only row is about all rules together. `version` rises with every change of any rule.
 
     `changes_at`: the next time at which a rule becomes valid or expires; null: no rule does.
     """

@@ -17,7 +17,7 @@ class RunKind(models.TextChoices):
 
 
 class RunState(models.TextChoices):
-    """State of a run."""
+    """The state of a run."""
 
     PLANNED = "planned", "planned"
     RUNNING = "running", "running"
@@ -35,7 +35,7 @@ class Run(models.Model):
         selected: how many letters the run has; null: its letters are not selected yet.
         behind: how many requested letters were left out, because earlier letters of their lanes are not in the run.
         stopped_by, why: who paused or aborted the run, and why.
-        waves: whether the run sends 1, 10 and 100 letters before it sends all.
+        waves: whether the run sends waves of 1, 10 and 100 letters before all others.
     """
 
     name = models.SlugField(unique=True, max_length=100)

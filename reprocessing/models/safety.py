@@ -69,7 +69,7 @@ class Breaker(models.Model):
         ramp_every: time between two steps of the ramp-up.
         epoch: a number that rises with every change of state and every canary. A half-open breaker ignores canaries of
             earlier numbers.
-        rest: length of the present cooldown.
+        rest: length of the present or last cooldown.
         canary_until: no other canary is sent before this time.
         failing_since: time since which no letter has succeeded.
         ramp: the share of the rate that is allowed now.

@@ -187,7 +187,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with the same DLQ, group, state and reason. Add the rows of `LetterCountDelta`."""
+    """The number of letters with the same DLQ, group, state and reason. The rows of `LetterCountDelta` come on top."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -222,7 +222,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """The number of events of a DLQ's letters in an hour. Add the rows of `HourlyCountDelta`."""
+    """The number of events of a DLQ's letters in an hour. The rows of `HourlyCountDelta` come on top."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"
@@ -241,7 +241,8 @@ class Metric(models.Model):
 
     Attributes:
         place: id of the DLQ or target; 0: the metric is about neither.
-        part: of a histogram, the bucket's upper bound in seconds, `+Inf` or `sum`; else empty.
+        part: a histogram's bucket (upper bound in seconds, `+Inf` or `sum`), an event of letters such as `captured`, or
+            an AWS service; else empty.
         told: the part of `value` that was published to CloudWatch.
     """
 

@@ -136,7 +136,7 @@ class Target(models.Model):
 
     @property
     def copy_window(self) -> float:
-        """Return for how many seconds an attempt with unknown outcome may leave a copy in the target.
+        """Return for how many seconds a message may be in the target after an attempt with unknown outcome.
 
         `settlement_effects.COPY_WINDOW` is the same rule in SQL.
         """
@@ -172,7 +172,7 @@ class TargetCheck(models.Model):
 
 
 class Verdict(models.TextChoices):
-    """The outcome that a report states for a message."""
+    """The outcome of a message that a consumer reports."""
 
     DELIVERED = "delivered", "delivered: the consumer succeeded"
     FAILED = "failed", "failed: the consumer failed and will not try again"
@@ -180,7 +180,7 @@ class Verdict(models.TextChoices):
 
 
 class Reporter(models.Model):
-    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its API token."""
+    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its own token."""
 
     name = models.SlugField(unique=True, max_length=100)
     token_hash = models.BinaryField(unique=True)
