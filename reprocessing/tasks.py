@@ -121,7 +121,7 @@ def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
         if number and time.monotonic() > until:
             poll_dlqs.apply_async((ids[number:],), queue=CAPTURE)
             return
-        if dlq := schedule.find_dlq(dlq_id):  # read just now: another task may have polled this DLQ meanwhile
+        if dlq := schedule.find_dlq(dlq_id):  # read just before its poll, because another task may have polled it
             _poll(dlq)
 
 
@@ -170,7 +170,7 @@ def capture(dlq_id: int, **_future: object) -> None:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
     if gathered.enlisted and gathered.enlisted.letters:
         _hint()  # the next tick would be up to 2 s later
-    else:  # letters that are sent now need no group; `recover` assigns the others later
+    else:  # letters that are sent now need no group; `recover` assigns groups to other letters later
         group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, turn, gathered)
 
@@ -289,12 +289,12 @@ def run_doctor(**_future: object) -> None:
 
 @shared_task(name="reprocessing.publish_to_cloudwatch")
 def publish_to_cloudwatch(**_future: object) -> None:
-    """Publish the metrics to CloudWatch."""
+    """Publish the service's metrics to CloudWatch, in the namespace of the setting CLOUDWATCH."""
     view, region = conf.current(), configured_region() or ""
     publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=view.count_lag.total_seconds())
 
 
 @shared_task(name="reprocessing.delete_expired")
 def delete_expired(**_future: object) -> None:
-    """Delete finished messages past their retention."""
+    """Delete finished messages, attempts and other history after the setting HISTORY (90 days)."""
     purging.purge_expired(conf=conf.current())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RedriveError(Exception):
-    """Base of the app's exceptions."""
+    """The base class of the app's exceptions."""
 
 
 class QueueUnreachable(RedriveError):
@@ -60,7 +60,7 @@ class InvalidRunState(RedriveError):
 
 
 class NativeRedriveConflict(RedriveError):
-    """A DLQ is in use by AWS's native redrive or by this service, so the other one may not start on it."""
+    """The operation is refused: AWS's native redrive and this service may not work on one DLQ at the same time."""
 
 
 class RestoreUnresolved(RedriveError):

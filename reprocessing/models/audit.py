@@ -50,7 +50,7 @@ class AuditAct(models.TextChoices):
     ROTATED = "rotated", "rotated payload keys"
 
 
-#: Condition of constraints: the person and the reason are not empty.
+#: Condition of database constraints: the person and the reason are not empty.
 PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
@@ -198,7 +198,7 @@ class ApprovalDefault(models.Model):
 
 
 class UnapprovedDeed(models.Model):
-    """How many messages a person handled without approval, in one deed. A day's sum must not exceed the DLQ's limit."""
+    """How many messages one deed of a person without approval was about. A day's sum may not exceed the DLQ's limit."""
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
     by_key = models.TextField()

@@ -34,7 +34,7 @@ class ManagedObject(models.Model):
 
     Attributes:
         name: the object's name; of a target, its ARN or URL.
-        written: the object's settings after the last `apply_config`. Settings that differ from them have drifted.
+        written: the object's settings after the last `apply_config`. Present settings that differ are called drift.
         applied_from: where the file came from, such as a commit (option `--source`).
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """

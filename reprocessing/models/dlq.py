@@ -76,7 +76,7 @@ class OwnBackoff(Protocol):
     def backoff_jitter(self) -> str | None: ...  # noqa: D102
 
 
-#: Condition of constraints: a stop has time, person and reason; without a stop, all three are empty.
+#: Condition of database constraints: a stop has time, person and reason; without a stop, all three are empty.
 STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
     Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")
 )

@@ -18,7 +18,7 @@ class BreakerState(models.TextChoices):
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
-#: Condition of constraints: the three backoff fields are all set, or all null.
+#: Condition of database constraints: the three backoff fields are all set, or all null.
 BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
     backoff_base__gte=0, backoff_base__lte=MAX_SECONDS, backoff_cap__gte=0, backoff_cap__lte=MAX_SECONDS,
     backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
@@ -149,7 +149,7 @@ class Breaker(models.Model):
 
 
 class CheckKind(models.TextChoices):
-    """The kind of a health check."""
+    """The kind of a health check: what it checks about a target."""
 
     HTTP = "http", "http: a URL returns the expected status"
     ALARM = "alarm", "alarm: a CloudWatch alarm is OK"

@@ -32,7 +32,7 @@ class AlarmMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """One alarm.
+    """One CloudWatch alarm as it should be.
 
     Attributes:
         of: the name of the DLQ that the alarm is about; empty: the alarm is not about a DLQ.
@@ -91,7 +91,7 @@ Difference: TypeAlias = AlarmMissing | ParameterDiffers
 def alarms_of_dlq(
     dlq: str, queue: str, sources: tuple[str, ...], *, namespace: str, retention: float
 ) -> Iterator[Alarm]:
-    """Yield the alarms of one DLQ.
+    """Yield the alarms of one DLQ, such as "messages are present" and "the oldest message expires soon".
 
     Args:
         dlq: the DLQ's name in this service.
@@ -99,7 +99,7 @@ def alarms_of_dlq(
         sources: names of the source queues.
         namespace: the CloudWatch namespace of the service's own metrics.
         retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is
-            first sent, but the age in the metric begins when the message arrives in the DLQ.
+            first sent. The metric of its age begins later, when it arrives in the DLQ.
     """
     sooner = "" if queue.endswith(".fifo") else ", or sooner, because its retention began when it was first sent"
     yield Alarm(

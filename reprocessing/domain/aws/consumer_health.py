@@ -1,7 +1,7 @@
 """Decide from a queue's metrics whether the queue's consumers keep up.
 
 The age of the oldest message grows: consumers are behind. Messages in flight grow: consumers are slow, or crash. All
-sent messages were received, but fewer were deleted: consumers fail. Too few values: the result is unknown.
+sent messages were received, but fewer were deleted: consumers fail. With under 6 values, the result is unknown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class QueueMetrics:
 
 @dataclass(frozen=True, slots=True)
 class KeepingUp:
-    """The consumers keep up."""
+    """The queue's metrics show that its consumers keep up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class FailingConsumers:
 
 @dataclass(frozen=True, slots=True)
 class TooFewValues:
-    """CloudWatch has too few values for a decision."""
+    """CloudWatch has too few values of the queue's metrics to decide whether its consumers keep up."""
 
     why: str
 

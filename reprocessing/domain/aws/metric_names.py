@@ -1,6 +1,7 @@
 """Define the names of all metrics in Prometheus and CloudWatch.
 
-The names RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are those of many published redrive functions.
+The names RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are also used by many published
+redrive functions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric.
+    """One metric of the service, with its names in Prometheus and CloudWatch.
 
     Attributes:
         name: the name in Prometheus, without suffixes such as `_total`.
@@ -128,7 +129,7 @@ CONSUMED: Final = Metric(
 )  # fmt: skip
 HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.", (), "EverythingStopped")
 
-#: All metrics.
+#: All metrics that the service publishes.
 METRICS: Final = (
     *LETTER_COUNTERS.values(),
     VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, TROUBLE,

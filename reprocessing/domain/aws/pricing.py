@@ -1,7 +1,7 @@
 """Compute what SQS charges for a drain, for AWS's native redrive, and for polling.
 
-SQS charges an API call as one request for each 64 KiB chunk of the call's payload
-(https://aws.amazon.com/sqs/pricing/). So k calls with B bytes in all are charged as c requests, where U = 64 KiB:
+SQS charges an API call as one request for each 64 KiB chunk of its payload (https://aws.amazon.com/sqs/pricing/). So k
+calls with B bytes in all are charged as c requests. With U = 64 KiB:
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
 

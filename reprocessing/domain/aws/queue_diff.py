@@ -126,7 +126,7 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Compare RedriveAllowPolicy. Queues that already use this queue as their DLQ stay allowed."""
+    """Yield how the queue's RedriveAllowPolicy has to change. Queues that already use it as DLQ stay allowed."""
     if not wanted.sources:
         return
     needed = {found.arn_beside(name) for name in wanted.sources} | set(found.sources)

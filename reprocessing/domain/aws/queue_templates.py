@@ -34,7 +34,7 @@ def cloudformation(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
 
 
 def terraform(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
-    """Return a Terraform configuration for a file with the suffix .tf.json."""
+    """Return a Terraform configuration for these queues, for a file with the suffix .tf.json."""
     ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
     allowing = {
         ids[queue.name]: {

@@ -46,7 +46,7 @@ class Document:
     lines: Mapping[Path, int] = field(default_factory=dict)
 
     def located(self, problem: Problem) -> Problem:
-        """Return the problem with its line number: that of its path, or of the nearest part around the path."""
+        """Return the problem with the line number of its path, or of the nearest part of the file around its path."""
         path = problem.path
         while path and path not in self.lines:
             path = path[:-1]

@@ -58,8 +58,7 @@ POLICY_KEYS: Final[Mapping[str, str]] = {
 }
 #: Keys of a DLQ that a policy cannot set. Teams are not in the file: `add_dlq --team` sets them.
 DLQ_ONLY: Final = ("url", "policy", "sources", "default_source")
-#: The keys that objects of each kind can have in the file, with the model fields that store them, in the order of an
-#: export.
+#: The keys that objects of each kind can have in the file, in the order of an export, with the fields that store them.
 KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.POLICY: POLICY_KEYS,
     Kind.RATE_CLASS: {**_same("rate", "burst"), **_BACKOFF},
@@ -112,9 +111,9 @@ def key_of(kind: Kind, field: str) -> str:
 
 
 def effective(own: Settings, inherited: Settings, defaults: Settings) -> Settings:
-    """Return the settings that are in force for a DLQ: its own, else those of its policy, else defaults.
+    """Return the settings in force for a DLQ: its own settings, else its policy's settings, else defaults.
 
-    Only one schedule is in force: the DLQ's own interval or crontab, else that of its policy.
+    Only one schedule is in force: the DLQ's own interval or crontab, else the policy's interval or crontab.
     """
     found = {**defaults, **inherited, **own}
     for values in (own, inherited):

@@ -39,8 +39,8 @@ def expiry_risk(*, messages: int | None, retention: int | None, oldest_age: floa
     """Return the risk that SQS drops the first message of a DLQ: when, in seconds and in words.
 
     CloudWatch measures the age of a message from its arrival in the DLQ. In a standard DLQ, retention began earlier,
-    when the message was first sent to its source queue, so SQS may drop the message before the returned time. In a
-    FIFO DLQ, the time is exact (AWS, SQS developer guide, "Configuring message retention for dead-letter queues").
+    when the message was first sent to its source queue. So SQS may drop the message before the returned time. In a FIFO
+    DLQ, the time is exact (AWS, SQS developer guide, "Configuring message retention for dead-letter queues").
 
     Args:
         messages: number of messages, visible and in flight; None: not known.

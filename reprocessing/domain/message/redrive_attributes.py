@@ -93,7 +93,7 @@ def attributes_to_send(
 def with_trace(attributes: Attributes, trace: Mapping[str, str], *, space: int) -> dict[str, Attribute]:
     """Return the attributes with the trace fields of `trace`, which replace the message's own trace fields.
 
-    If that makes too many attributes (over 10) or bytes (over `space`), return the attributes unchanged.
+    If this makes over 10 attributes, or over `space` bytes of attributes, return the attributes unchanged.
     """
     own = {name for name in attributes if name.lower() in (TRACEPARENT, TRACESTATE)}
     kept = {name: attribute for name, attribute in attributes.items() if name not in own}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The destination accepted the text."""
+    """The notification destination accepted the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Final
 
 #: How many notes (`DlqNote`) of a DLQ are stored in the time for which the DLQ has to grow.
 NOTES: Final = 12
-#: A DLQ is growing if its backlog grew by at least 10 messages, and by at least 10 % of the backlog in the oldest note.
+#: A DLQ is growing if its backlog grew by at least 10 messages, and by at least 10 % since the oldest note.
 LEAST, SHARE = 10, 0.1
 #: A DLQ is growing only if at least this share of the backlog's changes are increases.
 UPWARD: Final = 0.75
-#: While a DLQ is growing, its backlog is compared with that of `within / 2` seconds ago. If this note is missing, a
+#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago. If this note is missing, a
 #: newer note is used, whose age must be at least this share of `within`.
 _HALFWAY: Final = 0.25
 
@@ -56,7 +56,7 @@ class NotGrowing:
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """There are too few notes for a decision, such as after the workers were stopped."""
+    """There are too few notes for a decision (under 6), such as after the workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:

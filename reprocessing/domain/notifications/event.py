@@ -48,9 +48,9 @@ class EventKind(StrEnum):
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether the incident of this event is opened again if its condition holds again soon after the end.
+        """Return whether an ended incident is opened again if its condition holds again within a minute.
 
-        Else a new incident is opened: for moments, requested approvals, and conditions that only a person can end.
+        A new incident is always opened for moments, requested approvals, and conditions that only a person can end.
         """
         return self not in _MOMENTS | _ENDED_BY_A_PERSON | {EventKind.APPROVAL_REQUESTED}
 

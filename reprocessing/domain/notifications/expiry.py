@@ -1,4 +1,4 @@
-"""Decide whether SQS soon deletes messages of a DLQ that are not captured."""
+"""Decide whether SQS deletes uncaptured messages of a DLQ within the time of which people are notified."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """The thresholds above which people are notified.
+    """The thresholds above which people are notified of a condition.
 
     Attributes:
         parked_count, parked_age: number of parked messages of one DLQ, and for how long the oldest has been parked.

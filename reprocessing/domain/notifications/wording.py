@@ -26,7 +26,7 @@ DASHBOARD: Final = Page("")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The texts of one kind of event.
+    """The texts of notifications about one kind of event.
 
     Attributes:
         opened: the headline while the condition lasts, or of a moment.

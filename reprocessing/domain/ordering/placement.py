@@ -82,7 +82,7 @@ class KeyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LetterPlace:
-    """The place of a letter.
+    """The place of a letter in its lane, and its idempotency key.
 
     Attributes:
         key: the ordering key; None: the lane holds only this letter (`single`).

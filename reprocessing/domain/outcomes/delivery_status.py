@@ -36,7 +36,7 @@ class DeliveryFacts:
         sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
         deadline: until when the message may come back, or must be acknowledged.
         denied: whether the consumer reported a failure.
-        said: the verdict of the consumer's last report that decides the outcome; None: there is no such report.
+        said: the verdict of the consumer's last report that decides the outcome; None: no report decides it.
         said_by: the reporter's name; empty: a consumer that shares the database.
     """
 

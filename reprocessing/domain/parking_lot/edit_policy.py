@@ -60,7 +60,7 @@ SelectorsByPurpose = Mapping[str, Selector]
 
 
 def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
-    """Return those selectors of a DLQ that read attributes or the body, which an edit can change."""
+    """Return the selectors of a DLQ that read attributes or the body, whose values an edit can change."""
     named = {
         "the ordering key": policy.ordering,
         "the sequence": policy.sequence,

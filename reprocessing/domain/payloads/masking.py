@@ -112,7 +112,10 @@ class _Work:
         return is_task and isinstance(around[name], str)
 
     def _inside(self, text: str, nested: int) -> str:
-        """Mask the fields of a text's JSON. Mask the whole text if it may have fields that cannot be found."""
+        """Return a text with the fields of its JSON masked as the rules say.
+
+        If the text may have fields that cannot be found, such as in broken JSON, it is masked as a whole.
+        """
         start = text.lstrip()[:1]
         if start in {"{", "["} and start:
             document = json_view.read(text.encode(errors="surrogatepass"))

@@ -16,7 +16,7 @@ from reprocessing.domain.lifecycle import AttemptOutcome
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 
-#: Names of the messaging systems, by the target's kind. The conventions define only those of SQS and SNS.
+#: Names of the messaging systems, by the target's kind. The conventions define only the names of SQS and SNS.
 _SYSTEMS: Final = {
     "sqs": "aws_sqs", "celery": "aws_sqs", "topic": "aws.sns", "bus": "aws.eventbridge", "lambda": "aws.lambda",
     "http": "http",

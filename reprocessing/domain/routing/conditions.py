@@ -28,7 +28,7 @@ from reprocessing.domain.routing.linear_regex import Pattern
 VALUES = 1_000
 VALUE_LENGTH = 1_024
 
-_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a condition; JSON may double those of a value
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; JSON may double a value
 _SHOWN = 80
 _FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
@@ -138,8 +138,8 @@ class _NotWritten(Exception):
 def _parted(text: str) -> tuple[Field, Operator, str]:
     """Split a text into field, operator and the rest.
 
-    A JMESPath expression may contain spaces and the words of operators. It ends before the first operator for which the
-    text in front is a valid expression, because in JMESPath no word can follow a complete expression.
+    A JMESPath expression may contain spaces and the words of operators. It ends before the first operator whose text in
+    front is a valid expression. In JMESPath, no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")

@@ -1,4 +1,4 @@
-"""Evaluate JMESPath expressions at a limited cost, whatever the expression and the document are."""
+"""Evaluate JMESPath expressions with a limit on the cost, for any expression and any document."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from reprocessing.domain.message.json_view import Unreadable
 LENGTH = 512
 #: Every accepted pattern can search texts of this many bytes. Simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
-#: Limit of pattern instructions times text bytes of one search. RE2 needs up to 10 ns for each instruction and byte.
+#: Max cost of a search: the pattern's instructions times the text's bytes. RE2 needs up to 10 ns for each of both.
 MOST_COST = 2_000_000
 
-_MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses larger patterns
+_MEMORY = 1 << 20  # max bytes of one compiled pattern; RE2 refuses larger patterns
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _MISSING, _PRESENT = Missing(), NotText()
 
 @dataclass(frozen=True)
 class MessageFields:
-    """The fields of one letter.
+    """The fields of one letter that conditions of rules can compare.
 
     Attributes:
         source: ARN or name of the source queue; empty: not known.
@@ -43,7 +43,7 @@ class MessageFields:
     _known: dict[str, FieldValue] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def read(self, asked: Field) -> FieldValue:
-        """Return the value of a field. Never raises.
+        """Return the value of a field as text, or why it has none. Never raises.
 
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
         body over 256 KiB are Unreadable, not missing, because a rule may exist to stop these messages.

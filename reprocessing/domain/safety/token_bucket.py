@@ -42,7 +42,7 @@ class Bucket:
         return cls(0.0, now, rate, capacity)
 
     def filled(self, now: int, rate: float, capacity: float) -> Bucket:
-        """Return the bucket at the time `now`, with the tokens that were added meanwhile.
+        """Return the bucket at the time `now`, with the tokens that were added since `at`.
 
         If the rate or the capacity changed, the lower of both values counts until now.
         """

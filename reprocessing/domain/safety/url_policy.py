@@ -78,7 +78,7 @@ class Endpoint:
 class AllowList:
     """Allowed hosts (`names`), and networks whose addresses are allowed although they are not public.
 
-    If the port of a name is None, the scheme's default port is allowed; if that of a network is None, any port.
+    If a name's port is None, only the scheme's default port is allowed. If a network's port is None, all ports are.
     """
 
     names: frozenset[tuple[str, int | None]] = frozenset()

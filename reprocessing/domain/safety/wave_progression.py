@@ -23,7 +23,7 @@ def waves_before_last(letters: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
-    """Counts of a wave's letters.
+    """How many letters of a wave were sent, failed, and so on.
 
     Attributes:
         size: letters that the wave may send. None means all letters, and that only the newest `LAST` are counted.
@@ -51,7 +51,7 @@ class WaitForOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class NextWave:
-    """The wave succeeded. The next wave has `size` letters; None: all others."""
+    """The wave succeeded. The next wave has `size` letters; None: all remaining letters."""
 
     size: int | None
 

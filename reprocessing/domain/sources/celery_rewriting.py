@@ -21,7 +21,7 @@ from reprocessing.domain.sources.celery_task import ONE, TaskMessage
 
 @dataclass(frozen=True, slots=True)
 class TaskChanges:
-    """The changes that a target requires.
+    """The changes of a task message that a target of Celery workers requires.
 
     Attributes:
         queue: the name that the workers use for their queue; None: unchanged.

@@ -75,7 +75,7 @@ def _is_storable(text: str) -> bool:
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:
-    """Return the event's time; None: it has none. AWS would refuse a request with a time before 1970."""
+    """Return the event's time; None: it has none. `Unreadable`: it is not valid, or before 1970, which AWS refuses."""
     if text is None:
         return None
     try:

@@ -153,7 +153,7 @@ def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
     """Recognise a body that is an SNS notification. The attributes ErrorCode and ErrorMessage are optional.
 
     https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the format. With raw message
-    delivery, nothing shows that a message came from SNS, so such messages are not recognised.
+    delivery, nothing shows that a message came from SNS, so it is not recognised.
     """
     if b'"Notification"' not in body:
         return None

@@ -1,4 +1,4 @@
-"""Find the trace contexts that a message carries, wherever its producer put them."""
+"""Find the trace contexts of a message, in all places where producers write them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Call_contra = TypeVar("Call_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One letter for an HTTP endpoint.
+    """One letter to send to an HTTP endpoint.
 
     Attributes:
         attempt: the attempt's id, under which the outcome is returned.
@@ -33,7 +33,7 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True)
 class LambdaCall:
-    """One letter for a Lambda function.
+    """One letter to send to a Lambda function.
 
     Attributes:
         attempt: the attempt's id, under which the outcome is returned.

@@ -11,7 +11,7 @@ from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.message.redrive_attributes import MarkNames, read_mark
 
-#: Most characters of one header's value. Servers usually accept 8 KiB of all headers together.
+#: Max characters of one header's value. Servers usually accept 8 KiB of all headers together.
 LONGEST: Final = 1_024
 
 _CONTENT_TYPE: Final = "Content-Type"
