@@ -296,5 +296,5 @@ def publish_to_cloudwatch(**_future: object) -> None:
 
 @shared_task(name="reprocessing.delete_expired")
 def delete_expired(**_future: object) -> None:
-    """Delete finished messages, attempts and other history after the setting HISTORY (90 days)."""
+    """Delete finished messages, with their attempts, that are older than the setting HISTORY (90 days)."""
     purging.purge_expired(conf=conf.current())

@@ -185,7 +185,8 @@ class Letter(models.Model):
                 name="open_letters_by_state_and_age",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
-            # Few letters end in these states, and no statement that changes the state of letters names these states.
+            # Few letters are discarded or duplicates. Statements that change states name neither state, so PostgreSQL
+            # does not use this index for them.
             models.Index(
                 F("dlq"), F("state"), F("id"),
                 condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
@@ -221,8 +222,8 @@ class Letter(models.Model):
 class Payload(models.Model):
     """The bytes of a letter as received: body, `attributes` (packed), and SQS's own attributes (`system`).
 
-    With encryption, they are sealed (domain.payloads.sealing); `store.payloads.content` opens them. A trigger forbids
-    changes, except that they are sealed with another key.
+    With encryption, the bytes are sealed (`domain.payloads.sealing`), and `store.payloads.content` opens them. A trigger
+    forbids changes, except that the bytes are sealed with another key.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")

@@ -187,7 +187,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with the same DLQ, group, state and reason. The rows of `LetterCountDelta` come on top."""
+    """The number of letters with the same DLQ, group, state and reason. Rows of `LetterCountDelta` are not included."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -222,7 +222,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """The number of events of a DLQ's letters in an hour. The rows of `HourlyCountDelta` come on top."""
+    """The number of events of a DLQ's letters in an hour. Rows of `HourlyCountDelta` are not included."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"

@@ -155,7 +155,7 @@ def alarms_of_dlq(
 
 
 def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of one target: its circuit breaker is open."""
+    """Yield the alarms of one target, such as "its circuit breaker is open"."""
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open",
         means=f"The circuit breaker of {target} is open, because messages fail there. Check {target} and its consumer.",

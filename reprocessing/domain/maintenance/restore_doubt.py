@@ -27,7 +27,7 @@ class Finding(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """Return the evidence in a sentence."""
+        """Return in words what was found about the letter, and what follows from it."""
         return _SENTENCES[self]
 
 

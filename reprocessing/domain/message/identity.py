@@ -165,7 +165,7 @@ def _key(value: object) -> Selected:
             return _fitting(json_view.number_text(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
-        case Failed(why, exhausted=True):  # not Missing: smaller letters with the same key may be readable
+        case Failed(why, exhausted=True):  # not Missing: the key may be there, but costs too much to read
             return Unreadable(why)
         case _:
             return Missing()

@@ -23,7 +23,7 @@ _VARIABLE: Final = re.compile(
 )
 _SPACE: Final = re.compile(r"\s+")
 _ID: Final = re.compile(r"[\d/\\@]|\w-\w")  # a word that may be an id
-_SHORTEST: Final = 3  # shorter values (in characters) are not replaced
+_SHORTEST: Final = 3  # min characters of a value that is replaced
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
 

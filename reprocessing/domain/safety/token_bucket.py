@@ -55,7 +55,10 @@ class Bucket:
         return replace(self, tokens=self.tokens - count), count
 
     def wait(self, wanted: int) -> float:
-        """Return the seconds to wait until one token is available, and at most 0.1 s for all `wanted` tokens."""
+        """Return for how many seconds to wait for tokens.
+
+        Wait until one token is available. For all `wanted` tokens, wait at most 0.1 s (`PATIENCE`).
+        """
         one = (1.0 - self.tokens) / self.rate
         many = (min(wanted, math.floor(self.capacity)) - self.tokens) / self.rate
         return max(0.0, one, min(many, PATIENCE))
