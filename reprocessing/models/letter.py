@@ -222,8 +222,8 @@ class Letter(models.Model):
 class Payload(models.Model):
     """The bytes of a letter as received: body, `attributes` (packed), and SQS's own attributes (`system`).
 
-    With encryption, the bytes are sealed (`domain.payloads.sealing`), and `store.payloads.content` opens them. A trigger
-    forbids changes, except that the bytes are sealed with another key.
+    With encryption, the bytes are sealed (`domain.payloads.sealing`), and `store.payloads.content` opens them. A
+    trigger forbids changes, except that the bytes are sealed with another key.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")

@@ -68,8 +68,8 @@ def ok_finding(where: str, what: str) -> DoctorFinding:
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
     """Return a finding about two clocks: an error above 30 s of difference, a warning above 5 s, else no problem.
 
-    `ahead`: how far the clock of `where` is ahead of this clock. `within`: the uncertainty of `ahead`, such as half the
-    duration of the request that read the clock.
+    `where` names both clocks, such as "PostgreSQL's clock against this machine's"; `ahead`: how far the first is ahead.
+    `within`: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
     """
     off = max(abs(ahead) - within, timedelta(0))
     what = f"{abs(ahead).total_seconds():,.1f} s {'ahead' if ahead >= timedelta(0) else 'behind'}."
