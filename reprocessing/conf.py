@@ -62,7 +62,7 @@ class Conf:
         payload_key_cache: time that a process keeps a decrypted data key in memory.
         masked_fields: names of fields, and JMESPath expressions of body fields, that are masked in all DLQs.
         place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
-        own_queues: URLs of the SQS queues of the service's own tasks. `provision_queues --own` gives each one a DLQ.
+        own_queues: URLs of the SQS queues of the service's own tasks. `provision_queues --own` gives them DLQs.
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.

@@ -80,7 +80,7 @@ class DiscoveredQueue(models.Model):
         retention: seconds for which the queue keeps a message. A number that is null is not known.
         oldest_age: age (s) of the oldest message at `read_at`, from CloudWatch.
         trouble: why the queue could not be read, and what to do; empty: it was read.
-        reported_at: when the queue was first reported as a new DLQ; null: not yet.
+        reported_at: when discovery first listed the queue as a DLQ, and reported it if it was new; null: not yet.
     """
 
     arn = models.TextField(unique=True)

@@ -32,7 +32,7 @@ class Run(models.Model):
     Attributes:
         name: the run's id for people. A request with the same id and another selection is refused.
         selection: which letters were requested, as `domain.runs.selection` writes it.
-        selected: how many letters the run has; null: its letters are not selected yet.
+        selected: how many letters the run's plan selected; null: the letters are not selected yet.
         behind: how many requested letters were left out, because earlier letters of their lanes are not in the run.
         stopped_by, why: who paused or aborted the run, and why.
         waves: whether the run sends waves of 1, 10 and 100 letters before all others.

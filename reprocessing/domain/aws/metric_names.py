@@ -142,6 +142,6 @@ BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return what one task run of so many seconds adds to each part of a histogram (buckets, +Inf, sum), by part."""
+    """Return what one task run of so many seconds adds to a histogram: a number for each bucket, +Inf, and the sum."""
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

@@ -12,7 +12,7 @@ from reprocessing.domain.message.arn import ResourceKind
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, UrlDenied
 
-#: Most characters of a destination's name.
+#: Max characters of a notification destination's name.
 LONGEST_NAME: Final = 40
 _LONGEST_URL: Final = 4_000
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -1,4 +1,4 @@
-"""Decide which parts of a parked letter a person may edit, and whether SQS accepts the edited letter."""
+"""Decide which parts of a parked letter a person may edit, and what an edit breaks (limits, JSON) or changes (keys)."""
 
 from __future__ import annotations
 

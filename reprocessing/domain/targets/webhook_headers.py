@@ -15,7 +15,7 @@ from reprocessing.domain.message.redrive_attributes import MarkNames, read_mark
 LONGEST: Final = 1_024
 
 _CONTENT_TYPE: Final = "Content-Type"
-_NAME = re.compile(r"(?a)[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")  # a token (RFC 9110, 5.6.2)
+_NAME = re.compile(r"(?a)[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")  # a header's name (RFC 9110, 5.6.2: a token)
 # RFC 9110, 5.5: no control characters, so no line breaks; no blank at either end.
 _VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?")
 _PLAIN = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
