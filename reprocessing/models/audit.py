@@ -114,7 +114,7 @@ class Approval(models.Model):
 
     Attributes:
         deed, title, arguments, letters, body, attributes: the deed, see `domain.approvals.deed.Deed`.
-        stamp: digest of the deed. `digest`: digest of its messages, rules or settings at the time of the request.
+        stamp: digest of the deed. `digest`: digest of the deed's messages, rules or settings when it was requested.
         dlq_ids: the DLQs that the deed is about; empty: it is about all DLQs.
         messages: how many messages the deed is about; null: any number.
         preview: what the approver sees, as pairs of label and text.

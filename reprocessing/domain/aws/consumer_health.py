@@ -18,7 +18,7 @@ LEAST_VALUES: Final = 6
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
 #: Smallest share of increases among all changes: a value that goes up and down does not grow.
 _UPWARD: Final = 0.75
-#: Up to this share of the sent messages need not be deleted, because metrics are late.
+#: Consumers do not fail if at most this share of the sent messages was not deleted, because metrics are late.
 _MISSING: Final = 0.05
 
 

@@ -16,7 +16,7 @@ DEPTH = 64
 
 JsonValue = None | bool | int | Decimal | str | list["JsonValue"] | dict[str, "JsonValue"]
 
-# Always matches from a quote, if necessary to the end of the body, so the search takes linear time for any body.
+# A JSON string. Without a closing quote, it matches up to the end of the body, so that a search takes linear time.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # signed bytes: 1 for an opening bracket, else -1
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))

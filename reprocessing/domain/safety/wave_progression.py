@@ -58,7 +58,10 @@ class NextWave:
 
 @dataclass(frozen=True, slots=True)
 class RepeatWave:
-    """The wave's outcomes say nothing about the target: send another wave of the same size."""
+    """Send another wave of the same size.
+
+    The outcomes say nothing about the target, or the only letter of the wave failed, maybe by its own fault.
+    """
 
 
 @dataclass(frozen=True, slots=True)
