@@ -196,7 +196,7 @@ def _decoded(body: bytes) -> bytes | None:
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return that the message would stop a worker with kombu 5.7.0 that receives the message, else ""."""
+    """Return in words that the message would stop a worker (with kombu 5.7.0) that receives it; "": it would not."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")
