@@ -23,14 +23,17 @@ from reprocessing.store.safety import stops
 
 @dataclass(frozen=True, slots=True)
 class NavigationLink:
-    """A link of the navigation. `here`: the current page is the linked list, or belongs to that list."""
+    """A link of the navigation: its label (`words`) and its URL (`address`).
+
+    `here`: whether the current page is the linked page, or a page below it.
+    """
 
     words: str
     address: str
     here: bool
 
 
-#: The lists in the navigation, in the order in which people need them.
+#: The lists in the navigation, each with its label and its model, in the order in which they are shown.
 _LISTS: Final = (
     ("Failure groups", "failuregroup"), ("Parking lot", "parkedletter"), ("Messages", "letter"), ("Runs", "run"),
     ("Bulk actions", "bulkaction"), ("Dead-letter queues", "deadletterqueue"), ("Discover", "discoveredqueue"),
@@ -51,14 +54,17 @@ class RedriveAdminSite(admin.AdminSite):
     enable_nav_sidebar = False
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return Django's context, the name of the environment, the navigation, and the stop of all DLQs, if any."""
+        """Return the values for the templates of all pages: Django's, the environment, the navigation, and the stop.
+
+        `halt` is the stop of all sends; None: sends are not stopped, or nobody is signed in.
+        """
         here = conf.current()
         stop = stops.stop_of(None) if self.has_permission(request) else None
         own = {"place": here.place, "colour": here.colour, "halt": stop, "navigation": self.lists(request)}
         return super().each_context(request) | own
 
     def lists(self, request: HttpRequest) -> list[NavigationLink]:
-        """Return links to the dashboard and to the lists that this person may see; nothing before the login."""
+        """Return links to the dashboard and to the lists that this person may see; empty before the sign-in."""
         if not self.has_permission(request):
             return []
         dashboard = reverse("admin:index")
@@ -71,7 +77,7 @@ class RedriveAdminSite(admin.AdminSite):
         return found
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Return Django's list of applications, with the names that users see for models."""
+        """Return Django's list of apps and their models, with the model names that users see in this admin."""
         from reprocessing.admin.site import labels  # noqa: PLC0415  see above
 
         found = super().get_app_list(request, app_label)
@@ -80,13 +86,13 @@ class RedriveAdminSite(admin.AdminSite):
         return found
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """Show the dashboard to people who may see DLQs, and the list of all pages to everybody."""
+        """Return the first page: the dashboard for people who may see DLQs, and the list of all pages for everybody."""
         from reprocessing.admin.dashboard import dashboard  # noqa: PLC0415  see above
 
         return super().index(request, dashboard.dashboard_context(request) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return Django's URLs, and the URLs of the pages that no class in `admin/` adds."""
+        """Return the URLs of Django's pages, and of pages without a list: dashboard, editor, permissions, stops."""
         from reprocessing.admin.dashboard import dashboard, dlq_page, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
@@ -107,7 +113,11 @@ class RedriveAdminSite(admin.AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
-        """Wrap a view as Django does. Answer 401 to htmx after a logout, and add an explanation to an answer 405."""
+        """Wrap a view with Django's sign-in check, and change two of its answers.
+
+        A request of htmx after a sign-out gets 401, because htmx would put Django's sign-in page into the current page.
+        An answer 405 (method not allowed) becomes a page with an explanation.
+        """
         from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
 
         guarded = super().admin_view(view, cacheable)

@@ -1,4 +1,4 @@
-"""The application's name for Django."""
+"""Register the app with Django, and install the payload keys when Django starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ReprocessingConfig(AppConfig):
     verbose_name = "Dead messages"
 
     def ready(self) -> None:
-        from reprocessing import checks  # noqa: F401, PLC0415  # models are there only now
+        from reprocessing import checks  # noqa: F401, PLC0415  # models are loaded only now
         from reprocessing.pipeline.payloads import key_ring  # noqa: PLC0415  # as above
 
         key_ring.install()

@@ -1,4 +1,4 @@
-"""Django's system checks of this application, for `manage.py check --deploy`."""
+"""The app's system check for `manage.py check --deploy`: whether payloads are encrypted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def payloads_are_encrypted(
     app_configs: Sequence[AppConfig] | None,  # noqa: ARG001  Django's own signature
     **_: Any,  # noqa: ANN401  as above
 ) -> list[CheckMessage]:
-    """Say that payloads are stored readable, if no key is set."""
+    """Return a notice if no payload key is set, because payloads are then stored readable; else an empty list."""
     try:
         encrypted = bool(conf.current().payload_keys)
     except InvalidSettings:
-        return []  # the settings are reported where they are used
+        return []  # invalid settings are reported where they are used
     if encrypted:
         return []
     return [

@@ -39,40 +39,40 @@ class Conf:
         lease: time that a worker owns an ordering key without renewal; a killed worker's keys are free after this time.
         slice: time that one replay task works before it enqueues a task for the rest.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
-        intent_size: messages committed before one send: the most that a killed worker can repeat.
+        intent_size: max messages whose attempts are committed before one send; a killed worker can repeat them.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
-        held_copies_limit: for a new DLQ: max captured messages that stay in SQS, invisible; others are deleted from SQS
-            when they are captured.
+        held_copies_limit: for a new DLQ: max captured messages that stay in the DLQ, invisible. Above the limit,
+            messages are deleted from the DLQ when they are captured.
         max_unsettled: max messages of one target that are sent and whose outcome is not known.
         count_lag: max time until SQS's message counts show a change.
         receive_visibility: visibility timeout of messages received from a DLQ, in whole seconds.
         long_poll: WaitTimeSeconds of receives, in whole seconds.
         receivers: threads that receive from one DLQ at the same time.
-        hints_per_slot: max hints (replay tasks) that wait in the task queue, for each worker slot.
+        hints_per_slot: max hints (replay tasks) that wait in the task queue, for each of 8 worker slots.
         hint_life: time until a waiting hint is replaced; doubled up to `hint_life_cap` while workers take no hint.
         doctor_every: interval of the checks of redrive_doctor; 0: never.
-        discover_every: interval of the discoveries of DLQs that are repeated; 0: never.
-        approval_life: time within which a second person can approve what needs two people.
+        discover_every: interval at which beat repeats discoveries of DLQs; 0: never.
+        approval_life: time in which a second person can approve a requested action; then the request expires.
         history: retention of finished messages and their attempts.
         outbound_hosts: host names, addresses and networks, each optionally with a port, that health checks, HTTP
             targets and notifications may reach.
         secrets: signing secrets of HTTP targets, by name. They are never shown.
-        payload_keys: NAME=KEY of each key that wraps data keys; the first one encrypts. A key is 32 bytes in base64, or
-            the ARN of a KMS key. Empty: payloads are stored readable. They are never shown.
-        payload_key_cache: time that a process keeps an unwrapped data key in memory.
+        payload_keys: the keys that protect payloads, each as NAME=KEY; the first key encrypts, all keys decrypt. KEY is
+            32 bytes in base64, or the ARN of a KMS key. Empty: payloads are stored readable. Keys are never shown.
+        payload_key_cache: time that a process keeps a decrypted data key in memory.
         masked_fields: names of fields, and JMESPath expressions of body fields, that are masked in all DLQs.
         place: name of the environment, shown on every page in `colour`: red, amber, green, blue, violet or grey.
-        own_queues: URLs of the queues of the service's own tasks. Each has a DLQ.
+        own_queues: URLs of the SQS queues of the service's own tasks. `provision_queues --own` gives them DLQs.
         cloudwatch: namespace of metrics in CloudWatch; empty: no metrics are published.
         destinations: URLs of notification destinations, by name. They contain secrets, and are never shown.
         public_url: URL of the admin, such as https://redrive.example.com; empty: notifications have no links.
-        api_rate: requests a second of one API token; after a pause, the requests of 5 s at once.
+        api_rate: max requests a second of one API token. After a pause, it may send the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
         marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
             omits the attribute.
-        traces: make a span of OpenTelemetry for each attempt; its package must be installed.
-        trace_messages: send messages with the `traceparent` of their attempt's span. It replaces the message's own.
+        traces: create an OpenTelemetry span for each attempt; the package opentelemetry-api must be installed.
+        trace_messages: send messages with the `traceparent` of their attempt's span, in place of an earlier one.
         price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
     """
 
@@ -121,22 +121,22 @@ class Conf:
 
     @property
     def thresholds(self) -> Thresholds:
-        """The thresholds of notifications."""
+        """Return the thresholds of notifications."""
         return Thresholds(**{one.name: getattr(self, f"alert_{one.name}") for one in fields(Thresholds)})
 
     @property
     def prices(self) -> Prices:
-        """The prices of SQS requests."""
+        """Return the prices of SQS requests."""
         return Prices(self.price_standard, self.price_fifo)
 
 
-#: A URL without a path.
+#: A URL without a path, or an empty text.
 _PUBLIC_URL = re.compile(r"(?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?")
 #: Values of `colour`.
 COLOURS = ("red", "amber", "green", "blue", "violet", "grey")
-#: Longest `place`: it must fit the width of a phone.
+#: Max characters of `place`, so that it fits on a phone's screen.
 LONGEST_PLACE = 40
-#: Min and max of the thresholds of notifications; durations in seconds.
+#: Min and max of the settings about notifications and repeated checks; durations in seconds.
 ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "alert_parked_count": (1, 1_000_000_000),
     "alert_parked_age": (60, 365 * 86_400),
@@ -147,7 +147,7 @@ ALERT_LIMITS: dict[str, tuple[float, float]] = {
     "doctor_every": (0, 86_400),
     "discover_every": (0, 30 * 86_400),
 }
-#: Min and max of each number.
+#: Min and max of each setting that is a number or a duration; durations in seconds.
 _LIMITS: dict[str, tuple[float, float]] = {
     "lease": (1, 300),
     "slice": (0.1, 300),
@@ -176,12 +176,12 @@ _DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for 
 
 
 def current() -> Conf:
-    """Return the settings. Raise `InvalidSettings`, which lists all problems, if they are invalid."""
+    """Return the value of settings.REDRIVE. Raise `InvalidSettings`, which lists all problems, if it is invalid."""
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 
 def read_settings(given: Mapping[str, Any]) -> Conf:
-    """Return the settings that a mapping contains; errors as in `current`."""
+    """Return the settings that a mapping contains. Raise `InvalidSettings`, which lists all problems."""
     if not isinstance(given, Mapping):
         raise InvalidSettings("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
@@ -256,7 +256,7 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_list(name: str, value: object) -> Iterator[str]:
-    """Yield problems, which quote no keys."""
+    """Yield what is wrong with a setting that is a list. Payload keys are not quoted, because they are secret."""
     known = {"PAYLOAD_KEYS": key_problems, "MASKED_FIELDS": mask_problems}
     if name not in known:
         yield from _problems_of_urls(name, value)
@@ -272,7 +272,7 @@ def _problems_of_urls(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
-    """Yield problems, which quote no secrets. URLs are checked later, by `_destinations`, which needs the secrets."""
+    """Yield what is wrong with SECRETS or DESTINATIONS; quote no secret. `_destinations` checks URLs, with SECRETS."""
     urls = name == _DESTINATIONS
     if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
         yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."

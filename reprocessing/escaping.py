@@ -24,7 +24,7 @@ for _name in ("column", "plural", "singular", "state"):
 
 @register.filter
 def visible(text: object) -> str:
-    """Return a text or markup, with each hidden or direction-changing character replaced by its number."""
+    """Return a text or markup, with each hidden or direction-changing character written as <U+XXXX>."""
     shown = str(text)
     if not isinstance(shown, SafeString):
         return safe_text.visible(shown)
@@ -38,7 +38,7 @@ class FormRenderer(DjangoTemplates):
     """Django's renderer, which also makes hidden characters in error messages visible."""
 
     def render(self, template_name: str, context: dict[str, Any], request: Any = None) -> str:  # noqa: ANN401  Django's own
-        """Render a form, or a part of one."""
+        """Return the HTML of a form or of a part of a form, with hidden characters in its errors made visible."""
         errors = context.get("errors")
         if template_name.startswith(_ERRORS) and isinstance(errors, ErrorList):
             context = {**context, "errors": [visible(error) for error in errors]}

@@ -1,4 +1,4 @@
-"""`POST /reports`: outcomes of messages, reported by consumers with a token."""
+"""The endpoint `POST /reports`, at which consumers with a token report outcomes of messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class _Refused(Exception):
 
 @csrf_exempt  # a token authenticates the request, not a cookie
 def reports(request: HttpRequest) -> JsonResponse:
-    """Record the reports of one request; a repeated report is recorded once. Texts of reports are not logged."""
+    """Record the reports of one request, and answer with JSON: how many were accepted, repeated or refused.
+
+    A repeated report is recorded once. The text of a report is not logged, because it may quote a message.
+    """
     try:
         _judge(request)
         reporter = _reporter(request)
@@ -56,7 +59,7 @@ def reports(request: HttpRequest) -> JsonResponse:
 
 
 def _judge(request: HttpRequest) -> None:
-    """Refuse a request with a wrong method, content type or length."""
+    """Raise `_Refused` for a request with a wrong method, content type or length."""
     if request.method != "POST":
         raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "Send reports with POST.", Allow="POST")
     if request.content_type != "application/json" or request.headers.get("Content-Encoding", "identity") != "identity":

@@ -52,13 +52,13 @@ logger = logging.getLogger(__name__)
 
 CONTROL, CAPTURE, REPLAY = "redrive-control", "redrive-capture", "redrive-replay"
 
-#: Seconds of one capture task: two long polls of 20 s with three retries; shorter than the tasks' time limit.
+#: Max seconds of one capture task: two long polls of 20 s with three retries. The tasks' time limit is longer.
 CAPTURE_SLICE = 150.0
 #: Max batches of messages that one capture assigns to failure groups; `recover` assigns the rest.
 GROUPING_BATCHES = 20
-#: Seconds between two runs of `recover`, and between two runs of `purge`.
+#: Seconds between two runs of the task `recover`, and between two runs of the task `delete_expired`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a stopping worker waits for slow targets, and for its last spans; that one task works on a bulk action.
+#: Seconds that a stopping worker waits for slow targets, and to export its spans; max seconds of a bulk action task.
 SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
 #: Max bulk actions that one tick starts; max DLQs that it polls; worker slots that it enqueues hints for.
 BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
@@ -102,7 +102,7 @@ def _promote() -> None:
 
 
 def _hint() -> None:
-    """Enqueue hints: replay tasks with the ids of due lanes. A lost or repeated hint is harmless."""
+    """Enqueue hints (replay tasks with the ids of due lanes). A lost or repeated hint is harmless."""
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
@@ -115,18 +115,21 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures. If SQS is slow, leave the rest to a new task."""
+    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave other DLQs to a new task."""
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
             poll_dlqs.apply_async((ids[number:],), queue=CAPTURE)
             return
-        if dlq := schedule.find_dlq(dlq_id):  # read just before its poll: another task may have polled it meanwhile
+        if dlq := schedule.find_dlq(dlq_id):  # read just before its poll, because another task may have polled it
             _poll(dlq)
 
 
 def _poll(dlq: DeadLetterQueue) -> None:
-    """Poll one DLQ. A failure does not prevent the polls of other DLQs."""
+    """Record the message counts of one DLQ, and enqueue a capture if the DLQ needs one.
+
+    A failure is only logged, so that the polls of other DLQs go on, unless PostgreSQL is down.
+    """
     try:
         if (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
             return
@@ -138,14 +141,17 @@ def _poll(dlq: DeadLetterQueue) -> None:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
     except Exception:
-        if not connection.is_usable():  # no DLQ can be polled
+        if not connection.is_usable():  # PostgreSQL is down: no DLQ can be polled
             raise
         logger.exception("%s could not be polled.", dlq.name, extra={"dlq": dlq.name})
 
 
 @shared_task(name="reprocessing.capture")
 def capture(dlq_id: int, **_future: object) -> None:
-    """Capture one DLQ for a while, and go on in another task. In mode observe, only record its message counts."""
+    """Capture one DLQ for at most 150 s; if messages are left, enqueue another task.
+
+    If the DLQ may not be captured now, such as in mode observe, only record its message counts.
+    """
     dlq = schedule.find_dlq(dlq_id)
     if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
         return
@@ -164,13 +170,16 @@ def capture(dlq_id: int, **_future: object) -> None:
         _promote()  # sent messages that are not in the empty DLQ may have been delivered
     if gathered.enlisted and gathered.enlisted.letters:
         _hint()  # the next tick would be up to 2 s later
-    else:  # letters that are sent now need no group; the next sweep assigns those that still wait
+    else:  # letters that are sent now need no group; `recover` assigns groups to other letters later
         group_failures.assign_groups(batches=GROUPING_BATCHES)
     _continue(dlq, turn, gathered)
 
 
 def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.TurnResult) -> None:
-    """Enqueue another capture if messages are left; else end the poll, or make the DLQ due now (`at_once`)."""
+    """Enqueue another capture if messages are left; else end the poll of the DLQ.
+
+    If messages were captured, and the DLQ has the setting `at_once`, the DLQ is polled again now.
+    """
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
@@ -184,7 +193,10 @@ def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.
 
 @shared_task(name="reprocessing.replay_lanes")
 def replay_lanes(lane_ids: list[int], **_future: object) -> None:
-    """Send the messages of these lanes, each lane in order, then those of other due lanes for up to `conf.slice`."""
+    """Send the messages of these lanes, each lane in order, then the messages of other due lanes.
+
+    The task ends after the setting SLICE (5 s), and enqueues a task for lanes that are still due.
+    """
     if not detect_restore.is_database_current(restore_watermark()):
         return  # the hint is older than the restore
     view = conf.current()
@@ -199,7 +211,7 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
 @worker_process_shutdown.connect
 @worker_shutdown.connect
 def wait_for_late_answers(**_: object) -> None:
-    """Wait for late answers of targets and of notification destinations, and export spans, before the worker ends."""
+    """Before the worker ends, wait for answers of targets and of notification destinations, and export trace spans."""
     late_answers.wait_for_all(SHUTDOWN_WAIT)
     notifications.wait_for_delivery(SHUTDOWN_WAIT)
     attempt_spans.flush(conf.current(), SPANS_WAIT)
@@ -219,20 +231,20 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Route held messages again after a rule started or ended (its times of validity)."""
+    """Route held messages again, because a rule has become valid or has expired."""
     route.refresh_rules(lanes.database_now())
 
 
 @shared_task(name="reprocessing.run_bulk_action")
 def run_bulk_action(operation_id: int, **_future: object) -> None:
-    """Work on a bulk action for `BULK_ACTION_SLICE` seconds, and enqueue a task for the rest."""
+    """Work on a bulk action for at most 10 s, and enqueue a task for the rest."""
     if run_bulk_actions.run_bulk_action(operation_id, seconds=BULK_ACTION_SLICE):
         run_bulk_action.apply_async((operation_id,), queue=CONTROL)
 
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """Add the remaining messages to started runs, for at most `RECOVER_EVERY` seconds: a large run takes long."""
+    """Add messages, for at most 10 s, to started runs that do not have all their messages yet."""
     ends = time.monotonic() + RECOVER_EVERY
     plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
@@ -246,7 +258,7 @@ def resolve_outcomes(**_future: object) -> None:
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish the work of dead workers and failed calls, and end requested approvals whose time is over."""
+    """Finish what killed workers and failed calls to AWS left undone, and end expired requests for approval."""
     decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
@@ -263,26 +275,26 @@ def check_conditions(**_future: object) -> None:
 
 @shared_task(name="reprocessing.discover_dlqs")
 def discover_dlqs(**_future: object) -> None:
-    """Scan the due accounts and regions for DLQs, for half a capture slice. Enqueue a task for the rest."""
+    """Scan the due accounts and regions for DLQs, for at most 75 s. Enqueue a task for the rest."""
     if not discover.scan_due_scopes(conf.current(), dice=dice, seconds=CAPTURE_SLICE / 2):
         discover_dlqs.apply_async(queue=CAPTURE)
 
 
 @shared_task(name="reprocessing.run_doctor")
 def run_doctor(**_future: object) -> None:
-    """Run the checks of redrive_doctor for the service and for a few DLQs, in turn."""
+    """Run the checks of redrive_doctor for the service and for five DLQs. The next run checks the next DLQs."""
     now = lambda: datetime.now(UTC)  # noqa: E731, TID251  # only compared with other clocks
     checkup.checkup(CheckContext(names=(), control=CONTROL, conf=conf.current(), rates=send_rates(), now=now))
 
 
 @shared_task(name="reprocessing.publish_to_cloudwatch")
 def publish_to_cloudwatch(**_future: object) -> None:
-    """Publish the metrics to CloudWatch."""
+    """Publish the service's metrics to CloudWatch, in the namespace of the setting CLOUDWATCH."""
     view, region = conf.current(), configured_region() or ""
     publishing.publish_all(region, view.cloudwatch, now=lanes.database_now(), count_lag=view.count_lag.total_seconds())
 
 
 @shared_task(name="reprocessing.delete_expired")
 def delete_expired(**_future: object) -> None:
-    """Delete finished messages past their retention."""
+    """Delete finished messages, with their attempts, that are older than the setting HISTORY (90 days)."""
     purging.purge_expired(conf=conf.current())

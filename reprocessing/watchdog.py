@@ -20,7 +20,7 @@ from reprocessing.store.notifications import heartbeats
 
 logger = logging.getLogger(__name__)
 
-#: Max seconds between two checks, and min number of checks within `silent_for`.
+#: Max seconds between two checks; min number of checks before a silence (`silent_for`) is reported.
 _EVERY, _CHECKS = 15.0, 8
 
 
@@ -36,18 +36,18 @@ class Watchdog(threading.Thread):
         self._looked = 0.0
 
     def run(self) -> None:
-        """Check until `stop` is called."""
+        """Check beat and workers repeatedly, until `stop` is called."""
         every = min(_EVERY, conf.current().thresholds.silent_for.total_seconds() / _CHECKS)
         while not self._over.is_set():
             self.look(every=every, now=time.monotonic())
             self._over.wait(every)
 
     def stop(self) -> None:
-        """End after the current check."""
+        """End the thread after the current check."""
         self._over.set()
 
     def look(self, *, every: float, now: float) -> None:
-        """Check once. `now` is monotonic, in seconds; `every` is the seconds between two checks."""
+        """Check beat and workers once. `now`: a monotonic clock, in seconds; `every`: seconds between two checks."""
         try:
             self._look(every, now)
         except Exception as error:  # noqa: BLE001  # PostgreSQL may be down; other checks report that
@@ -68,7 +68,10 @@ class Watchdog(threading.Thread):
 
 
 def watch_processes(control: str) -> None:
-    """Start a watchdog when a worker or beat starts in this process; stop it when the worker shuts down."""
+    """Start a watchdog when a worker or beat starts in this process; stop the watchdog when the worker shuts down.
+
+    `control` is the queue that beat sends the tick task to.
+    """
     watchdog = Watchdog(control)
 
     def start(**_: object) -> None:

@@ -1,1 +1,1 @@
-"""Make the service's decisions in plain Python: no Django, no AWS; time and random numbers are arguments."""
+"""Decide, in plain Python without Django and AWS. Time and random numbers are arguments, so tests can choose them."""

@@ -1,10 +1,10 @@
-"""Define the app's exceptions. Each message says what happened, why, and what to do."""
+"""Define the app's exceptions. The text of an exception says what happened, why, and what to do."""
 
 from __future__ import annotations
 
 
 class RedriveError(Exception):
-    """Base of the app's exceptions."""
+    """The base class of the app's exceptions."""
 
 
 class QueueUnreachable(RedriveError):
@@ -12,7 +12,7 @@ class QueueUnreachable(RedriveError):
 
 
 class QueueRequestRefused(QueueUnreachable):
-    """SQS answered and refused. A retry does not help until somebody changes the queue or a permission."""
+    """SQS refused a request. A retry does not help until somebody changes the queue or a permission."""
 
 
 class CloudWatchUnreachable(RedriveError):
@@ -24,7 +24,7 @@ class InvalidSelector(RedriveError):
 
 
 class InvalidRule(RedriveError):
-    """A rule or a condition is not valid: it does not say which letters match, or what to do with these letters."""
+    """A rule or a condition is not valid: a part is missing or cannot be parsed, or the parts do not fit together."""
 
 
 class InvalidPolicy(RedriveError):
@@ -32,7 +32,7 @@ class InvalidPolicy(RedriveError):
 
 
 class ConfigurationRefused(RedriveError):
-    """A configuration file cannot be applied. The message lists every problem."""
+    """A configuration file cannot be applied. The exception's text lists every problem."""
 
 
 class InvalidTarget(RedriveError):
@@ -40,7 +40,7 @@ class InvalidTarget(RedriveError):
 
 
 class InvalidAnswers(RedriveError):
-    """The meanings given to an endpoint's status codes cannot be parsed."""
+    """A text that gives HTTP status codes a meaning, such as 409=success, cannot be parsed."""
 
 
 class InvalidSettings(RedriveError):
@@ -52,15 +52,15 @@ class RateLimitUnavailable(RedriveError):
 
 
 class RunIdInUse(RedriveError):
-    """A run with this id exists and has another selection of letters."""
+    """A run cannot be created, because a run with the same id exists and selects other letters."""
 
 
 class InvalidRunState(RedriveError):
-    """A run's state does not allow the operation: it is paused, or it has ended."""
+    """A run's state does not allow the operation, such as a pause of a run that has ended."""
 
 
 class NativeRedriveConflict(RedriveError):
-    """AWS's native redrive and this service cannot work on one DLQ at the same time."""
+    """The operation is refused: AWS's native redrive and this service may not work on one DLQ at the same time."""
 
 
 class RestoreUnresolved(RedriveError):
@@ -88,24 +88,24 @@ class InvalidNotificationRoute(RedriveError):
 
 
 class InvalidFilter(RedriveError):
-    """A filter is not valid, or the search took too long."""
+    """A filter of messages is not valid, or the search with it took too long."""
 
 
 class PayloadUnreadable(RedriveError):
-    """A sealed payload cannot be opened."""
+    """An encrypted (sealed) payload cannot be decrypted."""
 
 
 class PayloadKeyUnavailable(PayloadUnreadable):
-    """A key that wraps data keys is missing, does not fit, or AWS KMS does not answer."""
+    """A payload key of REDRIVE_PAYLOAD_KEYS is missing or was replaced by another key, or AWS KMS does not answer."""
 
 
 class PayloadDestroyed(PayloadUnreadable):
-    """A person destroyed the data key of a payload: nobody can open the payload any more."""
+    """A person destroyed the data key of a payload, so nobody can decrypt the payload any more."""
 
 
 class ErasureRefused(RedriveError):
-    """Messages cannot be erased or shredded now, because some of them are being sent."""
+    """Messages cannot be erased, or made unreadable (shredded), now, because some of them are being sent."""
 
 
 class InvalidApiToken(RedriveError):
-    """An API token cannot be made: its name, scopes, owner or end are not valid."""
+    """An API token cannot be created: its name, scopes, owner or expiry is not valid."""

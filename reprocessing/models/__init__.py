@@ -1,4 +1,4 @@
-"""Django models, one module for each aggregate."""
+"""The Django models, with one module for each group of tables that belong together."""
 
 from reprocessing.models.attempt import Attempt, Claim, ClaimState
 from reprocessing.models.audit import (

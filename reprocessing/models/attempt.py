@@ -1,4 +1,4 @@
-"""Attempts to deliver a letter, and claims on idempotency keys."""
+"""Attempts to deliver letters, and claims: idempotency keys that letters have reserved at a target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.models.run import Run, Wave
 from reprocessing.models.safety import Breaker
 from reprocessing.models.target import Target
 
-#: True of an open attempt that waits for an outcome: the target accepted the letter (`taken_at`), or it was the
+#: Condition: the attempt is open and waits for an outcome. The target accepted the letter (`taken_at`), or it is the
 #: letter's last attempt and the target's answer was lost (`deadline`).
 AWAITS_OUTCOME: Final = Q(closed_at=None) & (Q(taken_at__isnull=False) | Q(deadline__isnull=False))
 
@@ -22,26 +22,26 @@ OUTCOMES = [(outcome.value, outcome.value) for outcome in AttemptOutcome]
 
 
 class Attempt(models.Model):
-    """One attempt to deliver a letter. A trigger forbids changing a column that has a value.
+    """One attempt to deliver a letter. A trigger of the database forbids changing a column that has a value.
 
-    Exceptions: `holds_lane` may become false, `counts_as_failure` may become true, and `spared` may change.
+    Three columns may still change: `holds_lane` to false, `counts_as_failure` to true, and `spared`.
 
     Attributes:
-        epoch: the letter's `epoch` when the attempt began.
-        fence: the lane's `fence` when the attempt began.
-        taken_at: when the target accepted the letter.
-        deadline: until when the letter may come back.
-        returned_at: when the letter came back; this may be after `closed_at`.
-        holds_lane: the lane's next letter waits until this attempt has an outcome.
-        breaker_epoch: the breaker's epoch when the letter was sent.
+        epoch: the value of `Letter.epoch` when the attempt began.
+        fence: the value of `Lane.fence` (the number of the lease) when the attempt began.
+        taken_at: when the target accepted the letter; null: it did not, or the answer is not known.
+        deadline: until when the letter may come back, or its consumer may report.
+        returned_at: when the letter came back to a DLQ; this may be after `closed_at`.
+        holds_lane: whether the lane's next letter waits until this attempt has an outcome.
+        breaker_epoch: the value of `Breaker.epoch` when the letter was sent.
         counts_as_failure: for the breaker, the attempt is a failure (true), a success (false) or neither (null).
-        wave: set only on a letter's first attempt in a run with waves.
-        spared: failed because the target was down, so it does not count against the DLQ's `max_attempts`.
+        wave: the wave in which the letter was first sent; set only on a letter's first attempt in a run with waves.
+        spared: whether the attempt failed because the target was down, and so does not count for `max_attempts`.
     """
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="history", db_index=False)
-    # PostgreSQL does not check the references below: the statement that inserts an attempt reads these rows while it
-    # locks their lane and letter. The check would lock each row once more for each attempt.
+    # The references below have no foreign key constraint, which would lock each referenced row once more for each
+    # attempt. The statement that inserts an attempt reads these rows while it holds locks on lane and letter.
     lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="+", db_constraint=False)
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     run = models.ForeignKey(
@@ -100,7 +100,7 @@ class Attempt(models.Model):
 
 
 class ClaimState(models.TextChoices):
-    """State of a claim."""
+    """The state of a claim on an idempotency key."""
 
     HELD = "held", "held: a message with this key is being sent"
     FREE = "free", "free: the message failed; another message with this key may be sent"
@@ -111,8 +111,8 @@ class ClaimState(models.TextChoices):
 class Claim(models.Model):
     """An idempotency key that a letter has reserved at a target, so that no other letter with the key is sent there.
 
-    A letter whose idempotency key is its message id needs no claim. `key_space`: the DLQ's id, since
-    equal keys of two DLQs do not conflict.
+    A letter whose idempotency key is its message id needs no claim. `key_space`: the DLQ's id, because equal keys of
+    two DLQs do not conflict. `until`: when a held claim ends.
     """
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")

@@ -1,4 +1,4 @@
-"""The audit log, approvals, the stop of all sends, edits of letters, the keys of payloads, and erasures."""
+"""The audit log, approvals, the stop of all sends, edits of letters, the data keys of payloads, and erasures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprocessing.models.target import Target
 
 
 class AuditAct(models.TextChoices):
-    """The kind of change that an audit log entry records."""
+    """The kind of a person's action that an audit log entry records."""
 
     RELEASED = "released", "released"
     DISCARDED = "discarded", "discarded"
@@ -50,15 +50,15 @@ class AuditAct(models.TextChoices):
     ROTATED = "rotated", "rotated payload keys"
 
 
-#: The person and the reason are not empty.
+#: Condition of database constraints: the person and the reason are not empty.
 PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
 class AuditEntry(models.Model):
-    """One entry of the audit log: what a person did, and why. If all references are null, it is about the service.
+    """One entry of the audit log: what a person did, and why. Without references, the entry is about the whole service.
 
-    A trigger forbids changes, except that references to a deleted DLQ, target or rule become null. `operation`: the
-    bulk action that made the change, if any.
+    A trigger of the database forbids changes, except that references to a deleted DLQ, target or rule become null.
+    `operation`: the bulk action that made the change; null: no bulk action.
     """
 
     act = models.TextField(choices=AuditAct.choices)
@@ -94,12 +94,12 @@ class AuditEntry(models.Model):
         return f"{self.act} by {self.by}"
 
 
-#: The name of the only row of `ApprovalDefault`, and of the object in configuration files.
+#: The name of the only row of `ApprovalDefault`, and of its section in configuration files.
 ALL_DLQS: Final = "all"
 
 
 class ApprovalState(models.TextChoices):
-    """State of a requested approval."""
+    """The state of a requested approval."""
 
     OPEN = "open", "open"
     APPROVED = "approved", "approved and done"
@@ -110,17 +110,17 @@ class ApprovalState(models.TextChoices):
 
 
 class Approval(models.Model):
-    """A deed that waits for a second person, or waited for one. What is executed is exactly what is stored here.
+    """A deed that waits, or waited, for the approval of a second person. It is executed exactly as it is stored here.
 
     Attributes:
         deed, title, arguments, letters, body, attributes: the deed, see `domain.approvals.deed.Deed`.
-        stamp: digest of the deed; `digest`: of the state of its messages, rules or settings when it was requested.
+        stamp: digest of the deed. `digest`: digest of the deed's messages, rules or settings when it was requested.
         dlq_ids: the DLQs that the deed is about; empty: it is about all DLQs.
         messages: how many messages the deed is about; null: any number.
         preview: what the approver sees, as pairs of label and text.
-        by_key, decided_key: the names in a form that is equal for variants of a name.
-        used_at: when the deed was executed: an approval is used once.
-        outcome: what came of it, in words.
+        by_key, decided_key: the names of requester and approver in a form that is equal for variants of a name.
+        used_at: when the deed was executed; null: not yet. An approval is used once.
+        outcome: the result of the deed, in words.
     """
 
     deed = models.TextField(choices=[(kind.value, kind.value) for kind in DeedKind])
@@ -183,7 +183,7 @@ class Approval(models.Model):
 
 
 class ApprovalDefault(models.Model):
-    """One row at most: above how many messages a second person is needed, for DLQs that do not set it themselves."""
+    """At most one row: above how many messages a deed needs a second person, on DLQs without a limit of their own."""
 
     name = models.TextField(primary_key=True, default=ALL_DLQS)
     above = models.PositiveIntegerField()
@@ -198,7 +198,7 @@ class ApprovalDefault(models.Model):
 
 
 class UnapprovedDeed(models.Model):
-    """How many messages of a DLQ with a limit one person handled alone. A day's sum must not exceed the limit."""
+    """How many messages one deed of a person without approval was about. A day's sum may not exceed the DLQ's limit."""
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
     by_key = models.TextField()
@@ -216,9 +216,9 @@ class UnapprovedDeed(models.Model):
 
 
 class GlobalStop(models.Model):
-    """A row that stops all sends. Row 1: a person's stop. Row 2: the hold after a restore from a backup.
+    """A row that stops all sends. Row 1 is a person's stop. Row 2 is the hold after a restore from a backup.
 
-    `restored_to`: the time of the backup. Only `manage.py after_restore release` deletes row 2.
+    Only `manage.py after_restore release` deletes row 2. `restored_to`: the time of the backup, for row 2.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -246,7 +246,7 @@ class GlobalStop(models.Model):
 class Revision(models.Model):
     """One edit of one letter. A trigger forbids changes, except that the bytes are sealed with another key.
 
-    `body`, `attributes`: sent instead of the captured bytes; domain.message.envelope packs the attributes.
+    `body`, `attributes` (packed by `domain.message.envelope`): the bytes that are sent, not the captured bytes.
     `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
     """
 
@@ -280,12 +280,12 @@ class Revision(models.Model):
 
 
 class PayloadKey(models.Model):
-    """A data key, wrapped: one for each DLQ and day.
+    """A data key, which encrypts (seals) the payloads that were captured from one DLQ on one day.
 
     The key without DLQ and day is the installation's key: it seals consumer reports and filters, and computes digests.
 
     Attributes:
-        wrapped: the key, wrapped by the key `wrapped_by` of REDRIVE_PAYLOAD_KEYS; null: a person destroyed it.
+        wrapped: the data key, encrypted by the key `wrapped_by` of REDRIVE_PAYLOAD_KEYS; null: a person destroyed it.
     """
 
     dlq = models.ForeignKey(DeadLetterQueue, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
@@ -321,10 +321,10 @@ class PayloadKey(models.Model):
 
 
 class Erasure(models.Model):
-    """One erasure of everything about a value. The value is not stored.
+    """One erasure of all data about a value, such as a customer's key. The value itself is not stored.
 
     `digest`: keyed hash of the DLQs and the value, by which a repeated command continues an interrupted erasure.
-    `counts`: how many rows were changed, by kind.
+    `counts`: how many rows were changed, by kind of row.
     """
 
     digest = models.BinaryField()

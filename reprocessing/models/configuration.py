@@ -12,9 +12,10 @@ from reprocessing.domain.configuration.keys import Kind
 
 
 class Policy(models.Model):
-    """A named set of DLQ settings. A DLQ has the values of its policy, except for its own settings.
+    """A named set of DLQ settings, which DLQs with this policy have unless they set a value themselves.
 
-    `settings`: values by the DLQ's field names. `interval` is in seconds, `crontab` is a text of five fields.
+    `settings`: values by the names of the fields of `DeadLetterQueue`. `interval` is in seconds, `crontab` is a text of
+    five fields.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -29,12 +30,12 @@ class Policy(models.Model):
 
 
 class ManagedObject(models.Model):
-    """An object that a configuration file manages. The admin does not change the object while it is locked.
+    """An object that a configuration file manages. While it is locked, the admin does not change the object.
 
     Attributes:
         name: the object's name; of a target, its ARN or URL.
-        written: the object's settings after the last apply. Any difference from them is drift.
-        applied_from: where the file came from, such as a commit (apply_config --source).
+        written: the object's settings after the last `apply_config`. Present settings that differ are called drift.
+        applied_from: where the file came from, such as a commit (option `--source`).
         unlocked_at: since when people may change the object in the admin; null: it is locked.
     """
 
@@ -66,12 +67,12 @@ class ManagedObject(models.Model):
 
 
 class ApiToken(models.Model):
-    """A token of the HTTP API. It belongs to `user`, or to `teams`; when both were deleted, it is refused.
+    """A token of the HTTP API, which belongs to a user or to teams. If they were all deleted, the token is refused.
 
     Attributes:
         token_hash: SHA-256 of the token.
-        scopes: names of domain.api.scopes.
-        reads: how many requests read something; changes are in the audit log.
+        scopes: what the token may do, as names of `domain.api.scopes`.
+        reads: how many read requests were made with the token. Changes are in the audit log.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -102,12 +103,12 @@ class ApiToken(models.Model):
 
 
 class ApiCall(models.Model):
-    """One request with an idempotency key, and its answer. A repeated request gets the same answer.
+    """One request to the HTTP API with an idempotency key, and its answer. A repeated request gets the same answer.
 
     Attributes:
         request_hash: SHA-256 of method, path and body.
-        leased_until: until then, the request is being answered; null: it has its answer.
-        status, answer: the status code and the body of the answer; null: it is being answered.
+        leased_until: until when a process may work on the answer; null: the answer is stored.
+        status, answer: the status code and the body of the answer; null: a process works on the answer.
     """
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="calls", db_index=False)

@@ -1,4 +1,4 @@
-"""What discovery scans, and the queues and sources of failed messages that it found."""
+"""The accounts and regions that discovery scans for DLQs, and the queues and sources that it found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.domain.dlqs.discovery import Scope, SourceKind
 
 
 class DiscoveryStage(models.TextChoices):
-    """The next part of a scan. The parts are done in this order."""
+    """The part of a scan that is done next. A scan does the parts in this order."""
 
     QUEUES = "queues", "queues"
     FUNCTIONS = "functions", "Lambda functions"
@@ -23,14 +23,14 @@ class DiscoveryScope(models.Model):
     """One account and region, with a filter, that discovery scans (`domain.dlqs.discovery.Scope`).
 
     Attributes:
-        daily: whether beat repeats the discovery.
+        daily: whether beat repeats the scan.
         next_at: when the scan is due; null: never.
-        stage: the next part of the scan in progress; empty: no scan is in progress. A new process continues there.
-        marker: the token of the stage's next page; empty: the first page.
-        began_at: when the current or last scan began. Rows with a later `read_at` or `seen_at` were seen in it.
+        stage: the part with which the scan in progress continues; empty: no scan is in progress.
+        marker: AWS's token for the next page of results in this part; empty: the first page.
+        began_at: when the current or last scan began. This scan saw the rows with a later `read_at` or `seen_at`.
         scanned_at: when the last complete scan ended.
         unread: what the current or last scan could not read, as pairs of a `SourceKind` and a sentence with the reason
-            and the cure. The kind is empty if other sources of the kind were read.
+            and what to do. The kind is empty if only some sources of the kind could not be read.
         leased_until: when the lease of the scanning process ends; `fence`: the number of the lease.
     """
 
@@ -67,7 +67,7 @@ class DiscoveryScope(models.Model):
 
     @property
     def scope(self) -> Scope:
-        """The account, region and filter as a value."""
+        """Return the account, region and filter as a value of the domain."""
         return Scope(self.region, self.role_arn, self.prefix, self.tags)
 
 
@@ -75,12 +75,12 @@ class DiscoveredQueue(models.Model):
     """A queue that discovery read, or that a source names. A queue with a source is a DLQ.
 
     Attributes:
-        scope: the first scope that found the queue, or the last scope without a filter that did.
-        tags: null: not known; only scans of scopes with tags read them.
-        retention: seconds. Null numbers are not known.
+        scope: the first scope that found the queue, or the last scope without a filter that found it.
+        tags: null: not known, because only scans of scopes with tags read tags.
+        retention: seconds for which the queue keeps a message. A number that is null is not known.
         oldest_age: age (s) of the oldest message at `read_at`, from CloudWatch.
-        trouble: why the queue could not be read, and what to do.
-        reported_at: when the queue was first listed as a DLQ; since then it is not reported as new.
+        trouble: why the queue could not be read, and what to do; empty: it was read.
+        reported_at: when discovery first listed the queue as a DLQ, and reported it if it was new; null: not yet.
     """
 
     arn = models.TextField(unique=True)

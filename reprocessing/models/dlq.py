@@ -16,14 +16,14 @@ from reprocessing.domain.replay.backoff import Backoff
 from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
 
-#: Most messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
+#: Max messages of a queue in flight (AWS: Amazon SQS standard queue in-flight limit).
 MAX_HELD_COPIES = 120_000
 #: Max days for which bodies are kept.
 MAX_DAYS = 3_650
 
 
 class Mode(models.TextChoices):
-    """Which actions the service takes on a DLQ without a person."""
+    """What the service does with a DLQ by itself, without a person."""
 
     OBSERVE = "observe", "observe: read queue attributes only"
     MANUAL = "manual", "manual: redrive when a person starts a run"
@@ -45,14 +45,14 @@ class MissingKey(models.TextChoices):
 
 
 class Jitter(models.TextChoices):
-    """How backoff delays are randomised."""
+    """How the delays of a backoff are randomised (jitter)."""
 
     FULL = "full", "full: between 0 and the whole delay"
     NONE = "none", "none: the whole delay"
 
 
 class ParkedHead(models.TextChoices):
-    """What happens to a lane whose head is parked."""
+    """What happens to a lane whose first unfinished letter is parked."""
 
     ASIDE = "aside", "continue with the key's next message"
     HOLD = "hold", "hold the key until a person decides"
@@ -66,7 +66,7 @@ class StalePolicy(models.TextChoices):
 
 
 class OwnBackoff(Protocol):
-    """A letter's own backoff: base (s), cap (s) and jitter; all three are set, or all are None."""
+    """The backoff from a letter's rule: base (s), cap (s) and jitter. All three are set, or all are None."""
 
     @property
     def backoff_base(self) -> float | None: ...  # noqa: D102
@@ -76,7 +76,7 @@ class OwnBackoff(Protocol):
     def backoff_jitter(self) -> str | None: ...  # noqa: D102
 
 
-#: A stop has time, person and reason; without a stop all three are empty.
+#: Condition of database constraints: a stop has time, person and reason; without a stop, all three are empty.
 STOP_IS_COMPLETE = Q(stopped_at=None, stopped_by="", stop_reason="") | (
     Q(stopped_at__isnull=False) & ~Q(stopped_by="") & ~Q(stop_reason="")
 )
@@ -86,36 +86,36 @@ class DeadLetterQueue(models.Model):
     """One watched DLQ. Durations are seconds.
 
     Attributes:
-        own_settings: the fields whose values are the DLQ's own; its other settings have the values of `policy`.
+        own_settings: names of the fields that the DLQ sets itself; other settings have the values of `policy`.
         new_key_delay: how long a lane's first letter waits after its capture, because the source queue may still retry
             an earlier message of the key; null: as long as the target's visibility timeout.
-        receive_limit: a letter is parked if the service received its copy from the DLQ more often; null: no limit.
-        message_type, tenant: where a message has these two values, which rules can read.
-        wave_success: share of a wave that must succeed before the next wave starts.
+        receive_limit: a letter is parked if the service received it more often from the DLQ; null: no limit.
+        message_type, tenant: selectors that say where a message has its type and its tenant, for rules.
+        wave_success: share of a wave's letters (0 to 1) that must succeed before the next wave starts.
         public_fields: JMESPath expressions of body fields that people see without the permission view_payload.
-        approval_above: a person's deed about more messages needs a second person; 0: every deed; null: the limit of
-            all DLQs (`ApprovalDefault`).
+        approval_above: deeds about more messages need a second person; 0: all deeds do; null: as the limit for all
+            DLQs says (`ApprovalDefault`).
         masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
             (domain.payloads.mask_rules).
-        keep_bodies: days after which the body of a finished letter is deleted; null: it is deleted with the history.
+        keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
-        give_up_after: how long automatic redrive retries a failing target before the run pauses; null: for ever.
+        give_up_after: how long an automatic run tries a failing target before it pauses; null: it never pauses.
         aws_redrive_since: since when AWS's own redrive moves the DLQ's messages; null: it does not.
         aws_redrive_destination: where AWS moves the messages; empty: to the source queues.
         aws_redrive_task: task handle of AWS's redrive; empty: not known yet.
-        aws_redrive_last_task_at: when the newest redrive task before that began, by AWS's clock.
-        aws_redrive_asked_at: when AWS was last called.
+        aws_redrive_last_task_at: when the newest earlier task of AWS's redrive on this DLQ began, by AWS's clock.
+        aws_redrive_asked_at: when the service last asked AWS about its redrive.
         aws_redrive_answered_at: when AWS last answered.
-        aws_redrive_error: why AWS did not answer the last call.
+        aws_redrive_error: why AWS did not answer the last question; empty: AWS answered.
         aws_may_have_moved_at: since when AWS may have moved copies of captured letters.
         leased_until: until when one worker may capture; `fence` is a number that rises with every lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
-        drained_through: start of the last capture that emptied the DLQ.
-        places_version: is raised when captured letters must get their places again; a place that was computed before
-            is not written.
+        drained_through: start of the last capture that found the DLQ empty at its end.
+        places_version: is raised when captured letters need new places in lanes, such as after a change of settings. A
+            place that was computed for an earlier version is not written.
         teams: Django groups whose members see the DLQ; empty: only people with the permission view_all_dlqs do.
-        swept_through: the search for copies of finished letters has read held copies up to this `visible_until`.
-        uncaptured_since: since when every check has found messages in the DLQ that are not captured.
+        swept_through: the next search for copies of finished letters begins after this `DlqCopy.visible_until`.
+        uncaptured_since: since when every check has found uncaptured messages in the DLQ; null: none were found.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -271,7 +271,7 @@ class DeadLetterQueue(models.Model):
 
 
 class PresentSources(models.Manager["Source"]):
-    """Source queues that were not removed."""
+    """A manager that leaves out source queues that were removed."""
 
     def get_queryset(self) -> models.QuerySet[Source]:
         """Return the source queues that were not removed."""

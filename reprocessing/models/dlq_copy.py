@@ -1,4 +1,4 @@
-"""Messages in a DLQ that are copies of captured letters, and whether they are deleted."""
+"""The copies of captured letters in DLQs (a letter's message there), and whether they are deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.models.letter import Letter
 
 
 class DlqCopyState(models.TextChoices):
-    """State of a copy."""
+    """The state of a copy in its DLQ."""
 
     HELD = "held", "held: invisible in the DLQ until the message is finished"
     DELETE = "delete", "to be deleted"
@@ -19,17 +19,19 @@ class DlqCopyState(models.TextChoices):
 
 
 class DlqCopy(models.Model):
-    """One message in a DLQ that is a copy of a letter: the captured message, or one that came back after an attempt.
+    """A copy of a letter: the captured message in its DLQ, or the letter's message that came back after an attempt.
 
     Attributes:
         attempt: the attempt after which the copy came back; null: the captured message.
         handle: receipt handle of the last receive.
-        visible_until: when the copy becomes visible again; `extended`: that time was moved after the receive.
-        receives: how often this service received the copy.
+        visible_until: when the copy becomes visible in the DLQ again. `extended`: whether that time was moved since the
+            copy was received.
+        receives: how often this service received the copy from the DLQ.
     """
 
     pk = models.CompositePrimaryKey("dlq_id", "message_id")
-    # No separate index: the planner would prefer it to the primary key and read a whole DLQ for each copy.
+    # The column has no index of its own. PostgreSQL would prefer it to the primary key, and read all copies of a DLQ to
+    # find one.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="+", db_index=False)
     message_id = models.TextField()
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="copies")

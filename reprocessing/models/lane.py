@@ -15,18 +15,19 @@ LANE_PHASES = [(phase.value, phase.value) for phase in LanePhase]
 
 
 class Lane(models.Model):
-    """The state of one lane, which one worker at a time leases.
+    """One lane and its state. Only one worker at a time leases a lane.
 
     Attributes:
         due_at: when a ready lane may be leased, or when the lease of a leased lane ends.
         fence: fencing token, a number that rises with every lease: writes of an earlier lease are refused.
-        single: for one letter without ordering key.
-        highest_sent_sequence: highest sequence of a letter that was delivered, or sent with an unknown outcome.
-        breaker: the breaker of the lane's first unfinished letter; null: not looked up yet.
+        single: whether the lane is for one letter only, which has no ordering key.
+        highest_sent_sequence: highest sequence of a letter that was delivered, or may have been delivered.
+        breaker: the circuit breaker for the lane's first unfinished letter; null: not determined yet.
         stopped_at: when a person stopped the lane; no worker leases a stopped lane.
     """
 
-    # No separate index: the planner would prefer it to the unique key's index and read a whole DLQ for each lane.
+    # The column has no index of its own. PostgreSQL would prefer it to the unique key's index, and read all lanes of a
+    # DLQ to find one.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     source = models.ForeignKey(Source, on_delete=models.PROTECT, related_name="lanes", db_index=False)
     key_hash = models.BinaryField()
@@ -60,13 +61,13 @@ class Lane(models.Model):
         permissions = [("stop_lane", "Can stop and resume key queues")]
         indexes = [
             models.Index(F("run"), F("due_at"), condition=Q(due_at__isnull=False), name="lanes_by_due_time"),
-            # The breaker comes first. If the run came first, a planner with old statistics would read all lanes of a
-            # run for each breaker.
+            # This index begins with the breaker. If it began with the run, PostgreSQL with old statistics would read
+            # all lanes of a run for each breaker.
             models.Index(
                 F("breaker"), F("run"), F("due_at"), condition=Q(phase=LanePhase.READY.value, breaker__isnull=False),
                 name="ready_lanes_by_breaker",
             ),
-            # Lets a run's lanes be read breaker by breaker, so that lanes whose breaker is open are not read.
+            # By this index a run's lanes are read breaker by breaker, without the lanes whose breaker is open.
             models.Index(
                 F("run"), F("breaker"), F("due_at"), condition=Q(phase=LanePhase.READY.value),
                 name="ready_lanes_by_run",

@@ -30,24 +30,24 @@ _ENDED = [state for state in _FINISHED if state != _PARKED]
 class Letter(models.Model):
     """One captured message and its state.
 
-    The DLQ's `max_attempts` is a limit for `attempts` minus `attempts_before_release` minus `spared`.
+    The DLQ's `max_attempts` limits `attempts` minus `attempts_before_release` minus `spared`.
 
     Attributes:
         public_id: the redrive id, the same on every attempt.
-        sequence: sort key of the letter in its lane, compared by bytes.
-        attempts: all attempts, including `earlier`, without `not_sent`.
-        earlier: attempts that other tools made before the capture.
-        not_sent: attempts that ended before the letter was sent.
-        attempts_before_release: attempts before a person last released the letter.
-        spared: attempts that failed because the target was down.
-        epoch: rises with every known failure. It is part of the FIFO deduplication id, so that SQS
-            does not drop the next attempt as a repetition.
-        planned: the fields that depend on the DLQ's settings, such as `ordering_key`, are set.
-        single: the letter has its lane alone, because it has no ordering key.
+        sequence: sort key that orders the letters of a lane, compared by bytes.
+        attempts: number of attempts, including `earlier`, without `not_sent`.
+        earlier: number of attempts that other redrive tools made before the capture.
+        not_sent: number of attempts that ended before the letter was sent.
+        attempts_before_release: number of attempts before a person last released the letter.
+        spared: number of attempts that failed because the target was down.
+        epoch: rises with every known failure and every edit. It is part of the FIFO deduplication id, so that SQS does
+            not drop the next attempt as a repetition.
+        planned: whether the fields that depend on the DLQ's settings, such as `ordering_key`, are set.
+        single: whether the letter is alone in its lane, because it has no ordering key.
         blocked_reason: why a run cannot send a captured letter; the run parks the letter for this reason.
-        frees_lane: the letter was sent, and the lane's next letter need not wait for the outcome.
-        route: the action of `rule`, decided with version `rulebook_version` of the rulebook.
-        presumed: delivered, but only because the letter did not come back.
+        frees_lane: whether the letter was sent, and the lane's next letter need not wait for the outcome.
+        route: what `rule` decided about the letter; `rulebook_version`: the version of all rules at that time.
+        presumed: whether the letter counts as delivered only because it did not come back.
         group: the failure group, determined at `grouped_at`.
         revision: the edit whose bytes are sent; null: the captured bytes. `body_hash` is the hash of the sent body.
         body_deleted_at: when the payload and the edits were deleted, after the DLQ's `keep_bodies`. If the message
@@ -56,7 +56,7 @@ class Letter(models.Model):
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    # No separate index: a letter's state changes often, and every index is written each time.
+    # The column has no index of its own, because a letter changes often, and each change writes all indexes.
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="letters", db_index=False)
     message_id = models.TextField()
     source = models.ForeignKey(
@@ -168,7 +168,7 @@ class Letter(models.Model):
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
                 name="captured_letters_by_lane",
             ),
-            # The condition keeps the planner from using this index for statements that name a state but no run.
+            # Because of its condition, PostgreSQL does not use this index for statements that name a state but no run.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(
                 F("dlq"), F("finished_at"), F("id"), condition=Q(state=_PARKED), name="parked_letters_by_dlq"
@@ -178,14 +178,15 @@ class Letter(models.Model):
                 F("assigned_to"), F("finished_at"), F("id"), condition=Q(state=_PARKED) & ~Q(assigned_to=""),
                 name="parked_letters_by_assignee",
             ),
-            # Only for pages. If the condition named states, a planner with old statistics would use this index for the
-            # statements that move letters.
+            # Only pages of the admin use this index. If its condition named states, PostgreSQL with old statistics
+            # would use it for the statements that change the state of letters.
             models.Index(
                 F("dlq"), F("state"), F("first_sent_at"), condition=Q(finished_at=None) | Q(state=_PARKED),
                 name="open_letters_by_state_and_age",
             ),
             models.Index(F("dlq"), F("expires_at"), condition=Q(finished_at=None), name="open_letters_by_expiry"),
-            # Few letters end in these states, and no statement that moves letters names the states.
+            # Few letters are discarded or duplicates. Statements that change states name neither state, so PostgreSQL
+            # does not use this index for them.
             models.Index(
                 F("dlq"), F("state"), F("id"),
                 condition=Q(state__in=[LetterState.DISCARDED.value, LetterState.DUPLICATE.value]),
@@ -204,7 +205,7 @@ class Letter(models.Model):
             models.Index(F("group"), F("id"), condition=Q(group__isnull=False), name="letters_by_group"),
             models.Index(F("lane"), condition=Q(state=LetterState.PARKED.value), name="parked_letters_by_lane"),
             models.Index(F("rule"), F("state"), condition=Q(rule__isnull=False), name="letters_by_rule"),
-            # A full index would get an entry with each change of any letter.
+            # An index without this condition would get a new entry with each change of any letter.
             models.Index(F("duplicate_of"), condition=Q(duplicate_of__isnull=False), name="duplicates_by_original"),
             models.Index(
                 F("dlq"),
@@ -219,10 +220,10 @@ class Letter(models.Model):
 
 
 class Payload(models.Model):
-    """The bytes of a letter as received. domain.message.envelope packs `attributes`; `system`: SQS's own attributes.
+    """The bytes of a letter as received: body, `attributes` (packed), and SQS's own attributes (`system`).
 
-    With encryption, they are sealed (domain.payloads.sealing); `store.payloads.content` opens them. A trigger forbids
-    changes, except that they are sealed with another key.
+    With encryption, the bytes are sealed (`domain.payloads.sealing`), and `store.payloads.content` opens them. A
+    trigger forbids changes, except that the bytes are sealed with another key.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.CASCADE, related_name="payload")
@@ -232,7 +233,7 @@ class Payload(models.Model):
 
     class Meta:
         db_table = "redrive_payload"
-        default_permissions = ()  # people cannot add, change or delete payloads; a letter's page shows them
+        default_permissions = ()  # nobody changes payloads; a letter's page shows them
         permissions = [("view_payload", "Can view payloads"), ("reveal_payload", "Can reveal masked values")]
 
     def __str__(self) -> str:
@@ -240,7 +241,7 @@ class Payload(models.Model):
 
 
 class ParkedLetters(models.Manager["ParkedLetter"]):
-    """Parked letters."""
+    """A manager of parked letters only."""
 
     def get_queryset(self) -> models.QuerySet[ParkedLetter]:
         """Return the parked letters."""
@@ -248,7 +249,7 @@ class ParkedLetters(models.Manager["ParkedLetter"]):
 
 
 class ParkedLetter(Letter):
-    """Proxy model for the parking lot, with separate permissions."""
+    """A parked letter: a proxy of `Letter` for the parking lot in the admin, with its own permissions."""
 
     objects: ClassVar[ParkedLetters] = ParkedLetters()
 

@@ -1,4 +1,4 @@
-"""Incidents, the destinations that are notified of them, and the notifications (docs/adr/0034)."""
+"""Incidents, the notifications about incidents, and the destinations that get notifications (docs/adr/0034)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ class Incident(models.Model):
 
     Attributes:
         times: how often the event was observed.
-        due_at: when the next notifications about the incident are to be written; null: none are due.
-        filed_at: when the notifications about the beginning of the incident were written.
+        due_at: when the next notifications about the incident (beginning, reminder or end) are to be written; null: no
+            further notifications.
+        filed_at: when the notifications about the beginning of the incident were written; null: not yet.
     """
 
     kind = models.TextField()
@@ -54,13 +55,13 @@ class Incident(models.Model):
 
 
 class NotificationRoute(models.Model):
-    """Which events of which DLQs are sent to a destination, and what happened when they were last sent.
+    """Which events of which DLQs a notification destination gets, and whether the last text could be sent.
 
     Attributes:
         destination: a name; the environment variable REDRIVE_NOTIFY_<NAME> has the URL.
-        kinds: the events; empty: all.
-        dlqs: events of these DLQs; empty: events of all DLQs and of the service itself.
-        next_at: when the next urgent text may be sent; other texts wait until a minute after `sent_at`.
+        kinds: the kinds of events; empty: all kinds.
+        dlqs: events of these DLQs are sent; empty: events of all DLQs and of the service itself.
+        next_at: when the next urgent text may be sent. Texts that are not urgent wait until a minute after `sent_at`.
         leased_until: until when one worker may send to the destination; `fence` rises with every lease.
         failures: how many texts in a row could not be sent.
         trouble: why the last text could not be sent.
@@ -94,7 +95,7 @@ class NotificationRoute(models.Model):
 
 
 class NotificationPhase(models.TextChoices):
-    """What a notification says about its incident."""
+    """What a notification says about its incident: it began, it lasts, or it ended."""
 
     OPENED = "opened", "opened"
     REMINDED = "reminded", "reminded"
@@ -102,7 +103,10 @@ class NotificationPhase(models.TextChoices):
 
 
 class Notification(models.Model):
-    """One phase of an incident for one destination: pending, sent or given up. One text can contain many."""
+    """The notification of one destination about one phase of an incident.
+
+    It is pending until it is sent, or given up after a day. One text can contain many notifications.
+    """
 
     incident = models.ForeignKey(Incident, on_delete=models.CASCADE, related_name="notifications")
     route = models.ForeignKey(NotificationRoute, on_delete=models.CASCADE, related_name="notifications", db_index=False)
@@ -141,7 +145,10 @@ class Notification(models.Model):
 
 
 class DlqSample(models.Model):
-    """The message counts of a DLQ at one time, as in `domain.notifications.dlq_growth.DlqNote`."""
+    """The message counts of a DLQ at one time, from which its growth is computed.
+
+    `uncaptured`: messages only in SQS. `captured`: all messages captured so far. `unfinished`: captured, not finished.
+    """
 
     dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.CASCADE, db_index=False)
     taken_at = models.DateTimeField(db_default=Now())

@@ -1,4 +1,4 @@
-"""Failure groups and bulk actions."""
+"""Failure groups (letters that failed for the same reason) and bulk actions (on all letters of a filter)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class FailureGroupStatus(models.TextChoices):
-    """Status of a failure group."""
+    """The status of a failure group, which a person sets."""
 
     OPEN = "open", "open"
     ACKNOWLEDGED = "acknowledged", "acknowledged: somebody works on it"
@@ -22,11 +22,11 @@ class FailureGroupStatus(models.TextChoices):
 
 
 class FailureGroup(models.Model):
-    """A failure group: the letters of a DLQ that failed for one reason.
+    """A failure group: the letters of one DLQ that failed for the same reason.
 
-    A resolved group is reopened when a letter of the group is captured or parked after `settled_at`. A row that is
-    merged into another one stays, as an alias: new letters with its fingerprint are letters of the other group. Letters
-    keep the row of their own fingerprint, so that a group can be split again.
+    A resolved group is opened again when a letter of the group is captured or parked after `settled_at`. A group that
+    is merged into another group keeps its row: letters keep the row of their own fingerprint, so that people can split
+    the groups again.
 
     Attributes:
         fingerprint: digest of `cause` (domain.parking_lot.failure_fingerprint).
@@ -111,7 +111,7 @@ class BulkActionKind(models.TextChoices):
 
 
 class BulkActionState(models.TextChoices):
-    """State of a bulk action."""
+    """The state of a bulk action."""
 
     RUNNING = "running", "running"
     DONE = "done", "done"
@@ -119,12 +119,12 @@ class BulkActionState(models.TextChoices):
 
 
 class BulkAction(models.Model):
-    """One action by one person on every letter that a filter matches.
+    """One action of one person on every letter that a filter matches.
 
-    It changes only letters with ids up to `max_letter_id` that had finished (or were parked) by `asked_at`.
+    Letters that finished (or were parked) after `asked_at`, or whose id is above `max_letter_id`, are not changed.
 
     Attributes:
-        token: identifies the page on which the action was confirmed, so that a page starts only one action.
+        token: id of the page on which the action was confirmed, so that confirming twice starts only one action.
         cursor: id of the last letter that was processed.
         asked: how many letters the filter matched at the start.
         done: how many letters were changed.

@@ -1,4 +1,4 @@
-"""Routing rules, and the version of all rules together."""
+"""Rules, and one version number of all rules together (`Rulebook`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTIONS = [(action.value, action.value) for action in Action]
 _NEEDS_TARGET, _NEEDS_DELAY = Action.DIVERT.value, Action.DELAY.value
 
 
-#: SQL columns: the backoff of a letter's rule `u`; if the rule has none, the backoff of the rate class `c`.
+#: SQL columns with a letter's own backoff: its rule's backoff (table alias `u`), else its rate class's backoff (`c`).
 RULE_BACKOFF: Final[LiteralString] = """
        coalesce(u.backoff_base, c.backoff_base) AS backoff_base, coalesce(u.backoff_cap, c.backoff_cap) AS backoff_cap,
        coalesce(u.backoff_jitter, c.backoff_jitter) AS backoff_jitter"""
@@ -30,8 +30,8 @@ class Rule(models.Model):
         conditions: texts in the syntax of domain.routing.conditions; an empty list matches every letter.
         dlq: the rule applies to letters of this DLQ; null: of all DLQs.
         delay: seconds.
-        backoff_base, backoff_cap: seconds; null: as set for the rate class, else as set for the DLQ.
-        trouble: the last error of an evaluation.
+        backoff_base, backoff_cap: seconds; null: the rate class's values, else the DLQ's values.
+        trouble: the last error in an evaluation of the rule; empty: none.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -84,9 +84,9 @@ class Rule(models.Model):
 
 
 class Rulebook(models.Model):
-    """One row, created with the first rule. `version` rises with every change of any rule.
+    """The only row is about all rules together. `version` rises with every change of any rule.
 
-    `changes_at`: the next time at which a rule becomes valid or expires.
+    `changes_at`: the next time at which a rule becomes valid or expires; null: no rule does.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

@@ -10,14 +10,14 @@ from reprocessing.models.dlq import DeadLetterQueue
 
 
 class RunKind(models.TextChoices):
-    """Where a run gets its letters from."""
+    """Which letters a run takes: all of a DLQ in mode automatic, or a selection."""
 
     STANDING = "standing", "standing: redrives whatever the DLQ holds"
     DRAIN = "drain", "drain: redrives a selection"
 
 
 class RunState(models.TextChoices):
-    """State of a run."""
+    """The state of a run."""
 
     PLANNED = "planned", "planned"
     RUNNING = "running", "running"
@@ -31,11 +31,11 @@ class Run(models.Model):
 
     Attributes:
         name: the run's id for people. A request with the same id and another selection is refused.
-        selection: which letters were requested, as domain.runs.selection writes it.
-        selected: how many letters the plan found; null: not selected yet.
-        behind: how many requested letters were left out, because earlier letters of the same lane are not in the run.
+        selection: which letters were requested, as `domain.runs.selection` writes it.
+        selected: how many letters the run's plan selected; null: the letters are not selected yet.
+        behind: how many requested letters were left out, because earlier letters of their lanes are not in the run.
         stopped_by, why: who paused or aborted the run, and why.
-        waves: whether the run sends 1, 10 and 100 letters before it sends all.
+        waves: whether the run sends waves of 1, 10 and 100 letters before all others.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -77,7 +77,7 @@ class Run(models.Model):
 
     @property
     def is_for_released_letters(self) -> bool:
-        """Whether the run was started for released letters, without a selection."""
+        """Return whether the run was started for released letters, without a selection."""
         return "released" in self.selection
 
 

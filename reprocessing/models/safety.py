@@ -11,14 +11,14 @@ from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MIN_RATE, Target
 
 
 class BreakerState(models.TextChoices):
-    """State of a circuit breaker."""
+    """The state of a circuit breaker."""
 
     CLOSED = "closed", "closed: messages are sent"
     OPEN = "open", "open: nothing is sent until the cooldown ends"
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
-#: True of a row whose three backoff fields are all set, or all null.
+#: Condition of database constraints: the three backoff fields are all set, or all null.
 BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
     backoff_base__gte=0, backoff_base__lte=MAX_SECONDS, backoff_cap__gte=0, backoff_cap__lte=MAX_SECONDS,
     backoff_base__isnull=False, backoff_cap__isnull=False, backoff_jitter__isnull=False,
@@ -26,9 +26,10 @@ BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None
 
 
 class RateClass(models.Model):
-    """A class that rules assign to letters. It has its own rate and backoff, and its own breaker at each target.
+    """A rate class, which rules assign to letters. It has a rate, a backoff, and its own breaker at each target.
 
-    `rate`: letters a second over all workers; null: the target's rate. Backoff in seconds; null: the DLQ's backoff.
+    `rate`: letters a second over all workers; null: the target's rate. `burst`: letters that may be sent at once; null:
+    the letters of one second. `backoff_base`, `backoff_cap`: seconds; null: the DLQ's backoff.
     """
 
     name = models.SlugField(unique=True, max_length=100)
@@ -66,9 +67,9 @@ class Breaker(models.Model):
         canaries_to_close: the breaker closes after so many canaries in a row succeeded.
         ramp_from: the share of the rate with which the ramp-up starts; 1: no ramp-up.
         ramp_every: time between two steps of the ramp-up.
-        epoch: number that rises with every change of state and every canary. A half-open breaker counts only the
-            canary with the present number.
-        rest: the present cooldown.
+        epoch: a number that rises with every change of state and every canary. A half-open breaker ignores canaries of
+            earlier numbers.
+        rest: length of the present or last cooldown.
         canary_until: no other canary is sent before this time.
         failing_since: time since which no letter has succeeded.
         ramp: the share of the rate that is allowed now.
@@ -148,7 +149,7 @@ class Breaker(models.Model):
 
 
 class CheckKind(models.TextChoices):
-    """The kind of a health check."""
+    """The kind of a health check: what it checks about a target."""
 
     HTTP = "http", "http: a URL returns the expected status"
     ALARM = "alarm", "alarm: a CloudWatch alarm is OK"
@@ -158,7 +159,7 @@ class CheckKind(models.TextChoices):
 
 
 class HealthStatus(models.TextChoices):
-    """Result of a health check. Letters are sent only if it is `healthy`, and not older than `max_age`."""
+    """The result of a health check. Letters are sent only if the result is `healthy`, and not older than `max_age`."""
 
     UNKNOWN = "unknown", "unknown"
     HEALTHY = "healthy", "healthy"
@@ -169,8 +170,8 @@ class HealthCheck(models.Model):
     """One health check of a target. Letters are sent only if all checks of the target are healthy.
 
     Attributes:
-        subject: URL or alarm name.
-        ceiling: the limit, in messages or seconds.
+        subject: the URL or the alarm's name; empty for other kinds.
+        ceiling: of kind depth, max messages in the queue; of kind age, max seconds; null for other kinds.
         every: seconds between two checks.
         max_age: seconds; an older result counts as unknown.
     """

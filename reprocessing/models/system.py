@@ -1,4 +1,4 @@
-"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, parking outbox, signed-in people."""
+"""State of the service: heartbeats, ticks, hints, counts, doubts after a restore, notices of parking, sign-ins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from django.db.models.functions import Now
 
 from reprocessing.models.letter import Letter
 
-# The present time, not the transaction's start: a heartbeat committed meanwhile would seem to be in the future.
+# The present time, not the start of the transaction: else a heartbeat that was committed since then would seem to be in
+# the future.
 _DATABASE_CLOCK = models.Func(function="clock_timestamp", output_field=models.DateTimeField())
 
 
@@ -39,18 +40,21 @@ class Heartbeat(models.Model):
 
     @staticmethod
     def ages(queue: str) -> QuerySet[Heartbeat, timedelta]:
-        """Return the time since a worker took a task from this queue, by the database's clock; no row: never."""
+        """Return the time since a worker took a task from this queue, as one row; without a row: no worker ever did."""
         age = models.ExpressionWrapper(_DATABASE_CLOCK - models.F("consumed_at"), output_field=models.DurationField())
         return Heartbeat.objects.filter(queue=queue).values_list(age, flat=True)
 
     @staticmethod
     def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
-        """Return whether a worker took a task at most `within` ago; False for None, or a heartbeat in the future."""
+        """Return whether a worker took a task at most `within` ago. `age` None: no worker ever did; negative: False."""
         return age is not None and timedelta(0) <= age <= within
 
 
 class TickCount(models.Model):
-    """One row. `ticks`: how many ticks (rounds of beat) were committed. `database`: id, equal in restored copies."""
+    """The only row counts beat's ticks (rounds of 2 s), by which a restore is detected.
+
+    `ticks`: how many ticks were committed. `database`: a random id; databases restored from a backup keep the id.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     database = models.UUIDField(db_default=models.Func(function="gen_random_uuid", output_field=models.UUIDField()))
@@ -66,9 +70,10 @@ class TickCount(models.Model):
 
 
 class TaskHints(models.Model):
-    """One row about task hints, the Celery tasks that tell workers which lanes have letters to send.
+    """The only row is about task hints, the Celery tasks that tell workers which lanes have letters to send.
 
-    `width`: max lanes that get a hint in one tick of beat. `lifetime`: seconds for which a hint is valid.
+    `width`: max lanes that get a hint in one tick of beat. `lifetime`: seconds for which a hint is valid. `swept_at`,
+    `purged_at`: when the recovery task and the purge task were last enqueued.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -85,7 +90,7 @@ class TaskHints(models.Model):
         return f"{self.width} lanes for {self.lifetime:g} s"
 
 
-#: Key in audit log entries of letters: the decision after a restore, kept when the `RestoreDoubt` is deleted.
+#: The key under which an audit log entry of a letter keeps the decision after a restore (`RestoreDoubt` is deleted).
 AFTER_A_RESTORE: Final[LiteralString] = "after_a_restore"
 
 
@@ -102,9 +107,9 @@ class RestoreDoubt(models.Model):
 
     Attributes:
         receives: how often SQS had delivered the letter's held copy when the hold began; null: no held copy.
-        arrived: the letter was captured after the hold began, from an older message.
-        came_back: number of an attempt that is not in the database, and whose message came back.
-        word: the decision of a person (`RestoreDecision`); empty: none yet.
+        arrived: whether the letter was captured after the hold began, from a message that is older than the hold.
+        came_back: number of an attempt that is not in the database, and after which the message came back; null: none.
+        word: the decision of a person (`RestoreDecision`); empty: no decision yet.
     """
 
     letter = models.OneToOneField(Letter, primary_key=True, on_delete=models.PROTECT, related_name="doubt")
@@ -129,7 +134,7 @@ class RestoreDoubt(models.Model):
         return f"doubt about {self.letter_id}"
 
 
-#: True of a copy c that was not received since the hold began: the copy may have changed in SQS since the backup.
+#: SQL condition: the copy `c` was not received since the hold began, so it may have changed in SQS since the backup.
 COPY_IS_UNSEEN: Final[LiteralString] = (
     "EXISTS (SELECT FROM redrive_restore_doubt x WHERE x.letter_id = c.letter_id AND c.receives <= x.receives)"
 )
@@ -143,7 +148,10 @@ class ParkingEvent(models.TextChoices):
 
 
 class ParkingQueueMessage(models.Model):
-    """A message to a parking queue. A sent message cannot be withdrawn, so a second message marks it as settled."""
+    """A message to a DLQ's parking queue, an SQS queue that gets copies of parked letters.
+
+    A sent message cannot be withdrawn, so a second message says that the letter has left the parking lot.
+    """
 
     letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="notices")
     parking_event = models.TextField(choices=ParkingEvent.choices)
@@ -159,9 +167,9 @@ class ParkingQueueMessage(models.Model):
         return f"{self.parking_event}: {self.letter_id}"
 
 
-# The counts and sums below change with every letter, so that no page counts millions of rows.
+# Every change of a letter updates the counts and sums below, so that no page of the admin counts millions of rows.
 class _Kind(models.Model):
-    """Base class: `n` letters have these values. `group_id` is 0 for letters in no failure group."""
+    """Base class of counts: `n` letters have these values. `group_id` is 0 for letters without a failure group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -179,7 +187,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with these values, without the changes that are still in `LetterCountDelta`."""
+    """The number of letters with the same DLQ, group, state and reason. Rows of `LetterCountDelta` are not included."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"
@@ -191,14 +199,14 @@ class LetterCount(_Kind):
 
 
 class LetterCountDelta(_Kind):
-    """A change of a letter count by one statement; it is added to `LetterCount` later."""
+    """A change of a letter count by one SQL statement. A task later adds it to `LetterCount` and deletes it."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count_delta"
 
 
 class _Hourly(models.Model):
-    """Base class: `n` letters of a DLQ had the event `what` in an hour: `captured`, `failed`, or a finished state."""
+    """Base class of counts: in an hour, `n` letters were captured, failed, or reached a final state (`what`)."""
 
     dlq_id = models.BigIntegerField()
     hour = models.DateTimeField()
@@ -214,7 +222,7 @@ class _Hourly(models.Model):
 
 
 class HourlyCount(_Hourly):
-    """The number of events in an hour, without the changes that are still in `HourlyCountDelta`."""
+    """The number of events of a DLQ's letters in an hour. Rows of `HourlyCountDelta` are not included."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count"
@@ -222,18 +230,19 @@ class HourlyCount(_Hourly):
 
 
 class HourlyCountDelta(_Hourly):
-    """A change of an hourly count by one statement; it is added to `HourlyCount` later."""
+    """A change of an hourly count by one SQL statement. A task later adds it to `HourlyCount` and deletes it."""
 
     class Meta(_Hourly.Meta):
         db_table = "redrive_hourly_count_delta"
 
 
 class Metric(models.Model):
-    """The value of one time series of a metric: a sum that only grows.
+    """The value of one time series of a Prometheus metric: a sum that only grows.
 
     Attributes:
-        place: id of the DLQ or target; 0: the metric has neither.
-        part: see `domain.aws.metric_names.Sample`.
+        place: id of the DLQ or target; 0: the metric is about neither.
+        part: a histogram's bucket (upper bound in seconds, `+Inf` or `sum`), an event of letters such as `captured`, or
+            an AWS service; else empty.
         told: the part of `value` that was published to CloudWatch.
     """
 
@@ -256,9 +265,9 @@ class Metric(models.Model):
 
 
 class ProviderIdentity(models.Model):
-    """The person of an OpenID provider whom a user is: the provider's issuer, and its `sub` for the person.
+    """A Django user who signs in by an OpenID provider: the provider's `issuer`, and its id (`sub`) of the person.
 
-    No e-mail address: a provider may give an address to somebody else, and a person may change it.
+    The e-mail address is not used, because a provider may give it to somebody else, and a person may change it.
     """
 
     user = models.OneToOneField(User, primary_key=True, on_delete=models.CASCADE, related_name="provider_identity")

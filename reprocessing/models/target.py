@@ -1,4 +1,4 @@
-"""Targets, where letters are redriven to, checks whether a target queue is empty, and reports of its consumers."""
+"""Targets (where letters are redriven to), checks whether target queues are empty, and reports of consumers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from reprocessing.domain.message.arn import resource_name
 
-#: Limits of a target's rate, in letters a second: one letter in 17 minutes, and more letters than SQS accepts.
+#: Min and max of a target's rate, in letters a second: one letter in 17 minutes, and more than SQS accepts.
 MIN_RATE, MAX_RATE = 0.001, 1_000_000
 #: Max seconds of any delay: the longest retention of SQS.
 MAX_SECONDS = 14 * 86_400
@@ -16,7 +16,7 @@ DEDUPLICATED_FOR = 300.0
 
 
 class TargetKind(models.TextChoices):
-    """Kind of a target."""
+    """The kind of a target. It decides by which protocol letters are sent."""
 
     SQS = "sqs", "SQS queue"
     CELERY = "celery", "SQS queue of Celery workers"
@@ -26,16 +26,16 @@ class TargetKind(models.TextChoices):
     BUS = "bus", "EventBridge bus: all rules get the message again"
 
 
-#: Kinds that are SQS queues.
+#: Kinds of targets that are SQS queues.
 QUEUE_KINDS = (TargetKind.SQS, TargetKind.CELERY)
-#: Kinds that answer each letter separately.
+#: Kinds of targets that answer each letter separately, not in batches.
 SYNCHRONOUS = (TargetKind.HTTP, TargetKind.LAMBDA)
-#: Seconds: AWS ends a Lambda function after 15 minutes.
+#: Max seconds of `timeout`, because AWS ends a Lambda function after 15 minutes.
 MAX_TIMEOUT = 900
 
 
 class Proof(models.TextChoices):
-    """What proves that a letter was delivered."""
+    """The evidence of delivery that is required for a target (users see: outcome)."""
 
     ACCEPTED = "accepted", "accepted: the target accepted the message"
     ABSENCE = "absence", "absence: the message did not come back (presumed)"
@@ -50,13 +50,13 @@ class Advance(models.TextChoices):
 
 
 class Target(models.Model):
-    """Where letters are redriven to. Durations are seconds, sizes bytes.
+    """A target, where letters are redriven to. Durations are seconds, sizes bytes.
 
     Attributes:
         arn: the ARN; of an HTTP endpoint, the URL.
         rate: letters a second over all workers; null: no limit.
         burst: letters that may be sent at once; null: the letters of one second at `rate`.
-        window: how long a failed letter may take to come back, or the consumer's report to arrive.
+        window: for how long a failed letter may come back, or the consumer's report may arrive.
         size_limit: largest message, including attributes.
         timeout: how long an HTTP endpoint or Lambda function may take to answer.
         answers: what the endpoint's status codes mean, as domain.targets.http_responses reads it.
@@ -126,17 +126,17 @@ class Target(models.Model):
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the target answers each letter separately, not in a batch."""
+        """Return whether the target answers each letter separately, not in a batch."""
         return self.kind in SYNCHRONOUS
 
     @property
     def holds_lane_after_unknown(self) -> bool:
-        """Whether a lane waits, after a last attempt with unknown outcome, until the letter can no longer come back."""
+        """Return whether, after a last attempt with unknown outcome, the lane waits while the letter may come back."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property
     def copy_window(self) -> float:
-        """Return for how many seconds an attempt with unknown outcome may leave a copy in the target.
+        """Return for how many seconds a message may be in the target after an attempt with unknown outcome.
 
         `settlement_effects.COPY_WINDOW` is the same rule in SQL.
         """
@@ -146,10 +146,10 @@ class Target(models.Model):
 
 
 class TargetCheck(models.Model):
-    """One check of a target queue's message counts. The request began at `seen_at` and took `took` seconds.
+    """One check of a target queue's message counts. The request to SQS began at `seen_at` and took `took` seconds.
 
-    `empty`: no message was visible or delayed; false: the check before had found the queue empty. `idle_since`: since
-    when every check found no message in flight either; null: this check found a message.
+    `empty`: no message was visible or delayed. A check that is not empty is stored only after an empty one.
+    `idle_since`: since when all checks have found no message, not even in flight; null: this check found a message.
     """
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="sightings")
@@ -172,7 +172,7 @@ class TargetCheck(models.Model):
 
 
 class Verdict(models.TextChoices):
-    """The outcome that a report states for a message."""
+    """The outcome of a message that a consumer reports."""
 
     DELIVERED = "delivered", "delivered: the consumer succeeded"
     FAILED = "failed", "failed: the consumer failed and will not try again"
@@ -180,7 +180,7 @@ class Verdict(models.TextChoices):
 
 
 class Reporter(models.Model):
-    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its token."""
+    """A consumer that may report outcomes of letters sent to `targets`. `token_hash`: SHA-256 of its own token."""
 
     name = models.SlugField(unique=True, max_length=100)
     token_hash = models.BinaryField(unique=True)
@@ -197,10 +197,11 @@ class Reporter(models.Model):
 
 
 class Report(models.Model):
-    """One consumer report about one message. `digest`: hash of the report, so that a repeated report is stored once.
+    """One report of a consumer about the outcome of one message.
 
     The report names the message by SQS message id, by redrive id (`public_id`) and attempt, or by both. `reporter`
     null: a consumer that shares the database wrote the report. `fingerprint`: equal for failures with the same cause.
+    `digest`: hash of the report, by which a repeated report is recognised and not stored again.
     """
 
     reporter = models.ForeignKey(Reporter, null=True, blank=True, on_delete=models.PROTECT, related_name="reports")

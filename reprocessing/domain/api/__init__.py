@@ -1,1 +1,1 @@
-"""The HTTP API: scopes of its tokens."""
+"""Define the scopes of API tokens, which say what a token may do."""

@@ -10,7 +10,7 @@ from reprocessing.domain.errors import InvalidApiToken
 
 
 class Scope(StrEnum):
-    """What a token may do."""
+    """What an API token may do: one operation, or a group of operations, of the HTTP API."""
 
     DLQS_READ = "dlqs:read"
     DLQS_STOP = "dlqs:stop"
@@ -28,7 +28,7 @@ class Scope(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the permission that a person needs for the same in the admin."""
+        """Return the name of the permission that a person needs to do the same in the admin."""
         return f"reprocessing.{_MEANINGS[self][0]}"
 
     @property
@@ -55,7 +55,7 @@ _MEANINGS: Final = {
 
 
 def read_scopes(names: Iterable[str]) -> tuple[Scope, ...]:
-    """Return the scopes with these names, each once.
+    """Return the scopes with these names, without repetitions.
 
     Raises:
         InvalidApiToken: there are no names, or a name is unknown.

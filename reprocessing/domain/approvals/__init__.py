@@ -1,1 +1,1 @@
-"""Approvals: deeds that need a second person."""
+"""Describe deeds (actions of a person) that need the approval of a second person."""

@@ -1,4 +1,4 @@
-"""A deed that may need a second person, as a frozen description that is stored, approved and executed."""
+"""Describe a deed: an action of a person that a second person may have to approve before it is executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.domain.errors import RedriveError
 
 
 class DeedKind(StrEnum):
-    """What is done. Deeds that are not listed here never need a second person."""
+    """The kind of a deed. Actions of other kinds never need a second person."""
 
     RELEASE = "release"
     DISCARD = "discard"
@@ -29,7 +29,7 @@ class DeedKind(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the permission of those who may do this, and so may approve it."""
+        """Return the name of the permission that a person needs to do this deed, and to approve it."""
         return f"reprocessing.{_PERMISSIONS[self]}"
 
     @property
@@ -50,13 +50,13 @@ _PERMISSIONS: Final[Mapping[DeedKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What somebody wants to do.
+    """A frozen description of a deed, which is stored, approved, and then executed unchanged.
 
     Attributes:
-        title: what is done, in words, such as "Discard parked messages".
-        arguments: all options, as JSON values; `filter` stands for the letters that it matches.
-        letters: ids of the letters; empty if the arguments say which.
-        body, attributes: the edited message, packed attributes; None: no edit.
+        title: the deed in words, such as "Discard parked messages".
+        arguments: the options of the deed, as JSON values. The option `filter` selects all letters that it matches.
+        letters: ids of the letters; empty: the arguments select the letters.
+        body, attributes: the edited body, and the edited attributes (packed as bytes); None: the deed edits nothing.
     """
 
     kind: DeedKind
@@ -68,20 +68,20 @@ class Deed:
 
     @property
     def stamp(self) -> bytes:
-        """Return a digest of everything that is done."""
+        """Return the SHA-256 of the kind, the arguments, the letters and the edit: equal deeds have equal stamps."""
         parts = [hashlib.sha256(part or b"").hexdigest() for part in (self.body, self.attributes)]
         told = [self.kind.value, dict(self.arguments), sorted(self.letters), *parts]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 
-#: Stands for the id of a DLQ if a deed is about all DLQs.
+#: The key for all DLQs, in place of a DLQ's id, if a deed is about all DLQs.
 ALL: Final = 0
-#: How many messages of each DLQ, by its id or `ALL`, a deed is about. None: any number.
+#: The number of messages that a deed is about, by the DLQ's id (or `ALL`). None: any number.
 Messages = Mapping[int, int | None]
 
 
 class ApprovalNeeded(RedriveError):
-    """Nothing was done: the deed needs a second person. The door that caught this requests an approval of `deed`."""
+    """Nothing was done: the deed needs a second person. The admin, API or command then requests an approval."""
 
     def __init__(self, deed: Deed, messages: Messages) -> None:
         super().__init__(f"{deed.title}: this needs the approval of a second person. Nothing was done.")
@@ -89,4 +89,4 @@ class ApprovalNeeded(RedriveError):
 
 
 class ApprovalRefused(RedriveError):
-    """An approval cannot be given, or does not cover what is to be done. The message says why."""
+    """An approval cannot be given, or does not cover the deed to execute. The exception's text says why."""

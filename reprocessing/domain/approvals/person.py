@@ -5,18 +5,18 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-#: Between the two names in a history: "ann, approved by bob". No name may contain it.
+#: The text between the names of two people in a history: "ann, approved by bob". No person's name may contain it.
 APPROVED_BY: Final = ", approved by "
-#: Between a person's name and the API token that acted for the person: "ann, API token deploy".
+#: The text between a person's name and the API token that acted for the person: "ann, API token deploy".
 VIA_API: Final = ", API token "
-#: After the name of a person who acted without the second person who was needed.
+#: The text after the name of a person who acted alone, although a second person was needed.
 ALONE: Final = ", without approval"
 
 
 def person_key(name: str) -> str:
-    """Return a form of a name that is equal for variants in letter case, in spaces, and in Unicode forms.
+    """Return a form of a person's name that is equal for variants in letter case, in spaces, and in Unicode forms.
 
-    A person who acts with an API token is the same person.
+    The name of an API token is removed, because the token acts for the same person.
     """
     name = name.partition(VIA_API)[0]
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
@@ -24,15 +24,15 @@ def person_key(name: str) -> str:
 
 
 def signed_by_both(by: str, approver: str) -> str:
-    """Return the names of both people, as every history shows them."""
+    """Return the names of requester and approver as every history shows them: "ann, approved by bob"."""
     return f"{by}{APPROVED_BY}{approver}"
 
 
 def signed_alone(by: str) -> str:
-    """Return the name of a person who acted alone, as every history shows it."""
+    """Return the name of a person who acted alone as every history shows it: "ann, without approval"."""
     return f"{by}{ALONE}"
 
 
 def is_one_name(name: str) -> bool:
-    """Return whether a text is the name of one person, and does not pretend that somebody approved."""
+    """Return whether a text is the name of one person, without a text that tells of an approval (`APPROVED_BY`)."""
     return APPROVED_BY.strip(", ") not in person_key(name) and ALONE.strip(", ") not in person_key(name)

@@ -1,1 +1,1 @@
-"""Describe queues to provision, IAM policies, alarms, metrics and prices of AWS."""
+"""Compute descriptions for AWS (queues to provision, IAM policies, alarms, metrics) and the prices of SQS."""

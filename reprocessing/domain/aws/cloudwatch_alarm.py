@@ -1,7 +1,7 @@
 """Define the CloudWatch alarms to create, and compare existing alarms with them.
 
-`messages-present` counts visible and in-flight messages together: a capture hides the messages that it receives, so an
-alarm on the visible messages alone would go silent.
+The alarm `messages-present` counts visible and in-flight messages together. A capture hides the messages that it
+receives, so an alarm on visible messages alone would end during a capture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MINUTE, _DAY = 60, 86_400
 
 @dataclass(frozen=True, slots=True)
 class AlarmMetric:
-    """One CloudWatch metric; `stat`: the statistic that combines the values of a period, such as Maximum."""
+    """One CloudWatch metric of an alarm. `stat`: the statistic over the values of a period, such as Maximum."""
 
     namespace: str
     name: str
@@ -32,13 +32,14 @@ class AlarmMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """One alarm.
+    """One CloudWatch alarm as it should be.
 
     Attributes:
         of: the name of the DLQ that the alarm is about; empty: the alarm is not about a DLQ.
         means: the alarm's description, which says what to do.
         streams: the metrics; the alarm compares the sum of several metrics with the threshold.
         above: the alarm fires above the threshold; if false, below the threshold.
+        period: seconds of one period. The alarm fires after `periods` periods in a row.
         missing: how missing data is treated: notBreaching, breaching or missing.
     """
 
@@ -58,7 +59,7 @@ class Alarm:
         return all(metric.namespace == _SQS for metric in self.streams)
 
     def request(self, actions: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the parameters of PutMetricAlarm."""
+        """Return the parameters of CloudWatch's call PutMetricAlarm. `actions`: ARNs that the alarm notifies."""
         comparison = "GreaterThanThreshold" if self.above else "LessThanThreshold"
         told: dict[str, Any] = {
             "AlarmName": self.name, "AlarmDescription": self.means, "ActionsEnabled": True,
@@ -77,7 +78,7 @@ class AlarmMissing:
 
 @dataclass(frozen=True, slots=True)
 class ParameterDiffers:
-    """A parameter of the alarm has another value."""
+    """A parameter (`what`) of an existing alarm has another value than wanted."""
 
     what: str
     found: Any = field(hash=False)
@@ -90,7 +91,7 @@ Difference: TypeAlias = AlarmMissing | ParameterDiffers
 def alarms_of_dlq(
     dlq: str, queue: str, sources: tuple[str, ...], *, namespace: str, retention: float
 ) -> Iterator[Alarm]:
-    """Yield the alarms of one DLQ.
+    """Yield the alarms of one DLQ, such as "messages are present" and "the oldest message expires soon".
 
     Args:
         dlq: the DLQ's name in this service.
@@ -98,7 +99,7 @@ def alarms_of_dlq(
         sources: names of the source queues.
         namespace: the CloudWatch namespace of the service's own metrics.
         retention: seconds for which the DLQ keeps a message. In a standard DLQ, retention begins when a message is
-            first sent, but the age in the metric begins when the message arrives in the DLQ.
+            first sent. The metric of its age begins later, when it arrives in the DLQ.
     """
     sooner = "" if queue.endswith(".fifo") else ", or sooner, because its retention began when it was first sent"
     yield Alarm(
@@ -154,7 +155,7 @@ def alarms_of_dlq(
 
 
 def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of one target."""
+    """Yield the alarms of one target, such as "its circuit breaker is open"."""
     yield Alarm(
         name=f"{PREFIX}-{target}-breaker-open",
         means=f"The circuit breaker of {target} is open, because messages fail there. Check {target} and its consumer.",
@@ -163,7 +164,10 @@ def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
 
 
 def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
-    """Yield the alarms of the service. The first alarm also fires without data: a stopped service publishes none."""
+    """Yield the alarms of the whole service.
+
+    The first alarm also fires when CloudWatch gets no data, because a stopped service publishes no metrics.
+    """
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",
         means="No worker has consumed a task for 5 minutes, or no metrics arrive: beat, the workers, PostgreSQL or "
@@ -212,7 +216,7 @@ def dimension_name(label: str) -> str:
 
 
 def _plainly(value: Any) -> Any:  # noqa: ANN401  # CloudWatch's values
-    """Return a value in a form for comparison: sorted, without empty parts."""
+    """Return a parameter's value in a form for comparison: lists are sorted, empty parts are removed."""
     if isinstance(value, Mapping):
         return {name: _plainly(member) for name, member in value.items() if member not in (None, [], "")}
     if isinstance(value, list | tuple):

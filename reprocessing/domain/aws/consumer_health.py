@@ -1,7 +1,7 @@
 """Decide from a queue's metrics whether the queue's consumers keep up.
 
 The age of the oldest message grows: consumers are behind. Messages in flight grow: consumers are slow, or crash. All
-sent messages were received, but fewer were deleted: consumers fail. Too few values: the result is unknown.
+sent messages were received, but fewer were deleted: consumers fail. With under 6 values, the result is unknown.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, TypeAlias
 
-#: Fewest values for a trend, which compares the first third of the values with the last third.
+#: Min values for a trend. A trend compares the first third of the values with the last third.
 LEAST_VALUES: Final = 6
 #: Smallest rise that counts: of the age in seconds, of messages in flight, and as a share of the earlier value.
 _AGE_RISE, _FLIGHT_RISE, _SHARE = 60.0, 10.0, 0.25
 #: Smallest share of increases among all changes: a value that goes up and down does not grow.
 _UPWARD: Final = 0.75
-#: Share of the sent messages that may be missing among the deleted ones, because metrics are late.
+#: Consumers do not fail if at most this share of the sent messages was not deleted, because metrics are late.
 _MISSING: Final = 0.05
 
 
@@ -39,7 +39,7 @@ class QueueMetrics:
 
 @dataclass(frozen=True, slots=True)
 class KeepingUp:
-    """The consumers keep up."""
+    """The queue's metrics show that its consumers keep up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FallingBehind:
 
 @dataclass(frozen=True, slots=True)
 class SlowOrCrashing:
-    """The number of messages in flight grows."""
+    """The number of messages in flight grows, from `before` to `now`."""
 
     before: float
     now: float
@@ -60,7 +60,7 @@ class SlowOrCrashing:
 
 @dataclass(frozen=True, slots=True)
 class FailingConsumers:
-    """All sent messages were received, but fewer were deleted."""
+    """All sent messages were received, but fewer were deleted. The fields are numbers of messages."""
 
     sent: float
     received: float
@@ -69,7 +69,7 @@ class FailingConsumers:
 
 @dataclass(frozen=True, slots=True)
 class TooFewValues:
-    """CloudWatch has too few values for a decision."""
+    """CloudWatch has too few values of the queue's metrics to decide whether its consumers keep up."""
 
     why: str
 
@@ -108,7 +108,10 @@ def _rise(values: Sequence[float], least: float) -> tuple[float, float] | None:
 
 
 def _failing(of: QueueMetrics) -> FailingConsumers | None:
-    """Return the failure, or None. Messages in flight may still be deleted, so they do not count as failed."""
+    """Return `FailingConsumers` if messages were received and not deleted, else None.
+
+    Messages in flight do not count as failed, because they may still be deleted.
+    """
     sent, received, deleted = sum(of.sent), sum(of.received), sum(of.deleted)
     open_yet = of.in_flight[-1] if of.in_flight else 0.0
     due = sent or (received if not deleted else 0.0)

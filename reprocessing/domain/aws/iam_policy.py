@@ -16,7 +16,7 @@ ANY_RESOURCE: Final = "*"
 
 
 class Purpose(Enum):
-    """What a permission is for; the value is the id of the policy's statement."""
+    """What the service needs a permission for. The value is the id (Sid) of the policy's statement."""
 
     WATCH = "ReadDlqs"
     TAKE = "ReceiveAndDeleteFromDlqs"
@@ -54,7 +54,7 @@ class Purpose(Enum):
     DISCOVER_AGES = "DiscoverMessageAges"
 
 
-#: The API calls for each purpose. SQS itself makes the KMS calls and some NATIVE calls, with the service's permissions.
+#: The API calls for each purpose. SQS makes the KMS calls and some calls of NATIVE (AWS's own redrive) for the service.
 CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.WATCH: ("sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues", "sqs:ListMessageMoveTasks"),
     Purpose.TAKE: ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"),
@@ -109,7 +109,7 @@ _ACTIONS: Final = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
     "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
 }  # fmt: skip
-#: Purposes that only capturing and sending need: not allowed in mode `observe`.
+#: Purposes that only capturing and sending need. A policy for mode `observe` does not allow them.
 _ACTS: Final = frozenset({
     Purpose.TAKE, Purpose.SEND, Purpose.PARK, Purpose.INVOKE, Purpose.PUBLISH, Purpose.PUT, Purpose.OBJECTS,
     Purpose.BUCKETS,
@@ -118,7 +118,7 @@ _ACTS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """One use of an AWS resource.
+    """One use of an AWS resource by the service, for which the service needs a permission.
 
     Attributes:
         arn: the resource; a KMS key may be given by its alias; `*` if IAM accepts no narrower resource.
@@ -140,9 +140,9 @@ def iam_action(call: str) -> str:
 
 
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
-    """Return each role's policy by the role's ARN; the policy of the service's own role has the key "".
+    """Return the IAM policies that allow these uses, by the role's ARN; the key "" is the service's own role.
 
-    `acts`: the service may capture and send messages; if false, it only observes DLQs.
+    `acts`: whether the service may capture and send messages; if false, it only observes DLQs.
     """
     wanted = {use for use in uses if acts or not (use.acting or use.purpose in _ACTS)}
     used = sorted(wanted, key=lambda use: (use.role, use.within, use.arn))
@@ -168,7 +168,7 @@ def trust_policy(service: str) -> dict[str, Any]:
 
 
 def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
-    """Yield one statement for each purpose and condition. The ids of a purpose's further statements end in a number."""
+    """Yield one statement for each purpose and condition. If a purpose has several, their ids end in a number."""
     for purpose in Purpose:
         groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
         for use in used:
@@ -202,7 +202,7 @@ def _condition(use: ResourceUse) -> dict[str, Any]:
 
 
 def _resource(use: ResourceUse) -> str:
-    """Return the resource for a statement. IAM accepts no alias of a KMS key, and no event bus in place of a rule."""
+    """Return the ARN for a statement. A KMS alias becomes key/*, an event bus becomes rule/*, as IAM requires."""
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
             return re.sub(r":alias/.*", ":key/*", use.arn)

@@ -1,6 +1,7 @@
 """Define the names of all metrics in Prometheus and CloudWatch.
 
-RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are names that many redrive functions use.
+The names RedriveSuccess, RedriveFailure and MessageMovedToParkingLot are also used by many published
+redrive functions.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """The type of a metric."""
+    """The type of a Prometheus metric."""
 
     COUNTER = "counter"  # the sum over all processes, kept across restarts
     GAUGE = "gauge"
@@ -20,7 +21,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric.
+    """One metric of the service, with its names in Prometheus and CloudWatch.
 
     Attributes:
         name: the name in Prometheus, without suffixes such as `_total`.
@@ -37,7 +38,7 @@ class Metric:
 
     @property
     def exposed(self) -> tuple[str, ...]:
-        """Return the names under which Prometheus stores the metric's samples."""
+        """Return the names of the metric's samples in Prometheus, such as redrive_success_total."""
         match self.kind:
             case Kind.COUNTER:
                 return (f"{self.name}_total",)
@@ -59,7 +60,7 @@ class Sample:
 
 _DLQ, _TARGET = ("dlq",), ("target", "rate_class")
 
-#: Counters of letters, by the column of the table `redrive_hourly_count` that holds each counter's value.
+#: Counters of letters' events, by the event's name in the column `what` of the table `redrive_hourly_count`.
 LETTER_COUNTERS: Final = {
     "captured": Metric("redrive_captured", Kind.COUNTER, "Messages captured from a DLQ.", _DLQ, "LettersCaptured"),
     "delivered": Metric("redrive_success", Kind.COUNTER, "Messages delivered.", _DLQ, "RedriveSuccess"),
@@ -128,7 +129,7 @@ CONSUMED: Final = Metric(
 )  # fmt: skip
 HALTED: Final = Metric("redrive_stopped", Kind.GAUGE, "1: everything is stopped.", (), "EverythingStopped")
 
-#: All metrics.
+#: All metrics that the service publishes.
 METRICS: Final = (
     *LETTER_COUNTERS.values(),
     VISIBLE, IN_FLIGHT, LETTERS, UNFINISHED, PARKED, OLDEST, EXPIRY, STOPPED, TROUBLE,
@@ -136,11 +137,11 @@ METRICS: Final = (
     CAPTURES, CAPTURE_ERRORS, SLICES, SLICE_ERRORS, THROTTLES, CONSUMED, HALTED,
 )  # fmt: skip
 
-#: Upper bounds of the buckets in seconds. A slice takes 5 s, a capture up to 150 s.
+#: Upper bounds of the histograms' buckets in seconds. A slice takes 5 s, a capture up to 150 s.
 BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return what one run of a task that took this many seconds adds to each part of the histogram."""
+    """Return what one task run of so many seconds adds to a histogram: a number for each bucket, +Inf, and the sum."""
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

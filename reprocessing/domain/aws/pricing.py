@@ -1,7 +1,7 @@
 """Compute what SQS charges for a drain, for AWS's native redrive, and for polling.
 
-SQS charges an API call as one request for each 64 KiB chunk of the call's payload
-(https://aws.amazon.com/sqs/pricing/). So k calls with B bytes in all are charged as c requests, where U = 64 KiB:
+SQS charges an API call as one request for each 64 KiB chunk of its payload (https://aws.amazon.com/sqs/pricing/). So k
+calls with B bytes in all are charged as c requests. With U = 64 KiB:
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
 
@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Bytes of one charged request.
+#: SQS charges one request for each 64 KiB of a call.
 BYTES_PER_REQUEST: Final = 65_536
-#: Most messages of one call.
+#: Max messages of one SQS call, and max bytes of one call.
 MESSAGES_PER_CALL: Final = 10
 BYTES_PER_CALL: Final = 1_048_576
-#: US dollars for a million requests to standard queues in us-east-1, June 2026.
+#: US dollars for a million requests to standard and to FIFO queues in us-east-1, June 2026.
 STANDARD: Final = 0.40
 FIFO: Final = 0.50
 #: Most bytes of the attributes that the service adds to a message.
@@ -69,7 +69,10 @@ def charged_requests(size: int) -> int:
 
 
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
-    """Return the least and the most requests for these messages; `one_by_one` messages have a call each."""
+    """Return the least and the most charged requests to send or receive messages of `size` bytes in all.
+
+    `one_by_one`: messages that cannot share a call, so at least so many calls are needed.
+    """
     if not messages:
         return 0, 0
     least = max(-(-messages // MESSAGES_PER_CALL), -(-size // BYTES_PER_CALL), one_by_one)
@@ -77,10 +80,10 @@ def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
 
 
 def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost:
-    """Return the cost of sending letters once.
+    """Return the cost of sending letters once. `size`: their bytes in all; `each`: US dollars for a request.
 
-    `longest`: the number of letters of the longest lane. The letters of a lane (one ordering key) are sent one by one,
-    so at least so many calls are needed.
+    `longest`: how many letters the longest lane has. Letters of one lane (one ordering key) are never sent in the same
+    call, so at least so many calls are needed.
     """
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
@@ -88,12 +91,12 @@ def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost
 
 
 def cost_of_deletes(copies: int, *, each: float) -> Cost:
-    """Return the cost of deleting this many messages from a DLQ."""
+    """Return the cost of deleting `copies` messages from a DLQ, at `each` US dollars for one request."""
     return Cost.of(-(-copies // MESSAGES_PER_CALL), copies, each=each)
 
 
 def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
-    """Return the cost of capturing a DLQ until the DLQ is empty.
+    """Return the cost of capturing a DLQ with `messages` of `size` bytes in all, until the DLQ is empty.
 
     The upper bound assumes one message for each receive, and twice `EMPTY_RECEIVES` empty receives of each receiver.
     """
@@ -103,7 +106,7 @@ def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) ->
 
 
 def cost_of_native_redrive(messages: int, *, each: float) -> Cost:
-    """Return the cost of AWS's native redrive, in batches of 1 to 10: each message is received, sent and deleted."""
+    """Return the cost of AWS's native redrive, which receives, sends and deletes messages in batches of 1 to 10."""
     return Cost.of(1 + 3 * -(-messages // MESSAGES_PER_CALL), 1 + 3 * messages, each=each)
 
 
@@ -112,13 +115,13 @@ class IdleLoad:
     """The load on SQS while no message fails.
 
     Attributes:
-        turns: DLQ polls per second, over all DLQs.
+        turns: polls per second of all DLQs together.
         ticks: ticks of Celery beat per second.
         sweeps: recovery tasks per second.
         dlqs_per_task: most DLQs that one task polls.
         queues: number of the service's own queues.
         long_poll: seconds of one long poll.
-        workers: number of workers, each of which long-polls each of these queues.
+        workers: number of workers, each of which long-polls each of the service's own queues.
     """
 
     turns: float
@@ -131,9 +134,10 @@ class IdleLoad:
 
     @property
     def requests(self) -> float:
-        """Return the requests per second: one per DLQ poll, three (send, receive, delete) per task, and long polls.
+        """Return the number of SQS requests per second.
 
-        Polls that are due at the same tick share a task.
+        A DLQ poll is one request, a task three (send, receive, delete); long polls come on top. Polls that are due at
+        the same tick share a task.
         """
         tasks = self.ticks + self.sweeps + min(self.turns, max(self.ticks, self.turns / self.dlqs_per_task))
         return self.turns + 3 * tasks + self.workers * self.queues / self.long_poll
@@ -145,7 +149,7 @@ class IdleLoad:
 
 
 def in_words(cost: Cost) -> str:
-    """Return the cost in words."""
+    """Return a cost in words, such as "3 to 21 AWS requests, less than $0.01"."""
     if cost.least == cost.most:
         requests = "1 AWS request" if cost.least == 1 else f"{cost.least:,} AWS requests"
         return f"{requests}, {_dollars(cost.least_price)}"

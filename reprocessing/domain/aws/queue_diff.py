@@ -1,4 +1,4 @@
-"""Compare an existing queue with the wanted queue. No existing limit or protection is weakened."""
+"""Compare an existing queue with the wanted queue. A difference never weakens an existing limit or protection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from reprocessing.domain.aws.queue_spec import (
 
 
 def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Difference, ...]:
-    """Return the differences: a missing queue, and attributes that differ, are kept, or need a person's decision."""
+    """Return the differences of a queue: it is missing, or attributes differ, are kept, or need a person's decision.
+
+    `found` is None if the queue does not exist.
+    """
     if found is None:
         return (QueueMissing(_bare(wanted)),)
     return (
@@ -42,7 +45,7 @@ def differences(wanted: WantedQueue, found: ExistingQueue | None) -> tuple[Diffe
 
 
 def _bare(wanted: WantedQueue) -> dict[str, str]:
-    """Return the attributes of a new queue, without attributes that name other queues."""
+    """Return the attributes of a new queue, without policies: they name other queues, which may not exist yet."""
     encryption = {KEY: wanted.key} if wanted.key else {SSE: "true"}
     numbers = {VISIBILITY: wanted.visibility, RETENTION: wanted.retention, WAIT: wanted.wait}
     of_fifo = {"FifoQueue": "true", BY_CONTENT: _text(BY_CONTENT, int(wanted.by_content))} if wanted.fifo else {}
@@ -81,7 +84,7 @@ def _same_key(key: str, other: str) -> bool:
 
 
 def _circle(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Refuse a queue as DLQ if its own DLQ is the source queue: messages would move in circles."""
+    """Refuse a queue as DLQ if its own DLQ is the source queue, because messages would move in circles."""
     if found.redrive_policy and found.redrive_policy[0] in {found.arn_beside(name) for name in wanted.sources}:
         other = found.redrive_policy[0].rpartition(":")[2]
         yield AttributeContradicts(
@@ -123,7 +126,7 @@ def _redrive(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
 
 
 def _allow(wanted: WantedQueue, found: ExistingQueue) -> Iterator[Difference]:
-    """Compare RedriveAllowPolicy. Queues that already use this queue as their DLQ stay allowed."""
+    """Yield how the queue's RedriveAllowPolicy has to change. Queues that already use it as DLQ stay allowed."""
     if not wanted.sources:
         return
     needed = {found.arn_beside(name) for name in wanted.sources} | set(found.sources)

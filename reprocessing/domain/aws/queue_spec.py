@@ -1,4 +1,4 @@
-"""Describe wanted queues, existing queues, and their possible differences (see `queue_diff`).
+"""Describe wanted queues, existing queues, and the differences that `queue_diff` finds between them.
 
 Attributes have SQS's names and meanings (AWS: CreateQueue, SetQueueAttributes).
 """
@@ -20,7 +20,7 @@ REDRIVE: Final = "RedrivePolicy"
 ALLOW: Final = "RedriveAllowPolicy"
 
 FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
-LONGEST_POLL: Final = 20  #: seconds
+LONGEST_POLL: Final = 20  #: seconds; the longest long poll of SQS
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
 OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task
@@ -28,7 +28,10 @@ FIFO: Final = ".fifo"
 
 
 class Precedence(Enum):
-    """What happens if an existing queue has another value than the wanted value."""
+    """What happens if an existing queue has another value than wanted; the enum's value is the reason in words.
+
+    EXACTLY changes the queue's value, AT_LEAST only raises it, AT_FIRST keeps it.
+    """
 
     EXACTLY = "a person asked for it"
     AT_LEAST = "more is better"
@@ -122,7 +125,7 @@ class AttributeDiffers:
 
 @dataclass(frozen=True, slots=True)
 class AttributeKept:
-    """An attribute has another value than wanted, and keeps its value."""
+    """An attribute of an existing queue has another value than wanted, and keeps its value because of `why`."""
 
     attribute: str
     found: str
@@ -132,7 +135,7 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute's value contradicts the wanted value: a person has to decide."""
+    """An attribute's value contradicts the wanted value (`what`), so a person has to decide (`cure`)."""
 
     attribute: str
     what: str
@@ -143,19 +146,22 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return `value`, which a person asked for. If it is None, return `default`, which only new queues get."""
+    """Return the number that a person set (`value`), for any queue. If it is None, return `default`, for new queues."""
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return `source`, its DLQ and, if named, queue `parking` for notices of parked letters."""
+    """Return the DLQ of a source queue, the queue `parking` for copies of parked letters (if named), and `source`."""
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)
 
 
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
-    """Return one of the service's own queues and its DLQ. `wait` is only a default: workers set it for each receive."""
+    """Return one of the service's own queues and its DLQ.
+
+    Existing queues keep their `wait`, because workers send their own wait time with each receive.
+    """
     wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
     hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)
     queue = WantedQueue(name=name, key=key, dlq=f"{name}-dlq", visibility=hidden, retention=longest, wait=wait)
@@ -165,9 +171,9 @@ def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
 def with_source_deduplication(
     wanted: Sequence[WantedQueue], found: Mapping[str, ExistingQueue | None]
 ) -> tuple[WantedQueue, ...]:
-    """Return `wanted`, with content-based deduplication for each DLQ that has a source queue with it.
+    """Return the wanted queues. A DLQ gets content-based deduplication if one of its source queues has it.
 
-    `found` are the existing queues, by name.
+    `found` has the existing queues by name; None: the queue does not exist.
     """
     by_content = {queue.name for queue in wanted if queue.by_content} | {
         name for name, queue in found.items() if queue is not None and queue.by_content

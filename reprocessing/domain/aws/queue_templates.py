@@ -16,7 +16,10 @@ _SIBLING: Final = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
 
 def cloudformation(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
-    """Return a template. A DLQ names its source queue by a built ARN: references in both directions form a cycle."""
+    """Return a CloudFormation template for these queues.
+
+    A DLQ names its source queue by an ARN text, because references in both directions would form a cycle.
+    """
     ids = _names(wanted, lambda name: "".join(map(str.capitalize, re.findall(r"[A-Za-z0-9]+", name))) or "Queue")
     resources = {
         ids[queue.name]: {
@@ -31,7 +34,7 @@ def cloudformation(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
 
 
 def terraform(wanted: Sequence[WantedQueue]) -> dict[str, Any]:
-    """Return a Terraform configuration for a file with the suffix .tf.json."""
+    """Return a Terraform configuration for these queues, for a file with the suffix .tf.json."""
     ids = _names(wanted, lambda name: re.sub(r"^(?=[0-9-])", "queue_", re.sub(r"[^A-Za-z0-9_-]", "_", name)))
     allowing = {
         ids[queue.name]: {

@@ -1,1 +1,1 @@
-"""Read configuration files, and compare them with what is stored."""
+"""Read configuration files, and compare their settings with the stored settings."""

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from reprocessing.domain.configuration.keys import POLICY_FIELDS, Kind, Settings, key_of
 
-#: Fields that are not shown as changes: they follow from other fields.
+#: Fields that are not shown as changes, because other fields determine them.
 _HIDDEN: Final = frozenset({"fifo", "own_settings"})
 
 
 class Action(StrEnum):
-    """What an apply does with an object; the value is the first character of the object's line in the plan."""
+    """What `apply_config` does with an object. The value is the first character of the object's line in the plan."""
 
     ADD = "+"
     CHANGE = "~"
@@ -32,7 +32,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange:
-    """What an apply does with one object."""
+    """What `apply_config` does with one object, and which of its settings change."""
 
     kind: Kind
     name: str
@@ -41,7 +41,10 @@ class ObjectChange:
 
 
 def compare(kind: Kind, name: str, before: Settings | None, after: Settings | None) -> ObjectChange | None:
-    """Return the change from one state of an object to another; None: there is no change."""
+    """Return how an object changes from its settings `before` to its settings `after`; None: there is no change.
+
+    `before` is None if the object does not exist yet, `after` if it is to be removed.
+    """
     if after is None:
         return None if before is None else ObjectChange(kind, name, Action.REMOVE)
     fields = tuple(_fields(kind, before or {}, after))

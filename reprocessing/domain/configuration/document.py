@@ -17,7 +17,7 @@ Path: TypeAlias = tuple[str, ...]
 MAX_BYTES: Final = 2 * 1024 * 1024
 _MAX_DEPTH: Final = 8
 _MOST_PROBLEMS: Final = 100
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml, the same in Python
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml: the loader in Python
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", re.IGNORECASE)
@@ -25,7 +25,7 @@ _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error at a path of the file. `line` is 0 if the file does not have the path."""
+    """An error in a configuration file, at a path such as dlqs, orders, mode. `line` 0: the file lacks the path."""
 
     path: Path
     text: str
@@ -33,7 +33,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """Return the path as it is shown, such as `dlqs.orders.max_attempts`; without URLs that may have a secret."""
+        """Return the path as people see it, such as `dlqs.orders.max_attempts`; without URLs that may have a secret."""
         parts = ["…" if self.path[0] == "notifications" and "://" in part else part for part in self.path]
         return ".".join(part if _PLAIN.fullmatch(part) else f'"{part}"' for part in parts)
 
@@ -46,7 +46,7 @@ class Document:
     lines: Mapping[Path, int] = field(default_factory=dict)
 
     def located(self, problem: Problem) -> Problem:
-        """Return the problem with the line of its path, or of the nearest part of the file around the path."""
+        """Return the problem with the line number of its path, or of the nearest part of the file around its path."""
         path = problem.path
         while path and path not in self.lines:
             path = path[:-1]
@@ -54,7 +54,7 @@ class Document:
 
 
 def read(data: bytes) -> Document | list[Problem]:
-    """Return the content of a file, or the errors in its YAML."""
+    """Return the content of a configuration file, or a list of the errors in its YAML."""
     if len(data) > MAX_BYTES:
         return [Problem((), f"The file has {len(data):,} bytes, and at most {MAX_BYTES:,} are read. Split it.")]
     try:
@@ -102,7 +102,7 @@ class _Open:
 
 
 class _Builder:
-    """Build the content from YAML events, without recursion."""
+    """Build a file's content from the events of the YAML parser, without recursion."""
 
     def __init__(self) -> None:
         self.root: Any = None
@@ -112,7 +112,7 @@ class _Builder:
         self._documents = 0
 
     def read(self, text: str) -> None:
-        """Read all events. Stop at the first event that is refused."""
+        """Read all YAML events of a text. Stop at the first event that is refused, such as an alias."""
         for event in yaml.parse(text, Loader=_LOADER):
             line = 0 if event.start_mark is None else event.start_mark.line + 1
             if refused := next(self._refused(event), ""):

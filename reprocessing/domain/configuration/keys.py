@@ -13,7 +13,10 @@ State: TypeAlias = dict["Kind", dict[str, Settings]]
 
 
 class Kind(StrEnum):
-    """A kind of object; the value is the section of the file. Objects refer only to objects of earlier kinds."""
+    """A kind of object in a configuration file; the enum's value is the name of the file's section.
+
+    Objects refer only to objects of kinds that come earlier in this list.
+    """
 
     POLICY = "policies"
     RATE_CLASS = "rate_classes"
@@ -25,7 +28,7 @@ class Kind(StrEnum):
 
     @property
     def singular(self) -> str:
-        """Return what one object of this kind is called."""
+        """Return the word for one object of this kind, such as "rate class"."""
         return _SINGULAR[self]
 
 
@@ -40,7 +43,7 @@ def _same(*names: str) -> dict[str, str]:
 
 
 _BACKOFF: Final = {"backoff_base": "backoff_base", "backoff_cap": "backoff_cap", "jitter": "backoff_jitter"}
-#: Keys of the settings that a policy can have, with the DLQ's fields, in the order of an export.
+#: Keys of the settings that a policy can have, with the DLQ's fields that store them, in the order of an export.
 POLICY_KEYS: Final[Mapping[str, str]] = {
     **_same("mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "message_type", "tenant", "stale"),
     **_same("when_parked", "max_attempts"),
@@ -55,7 +58,7 @@ POLICY_KEYS: Final[Mapping[str, str]] = {
 }
 #: Keys of a DLQ that a policy cannot set. Teams are not in the file: `add_dlq --team` sets them.
 DLQ_ONLY: Final = ("url", "policy", "sources", "default_source")
-#: The keys of each kind, with the fields that store them, in the order of an export.
+#: The keys that objects of each kind can have in the file, in the order of an export, with the fields that store them.
 KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.POLICY: POLICY_KEYS,
     Kind.RATE_CLASS: {**_same("rate", "burst"), **_BACKOFF},
@@ -88,26 +91,30 @@ KEYS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.NOTIFICATION: {"events": "kinds", "dlqs": "dlqs"},
     Kind.APPROVAL: _same("above"),
 }
-#: Fields that policies can set.
+#: Fields of `DeadLetterQueue` that policies can set.
 POLICY_FIELDS: Final = tuple(POLICY_KEYS.values())
-#: Fields that keep their stored values without a key: their defaults depend on the queue. Others get their defaults.
+#: Fields that keep their stored value if the file omits their key, because their default depends on the queue. Other
+#: fields get their default.
 KEPT: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.DLQ: frozenset({"delete_when", "held_copies_limit", "sources", "default_source"}),
     Kind.TARGET: frozenset(
         {"proof", "advance", "window", "region", "role_arn", "confirmed_fanout", "health_checks"}
     ),
 }  # fmt: skip
-#: The key of each health check, with the check's kind; `status` belongs to `http`.
+#: Keys of health checks in the file, each with the kind of the check. The key `status` belongs to `http`.
 CHECK_KEYS: Final[Mapping[str, str]] = {"http": "http", "alarm": "alarm", "max_depth": "depth", "max_age": "age"}
 
 
 def key_of(kind: Kind, field: str) -> str:
-    """Return the key that stands for a field."""
+    """Return the key by which a configuration file sets a field of this kind of object."""
     return next((key for key, name in KEYS[kind].items() if name == field), field)
 
 
 def effective(own: Settings, inherited: Settings, defaults: Settings) -> Settings:
-    """Return the settings of a DLQ: its own, else those of its policy, else defaults, with at most one schedule."""
+    """Return the settings in force for a DLQ: its own settings, else its policy's settings, else defaults.
+
+    Only one schedule is in force: the DLQ's own interval or crontab, else the policy's interval or crontab.
+    """
     found = {**defaults, **inherited, **own}
     for values in (own, inherited):
         for schedule, other in (("crontab", "interval"), ("interval", "crontab")):

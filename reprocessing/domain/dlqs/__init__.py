@@ -1,1 +1,1 @@
-"""Dead-letter queues that discovery finds: sources, risk, names."""
+"""Describe DLQs that discovery finds: their sources, when SQS drops their messages, and a name for each DLQ."""

@@ -1,4 +1,4 @@
-"""Define what discovery reads of queues, and of the resources whose failed messages go to a queue."""
+"""Define the results of discovery: queues, and the resources (sources) whose failed messages go to a queue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FailureSource:
 
     @property
     def words(self) -> str:
-        """Return the source for people, such as "function ship", or "itself" if it is the DLQ."""
+        """Return the source in words, such as "function ship"; "itself" if the source is the DLQ."""
         if self.source_arn == self.dlq_arn:
             return "itself"
         name = f"{_KIND_WORDS[self.kind]}{resource_name(self.source_arn)}"
@@ -53,6 +53,7 @@ class QueueReading:
 
     Attributes:
         retention: seconds.
+        visible, in_flight: how many messages the queue has.
         tags: None: they were not read.
         trouble: why the queue could not be read, and what to do; empty: it was read.
     """
@@ -83,7 +84,7 @@ class Scope:
 
     @property
     def is_filtered(self) -> bool:
-        """Return whether the scope leaves out some DLQs."""
+        """Return whether the scope has a prefix or tags, which leave out some DLQs."""
         return bool(self.prefix or self.tags)
 
     def covers(self, arn: str, tags: Mapping[str, str] | None) -> bool:
@@ -95,7 +96,7 @@ class Scope:
 
     @property
     def words(self) -> str:
-        """Return the scope for people, such as "account 111122223333 (role redrive), eu-west-1, prefix orders-"."""
+        """Return the scope in words, such as "account 111122223333 (role redrive), eu-west-1, prefix orders-"."""
         arn = read(self.role)
         who = f"account {arn.account} (role {self.role.rpartition('/')[2]})" if arn else "the service's own account"
         tags = [f"tag {name}={value}" for name, value in sorted(self.tags.items())]

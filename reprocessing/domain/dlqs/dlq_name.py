@@ -10,7 +10,10 @@ from reprocessing.domain.message.arn import Arn, resource_name
 
 
 def propose_name(queue: Arn, taken: Container[str]) -> str:
-    """Return the queue's name; if it is taken, with account and region. Dots become hyphens: orders-dlq-fifo."""
+    """Return a DLQ name that is not taken: the queue's name, if necessary with account, region and a number.
+
+    Dots become hyphens: the name for the queue orders-dlq.fifo is orders-dlq-fifo.
+    """
     name = re.sub(r"[^A-Za-z0-9_-]", "-", resource_name(queue.text))
     longer = f"{name[:60]}-{queue.account}-{queue.region}"
     candidates = chain((name, longer), (f"{longer}-{number}" for number in count(2)))

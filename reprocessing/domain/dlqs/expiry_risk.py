@@ -8,11 +8,11 @@ from typing import Final
 
 from reprocessing.domain.notifications.text import duration
 
-_SOON: Final = 86_400  #: seconds
+_SOON: Final = 86_400  #: seconds; SQS drops a message within this time: risk `SOON`
 
 
 class RiskLevel(StrEnum):
-    """How soon messages are dropped, the most urgent first."""
+    """How soon SQS drops messages of a DLQ. The most urgent level comes first."""
 
     NOW = "now"
     SOON = "soon"
@@ -31,21 +31,21 @@ class Risk:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Order risks: the most urgent first."""
+        """Return a sort key, by which the most urgent risk comes first."""
         return list(RiskLevel).index(self.level), self.left or 0.0
 
 
 def expiry_risk(*, messages: int | None, retention: int | None, oldest_age: float | None, fifo: bool) -> Risk:
-    """Return when SQS drops the first message of a DLQ.
+    """Return the risk that SQS drops the first message of a DLQ: when, in seconds and in words.
 
-    CloudWatch counts the age in a DLQ from the message's arrival there. SQS drops a message of a standard DLQ
-    `retention` after its first send, which was before: the result is the latest time. In a FIFO DLQ, it is exact.
-    Source: AWS, SQS developer guide, "Configuring message retention for dead-letter queues".
+    CloudWatch measures the age of a message from its arrival in the DLQ. In a standard DLQ, retention began earlier,
+    when the message was first sent to its source queue. So SQS may drop the message before the returned time. In a FIFO
+    DLQ, the time is exact (AWS, SQS developer guide, "Configuring message retention for dead-letter queues").
 
     Args:
-        messages: visible and in flight; None: not known.
-        retention: seconds; None: not known.
-        oldest_age: seconds; None: not known.
+        messages: number of messages, visible and in flight; None: not known.
+        retention: seconds for which the DLQ keeps a message; None: not known.
+        oldest_age: age of the oldest message in seconds; None: not known.
         fifo: whether the DLQ is FIFO.
     """
     if messages is None or retention is None:

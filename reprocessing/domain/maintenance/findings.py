@@ -16,15 +16,15 @@ class FindingSeverity(StrEnum):
     """The severity of a finding. Only `ERROR` makes redrive_doctor fail."""
 
     ERROR = "error"  #: something does not work, or messages are in danger, until a person acts
-    WARN = "warn"  #: a warning
+    WARN = "warn"  #: something may become a problem, or is not as recommended
     UNKNOWN = "unknown"  #: the check could not be made
-    NOTE = "note"  #: information
-    WELL = "well"  #: no problem
+    NOTE = "note"  #: information about a state that is no problem
+    WELL = "well"  #: the check found no problem
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One finding.
+    """The result of one check of redrive_doctor.
 
     Attributes:
         where: the name of a server, a queue, a DLQ or a target.
@@ -51,7 +51,7 @@ def warning_finding(where: str, what: str, why: str = "", cure: str = "") -> Doc
 
 
 def unknown_finding(where: str, what: str, why: str = "", cure: str = "") -> DoctorFinding:
-    """Return a finding about something that could not be checked."""
+    """Return a finding of severity `UNKNOWN`: the check could not be made."""
     return DoctorFinding(FindingSeverity.UNKNOWN, where, what, why, cure)
 
 
@@ -66,8 +66,9 @@ def ok_finding(where: str, what: str) -> DoctorFinding:
 
 
 def clock_finding(where: str, ahead: timedelta, within: timedelta) -> DoctorFinding:
-    """Return a finding that says whether two clocks agree; `ahead`: how far the second clock is ahead.
+    """Return a finding about two clocks: an error above 30 s of difference, a warning above 5 s, else no problem.
 
+    `where` names both clocks, such as "PostgreSQL's clock against this machine's"; `ahead`: how far the first is ahead.
     `within`: the uncertainty of `ahead`, such as half the duration of the request that read the clock.
     """
     off = max(abs(ahead) - within, timedelta(0))

@@ -1,4 +1,4 @@
-"""Describe the evidence about letters that are unfinished in a restored backup."""
+"""Describe what is known, after PostgreSQL was restored from a backup, about letters that are unfinished in it."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """What was found about one letter. A letter is a captured message; its copy stays in the DLQ."""
+    """What was found about one unfinished letter after a restore. The letter's copy is its message in the DLQ."""
 
     SEEN = "seen"  #: the letter's copy was in the DLQ after the restore
     ARRIVED = "arrived"  #: the letter is not in the backup, and its message is older than the restore
     CAME_BACK = "came_back"  #: the letter came back from an attempt that is not in the backup
     GONE = "gone"  #: the letter's copy is no longer in the DLQ
-    DROPPED = "dropped"  #: as `GONE`, and the copy had expired or was about to expire
+    DROPPED = "dropped"  #: the letter's copy is no longer in the DLQ, and had expired or was about to expire
     HIDDEN = "hidden"  #: no capture has received the letter's copy since the restore
     NO_COPY = "no_copy"  #: no copy was kept in the DLQ
     SENT = "sent"  #: the letter had been sent when the backup was made
 
     @property
     def kind(self) -> str:
-        """Return what the evidence means: finished, unfinished or unknown."""
+        """Return what the evidence says about the letter: "finished", "unfinished" or "unknown"."""
         if self is Finding.GONE:
             return "finished"
         return "unfinished" if self in _UNFINISHED else "unknown"
 
     @property
     def sentence(self) -> str:
-        """Return the evidence in a sentence."""
+        """Return in words what was found about the letter, and what follows from it."""
         return _SENTENCES[self]
 
 

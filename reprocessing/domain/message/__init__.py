@@ -1,1 +1,1 @@
-"""Read messages: bytes, attributes and identity, without Django."""
+"""Read messages: their bytes, attributes, keys and formats; and build the attributes of redriven messages."""

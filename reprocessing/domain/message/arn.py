@@ -10,7 +10,7 @@ from typing import Final
 _PARTS: Final = re.compile(
     r"arn:aws[a-z-]*:(?P<service>[a-z0-9-]+):(?P<region>[a-z0-9-]*):(?P<account>[0-9]{0,12}):(?P<resource>[!-~]{1,1024})"
 )
-#: The part of an ARN before the resource's name; the SQL in `store.safety` removes the same part.
+#: The part of an ARN before the resource's name. SQL in `store.safety` removes the same part.
 _BEFORE_THE_NAME: Final = re.compile(r"^arn:[^:]*:[^:]*:[^:]*:[^:]*:(?:function:|event-bus/)?")
 _ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[!-~]{1,576}")
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+")
@@ -26,7 +26,7 @@ class ResourceKind(Enum):
     SUBSCRIPTION = "an SNS subscription"
     BUS = "an EventBridge bus"
     RULE = "an EventBridge rule"
-    ANOTHER = "nothing that letters can be sent to from here"
+    ANOTHER = "nothing that messages can be sent to from here"
 
 
 _FORMS: Final = (
@@ -41,7 +41,10 @@ _FORMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """A parsed ARN. The qualifier :$LATEST of a function's ARN is removed: it means the same as no qualifier."""
+    """A parsed ARN; `named` is the kind of its resource.
+
+    The qualifier :$LATEST of a function's ARN is removed, because it means the same as no qualifier.
+    """
 
     text: str
     named: ResourceKind
@@ -68,15 +71,15 @@ def read(text: str) -> Arn | None:
 
 
 def is_role(text: str) -> bool:
-    """Return whether the text is the ARN of a role."""
+    """Return whether the text is the ARN of an IAM role."""
     return _ROLE.fullmatch(text) is not None
 
 
 def is_region(text: str) -> bool:
-    """Return whether the text is the name of a region."""
+    """Return whether the text is the name of an AWS region, such as eu-west-1."""
     return _REGION.fullmatch(text) is not None
 
 
 def resource_name(arn: str) -> str:
-    """Return the resource's name; for a URL, the URL."""
+    """Return the name of an ARN's resource, such as orders-dlq; of another text, such as a URL, the whole text."""
     return _BEFORE_THE_NAME.sub("", arn)

@@ -1,4 +1,4 @@
-"""Recognise the format of a body, and summarise the body in one line for people who may see payloads."""
+"""Recognise the format of a message body, and summarise the body in one line for people who may see payloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.domain.sources import celery_task, sns_notification
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.sns_notification import Notification
 
-_PART, _NAMES, _FIELDS = 100, 6, 1_000  # most characters of a part, names in a summary, fields of a form
+_PART, _NAMES, _FIELDS = 100, 6, 1_000  # max characters of a part, names in a summary, fields of a form
 _FORM: Final = re.compile(r"(?:[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)(?:&[\w.~%+*\[\]-]++=[^\s&=<>{}\"]*+)*+", re.ASCII)
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"%PDF": "PDF", b"\x89PNG": "PNG",
@@ -25,7 +25,7 @@ _MAGIC: Final = {
 
 
 class BodyFormat(StrEnum):
-    """The formats of bodies."""
+    """The formats of message bodies that are recognised."""
 
     TASK = "Celery task"
     SNS = "SNS notification"
@@ -40,7 +40,7 @@ class BodyFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BodySummary:
-    """A body's format, and a one-line summary that quotes the body."""
+    """The format of a message body (`dialect`), and a summary in one line that quotes the body."""
 
     dialect: BodyFormat
     summary: str = field(repr=False)
@@ -57,7 +57,7 @@ def recognise(body: bytes) -> BodySummary:
         looks = next((what for magic, what in _MAGIC.items() if body.startswith(magic)), "")
         return BodySummary(BodyFormat.BINARY, f"looks like {looks}" if looks else "")
     document = json_view.read(body)
-    if isinstance(task := celery_task.read(body, document), TaskMessage):  # usually base64 of JSON
+    if isinstance(task := celery_task.read(body, document), TaskMessage):  # before JSON: it is usually base64 of JSON
         return _of_task(task)
     if not isinstance(document, Unreadable):
         return _of_json(body, document)

@@ -1,4 +1,4 @@
-"""Outline a body without values: the keys and types of JSON, the root element of XML, or the format."""
+"""Outline a message body without its values: the keys and types of JSON, the root of XML, or only the format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 from reprocessing.domain.message import xml_root
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 
-#: Limits of an outline: nesting depth, keys of one object, paths in total.
+#: Limits of an outline: max nesting depth, max keys of one object, max paths in all.
 DEPTH, KEYS, PATHS = 6, 64, 256
-_NAMED: Final = 6  # keys in a title
+_NAMED: Final = 6  # max keys in a title
 _LONGEST_KEY: Final = 40
-_XML_HEAD: Final = 4_096  # bytes that are searched for the root element
+_XML_HEAD: Final = 4_096  # bytes of a body that are searched for the root element
 _KEY: Final = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$.:-]*")
 _DIGITS: Final = re.compile(r"[0-9]{3}|[0-9a-fA-F]{12}")
 _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@:,/-]*+(?:&|\Z)){1,64}")
@@ -23,7 +23,7 @@ _FORM: Final = re.compile(rb"(?:[A-Za-z0-9_.%+\[\]-]{1,64}=[A-Za-z0-9_.%+~*!()'@
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The outline of a body: a title for people, and sorted parts, which are equal for bodies of one structure.
+    """The outline of a body: a title for people, and sorted parts. Bodies of the same structure have equal parts.
 
     `keys`: the top-level keys of a JSON object, or the names of a form's fields; sorted.
     """
@@ -49,7 +49,7 @@ def of_json(document: JsonValue) -> Outline:
 
 
 def texts_of_json(document: JsonValue | Unreadable) -> Iterator[str]:
-    """Yield the texts among the first `PATHS` values of a JSON value."""
+    """Yield the texts in a JSON value, nested ones included; only its first 256 values (`PATHS`) are searched."""
     left = [] if isinstance(document, Unreadable) else [document]
     for _ in range(PATHS):
         match left.pop() if left else None:
@@ -64,7 +64,7 @@ def texts_of_json(document: JsonValue | Unreadable) -> Iterator[str]:
 
 
 def of_bytes(body: bytes, document: JsonValue | Unreadable) -> Outline:
-    """Return the outline of a body; `document`: the result of `json_view.read`."""
+    """Return the outline of a message body. `document`: the body as JSON, as `json_view.read` returned it."""
     if not isinstance(document, Unreadable):
         return of_json(document)
     if not body.strip():
@@ -101,7 +101,7 @@ def _paths(document: JsonValue) -> list[str]:
 
 
 def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the members of an object by `_key`. If several members have the same key, the first counts."""
+    """Return the members of an object by the keys that `_key` returns. Of equal keys, the first one counts."""
     known: dict[str, JsonValue] = {}
     for name in sorted(found):
         known.setdefault(_key(name), found[name])
@@ -109,7 +109,7 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _key(name: str) -> str:
-    """Return the key that the outline shows: the name itself if it looks like a name, "#" for ids and other texts."""
+    """Return a member's name for the outline: the name itself if it looks like a name, else (such as an id) "#"."""
     is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
     return name if is_name else "#"
 

@@ -1,4 +1,4 @@
-"""Define messages as a queue delivers and accepts them: bytes and attributes."""
+"""Define messages as SQS delivers and accepts them, and pack their attributes as bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-_MILLISECONDS: Final = re.compile(r"[0-9]{1,14}")  # up to the year 5138
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,14}")  # times up to the year 5138
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -27,7 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message as received. `handle`: the receipt handle; `system`: SQS's own attributes, such as SentTimestamp."""
+    """A message as SQS delivered it. `handle`: the receipt handle; `system`: SQS's own attributes, such as SenderId."""
 
     message_id: str
     handle: str
@@ -43,14 +43,14 @@ class ReceivedMessage:
 
     @property
     def receives(self) -> int:
-        """Return the receive count; 0 if SQS does not say."""
+        """Return how often SQS has delivered the message; 0 if SQS does not say."""
         text = self.system.get("ApproximateReceiveCount", "")
         return int(text) if _COUNT.fullmatch(text) else 0
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """A letter to send to a queue. The outcome is returned under the attempt's id, `attempt`."""
+    """A letter to send to an SQS queue. `attempt` is the attempt's id, under which the outcome is returned."""
 
     attempt: int
     body: bytes
@@ -61,7 +61,7 @@ class OutgoingMessage:
 
 
 def pack_attributes(attributes: Attributes) -> bytes:
-    """Return the attributes as bytes for `unpack_attributes`. Equal attributes give equal bytes."""
+    """Return message attributes as bytes, which `unpack_attributes` reads. Equal attributes give equal bytes."""
     rows: dict[str, list[str]] = {}
     for name in sorted(attributes):
         one = attributes[name]
@@ -73,7 +73,7 @@ def pack_attributes(attributes: Attributes) -> bytes:
 
 
 def unpack_attributes(packed: bytes) -> dict[str, Attribute]:
-    """Return the attributes of packed bytes."""
+    """Return the attributes that `pack_attributes` packed."""
     rows: dict[str, Any] = json.loads(packed)
     return {
         name: Attribute(kind, base64.b64decode(value) if form == "b" else value)

@@ -22,9 +22,9 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.routing import jmespath_query
 from reprocessing.domain.routing.jmespath_query import Failed
 
-#: Most characters of a key; keys are stored in a database index and in a message attribute.
+#: Max characters of a key, because keys are stored in a database index and in a message attribute.
 KEY_LENGTH = 1024
-#: SQS's own attributes (ReceiveMessage).
+#: Names of the attributes that SQS itself sets on a message (AWS: ReceiveMessage).
 SYSTEM_ATTRIBUTES = frozenset((
     "AWSTraceHeader", "ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "DeadLetterQueueSourceArn",
     "MessageDeduplicationId", "MessageGroupId", "SenderId", "SentTimestamp", "SequenceNumber",
@@ -47,7 +47,7 @@ class SelectorSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Says where a key is in a message, such as attribute:OrderId. `str` returns the text that `parse` reads."""
+    """Says where a key is in a message, such as attribute:OrderId. `str(selector)` is the text that `parse` reads."""
 
     source: SelectorSource
     name: str = ""
@@ -57,7 +57,7 @@ class Selector:
 
     @classmethod
     def parse(cls, text: str) -> Selector:
-        """Return the selector of a text, or raise InvalidSelector, which says what to write."""
+        """Return the selector that a text describes. Raise InvalidSelector, which says what to write."""
         word, colon, name = text.strip().partition(":")
         if word not in list(SelectorSource):
             raise InvalidSelector(f'"{text}" is not a selector. Write {_SHAPES}.')
@@ -78,7 +78,7 @@ class LetterFacts:
 
     @cached_property
     def document(self) -> JsonValue | Unreadable:
-        """Return the body as JSON."""
+        """Return the parsed JSON of the body, or `Unreadable` if the body is not readable JSON."""
         return json_view.read(self.body)
 
 
@@ -89,7 +89,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """The key is longer than the limit."""
+    """The key is longer than allowed. `length` and `limit` are numbers of characters."""
 
     length: int
     limit: int
@@ -99,7 +99,10 @@ Selected = str | Missing | Unreadable | TooLong
 
 
 def select_key(selector: Selector, letter: LetterFacts) -> Selected:
-    """Return the key (1 to `KEY_LENGTH` characters) that a selector reads, or why there is none. Never raises."""
+    """Return the key that a selector reads from a letter, or why the letter has no usable key. Never raises.
+
+    A key has 1 to 1,024 characters.
+    """
     match selector.source:
         case SelectorSource.SYSTEM:
             return _key(letter.system.get(selector.name))
@@ -120,7 +123,7 @@ def select_key(selector: Selector, letter: LetterFacts) -> Selected:
 
 
 def key_hash(key: str) -> bytes:
-    """Return the SHA-256 of a key."""
+    """Return the SHA-256 of a key, by which the database finds lanes and claims."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 
 
@@ -132,7 +135,8 @@ def body_hash(body: bytes) -> bytes:
 def deduplication_id(public_id: UUID, epoch: int) -> str:
     """Return the MessageDeduplicationId of a letter.
 
-    `epoch` rises when an outcome of the letter is known, so that SQS does not drop the next attempt as a duplicate.
+    `public_id` is the redrive id. `epoch` rises with every known failure and every edit of the letter, so that SQS does
+    not drop the next attempt as a duplicate.
     """
     return hashlib.sha256(f"{public_id}:{epoch}".encode()).hexdigest()
 
@@ -157,11 +161,11 @@ def _key(value: object) -> Selected:
             return Missing()
         case int() | Decimal():
             return _fitting(json_view.number_text(value))
-        case float() if value - value == 0:  # a finite float, the result of a JMESPath function
+        case float() if value - value == 0:  # not infinite, not NaN: the result of a JMESPath function
             return _fitting(json_view.number_text(Decimal(repr(value))))
         case str() if value.strip():
             return _fitting(value)
-        case Failed(why, exhausted=True):  # a smaller letter with the same key may be readable
+        case Failed(why, exhausted=True):  # not Missing: the key may be there, but costs too much to read
             return Unreadable(why)
         case _:
             return Missing()

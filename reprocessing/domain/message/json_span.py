@@ -1,4 +1,4 @@
-"""Extract members of a JSON object from the JSON text, byte for byte."""
+"""Extract the values of a JSON object from its text, byte for byte, so that they can be sent unchanged."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 
 
 def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
-    """Return the members of a JSON object by name, each with the unchanged bytes of the value. Takes linear time.
+    """Return the members of a JSON object: the unchanged bytes of each value, by name. Takes linear time.
 
-    Unreadable if the JSON is no object, nests deeper than `json_view.DEPTH`, or repeats a name (parsers differ then).
+    Unreadable: the JSON is no object, nests over 64 deep, or repeats a name, which parsers read in different ways.
     """
     try:
         text = body.decode()
@@ -62,7 +62,7 @@ def _members(text: str) -> dict[str, bytes]:
 
 
 def _past(text: str, at: int, mark: str) -> int:
-    """Return the position after an expected character and the blanks around it."""
+    """Return the position after the character `mark` and the blanks around it. Raise ValueError if it is missing."""
     at = _blank(text, at)
     if text[at : at + 1] != mark:
         raise json.JSONDecodeError(f"{mark} is missing", text, at)

@@ -1,4 +1,4 @@
-"""Read a body as JSON, for people and rules. What is sent is always the original bytes."""
+"""Read a message body as JSON, for people and rules. Redrive always sends the original bytes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from decimal import Decimal, InvalidOperation
 from itertools import accumulate
 from typing import NoReturn
 
-#: Most nested containers.
+#: Max nesting of JSON objects and lists.
 DEPTH = 64
 
 JsonValue = None | bool | int | Decimal | str | list["JsonValue"] | dict[str, "JsonValue"]
 
-# Always matches from a quote, if necessary to the end of the body, so the search takes linear time for any body.
+# A JSON string. Without a closing quote, it matches up to the end of the body, so that a search takes linear time.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
-_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # 1 and -1 as signed bytes
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # signed bytes: 1 for an opening bracket, else -1
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -27,7 +27,7 @@ _QUICK_INTEGER = 40  # digits; int() takes quadratic time, and refuses more than
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The text cannot be read as expected. `is_json`: other parsers may be able to read the text as JSON."""
+    """A text cannot be read as expected, because of `why`. `is_json`: other parsers may read the text as JSON."""
 
     why: str
     is_json: bool = field(default=True, compare=False)
@@ -54,8 +54,8 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
 
 
 def is_too_deep(body: bytes) -> bool:
-    """Return whether brackets nest beyond `DEPTH`; the answer is meaningless if the body is not JSON."""
-    if body.count(b"[") + body.count(b"{") <= DEPTH:  # too few brackets for this depth; counting is faster
+    """Return whether a JSON body nests objects and lists more than 64 deep. The body must be JSON."""
+    if body.count(b"[") + body.count(b"{") <= DEPTH:  # fewer brackets cannot nest deeper; counting is fast
         return False
     steps = _STRING.sub(b"", body).translate(_STEPS, _NO_BRACKETS)
     return max(accumulate(memoryview(steps).cast("b")), default=0) > DEPTH
@@ -78,12 +78,12 @@ def number_text(number: int | Decimal) -> str:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Reject NaN and Infinity, as `parse_constant` of a JSON decoder."""
+    """Raise ValueError for NaN and Infinity, which JSON does not allow. For `parse_constant` of a JSON decoder."""
     raise ValueError(f"{name} is not a JSON number")
 
 
 def _is_json_behind_a_mark(body: bytes) -> bool:
-    """Return whether parsers that skip a byte order mark can read the body as JSON."""
+    """Return whether a body is JSON after a byte order mark, which some parsers skip."""
     rest = body.removeprefix(BOM_UTF8)
     if rest == body or rest.startswith(BOM_UTF8):
         return False
@@ -92,7 +92,7 @@ def _is_json_behind_a_mark(body: bytes) -> bool:
 
 
 def why_unreadable(error: ValueError | InvalidOperation) -> str:
-    """Return in words why a text was not parsed."""
+    """Return in words why a JSON parser refused a text, from the parser's error."""
     match error:
         case UnicodeDecodeError():
             return "it is not UTF-8"

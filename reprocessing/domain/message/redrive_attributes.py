@@ -1,4 +1,4 @@
-"""Build and read the attributes ("marks") of redriven messages, by which returned messages are recognised."""
+"""Build and read the attributes ("marks") that the service adds to messages, and by which it recognises returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.message.trace_context import TRACEPARENT, TRACESTATE
 
 #: SQS's limit of attributes for one message.
 MOST_ATTRIBUTES = 10
-#: Attempt counts of other redrive tools are limited to this number, because larger counts are not plausible.
+#: Max attempts of other redrive tools that are counted, because larger numbers are not plausible.
 EARLIER_ATTEMPTS = 1000
 
 #: Attributes in which other redrive tools count attempts.
@@ -38,7 +38,7 @@ class MarkNames:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The letter and the attempt that a redriven message belongs to."""
+    """The content of the attribute RedriveId: the letter (redrive id) and the attempt that sent the message."""
 
     public_id: UUID
     attempt_no: int
@@ -56,7 +56,10 @@ def is_name(text: str) -> bool:
 def marks(
     names: MarkNames, mark: Mark, *, idempotency_key: str, message_id: str, reprocessed_from: str
 ) -> dict[str, Attribute]:
-    """Return the attributes to add, the most important first. `message_id`: the message's id in the DLQ."""
+    """Return the attributes to add to a redriven message, the most important first.
+
+    `message_id`: the message's id in the DLQ. `reprocessed_from`: the DLQ's name.
+    """
     texts = [
         (names.redrive, str(mark)),
         (names.idempotency_key, idempotency_key),
@@ -69,10 +72,10 @@ def marks(
 def attributes_to_send(
     attributes: Attributes, added: Attributes, names: MarkNames, *, space: int, room: int = MOST_ATTRIBUTES
 ) -> tuple[dict[str, Attribute], list[str]]:
-    """Return the attributes to send, and the names of the marks among them.
+    """Return the attributes to send, and the names of the marks that are among these attributes.
 
-    Marks (`added`) replace no attribute of the letter except the mark of an earlier redrive. Marks without room are
-    left out. `space`: bytes for all attributes, the queue's limit less the body; `room`: their number.
+    Marks (`added`) replace no attribute of the letter except the mark of an earlier redrive. Marks that do not fit are
+    left out. `space`: max bytes of all attributes, the queue's limit less the body; `room`: max number of attributes.
     """
     leaving, put = dict(attributes), list[str]()
     if names.redrive and names.redrive in added and read_mark(attributes, names):
@@ -88,9 +91,9 @@ def attributes_to_send(
 
 
 def with_trace(attributes: Attributes, trace: Mapping[str, str], *, space: int) -> dict[str, Attribute]:
-    """Return the attributes with these trace fields, which replace a trace that is there.
+    """Return the attributes with the trace fields of `trace`, which replace the message's own trace fields.
 
-    If the fields do not fit, by number or by size, the attributes are unchanged. `space`: as in `attributes_to_send`.
+    If this makes over 10 attributes, or over `space` bytes of attributes, return the attributes unchanged.
     """
     own = {name for name in attributes if name.lower() in (TRACEPARENT, TRACESTATE)}
     kept = {name: attribute for name, attribute in attributes.items() if name not in own}
@@ -100,7 +103,7 @@ def with_trace(attributes: Attributes, trace: Mapping[str, str], *, space: int) 
 
 
 def attributes_size(attributes: Attributes) -> int:
-    """Return the bytes that SQS counts: names, types and values."""
+    """Return the size of attributes as SQS counts it: the bytes of names, types and values."""
     return sum(
         len(name.encode()) + len(attribute.type.encode()) + len(_raw(attribute.value))
         for name, attribute in attributes.items()

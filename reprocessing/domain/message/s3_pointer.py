@@ -13,7 +13,7 @@ from typing import Final
 from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_span import json_string_text, member_bytes
 
-_LONGEST: Final = 8_192  #: bytes of a pointer
+_LONGEST: Final = 8_192  #: max bytes of a body that is a pointer
 _CLASSES: Final = {
     "software.amazon.payloadoffloading.PayloadS3Pointer",
     "com.amazon.sqs.javamessaging.MessageS3Pointer",
@@ -21,19 +21,22 @@ _CLASSES: Final = {
 #: The two possible names of the attribute that has the body's size.
 SIZES: Final = ("ExtendedPayloadSize", "SQSLargePayloadSize")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
-_LONGEST_KEY: Final = 1_024  #: bytes (S3)
+_LONGEST_KEY: Final = 1_024  #: max bytes of an object's key in S3
 
 
 @dataclass(frozen=True, slots=True)
 class PointerToS3:
-    """The location of the body in S3."""
+    """The bucket and the key of the S3 object that has a message's body."""
 
     bucket: str
     key: str
 
 
 def read(body: bytes, attributes: Attributes) -> PointerToS3 | None:
-    """Return the pointer in a body, or None. A pointer requires the attribute with the body's size. Never raises."""
+    """Return the pointer to S3 that a body is; None: the body is no pointer. Never raises.
+
+    The extended clients also add an attribute with the body's size. Without it, a body is no pointer.
+    """
     if len(body) > _LONGEST or not any(name in attributes and attributes[name].type == "Number" for name in SIZES):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Make invisible and misleading characters visible."""
+"""Make invisible characters, and characters that change the direction of text, visible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def visible(text: str) -> str:
-    """Return the text with invisible and bidirectional characters written as <U+XXXX>."""
+    """Return the text with invisible and direction-changing characters written as <U+XXXX>; line ends and tabs stay."""
     if text.isprintable():
         return text
     return "".join(

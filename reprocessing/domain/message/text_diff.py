@@ -9,18 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_CONTEXT: Final = 3  # equal lines around a change
-#: Most lines compared and shown. In longer texts, all lines from the first to the last change count as replaced.
+_CONTEXT: Final = 3  # equal lines that are shown before and after a change
+#: Max lines that are compared. Above that, all lines from the first to the last change count as replaced.
 _COMPARED: Final = 1_000
-# Longer lines are split after words chosen by checksum, so that after a change both texts split at the same words.
+# Lines over 160 characters are split after some words, which a checksum chooses. So both texts are split at the same
+# words again after a change.
 _LONG: Final = 160
 _WORD: Final = re.compile(r"[^\s,;&<{\[]{0,160}[\s,;&<{\[]?")
-_ENDS_A_PART: Final = 8  # about one word in 8 ends a part
+_ENDS_A_PART: Final = 8  # about one word in 8 ends a part of a long line
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a diff. `mark` is "-" for a removed line, "+" added, " " unchanged, "@" for a position."""
+    """One line of a diff. `mark` is "-" for removed, "+" for added, " " for unchanged, "@" for a line number."""
 
     mark: str
     text: str
@@ -28,14 +29,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The changed lines, if any. `cut` is the number of changed lines that are not shown."""
+    """The lines of a diff; empty: the texts are equal. `cut`: how many changed lines are not shown."""
 
     lines: tuple[Line, ...]
     cut: int = 0
 
 
 def text_diff(before: str, after: str) -> Diff:
-    """Return the lines that differ, with the lines around them."""
+    """Return the lines that differ between two texts, with three equal lines before and after each change."""
     if before == after:
         return Diff(())
     (old, numbers), (new, _) = _parted(before), _parted(after)
@@ -79,7 +80,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _parted(text: str) -> tuple[list[str], list[int]]:
-    """Return the parts into which the lines are split, and for each part the number of its line."""
+    """Return the parts into which the lines of a text are split, and for each part the number of its line."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

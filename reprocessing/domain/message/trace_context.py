@@ -17,7 +17,7 @@ TRACESTATE: Final = "tracestate"
 _TRACEPARENT: Final = re.compile(r"(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[ -~]{0,400})?")
 _KEY: Final = r"[a-z0-9][a-z0-9_*/@-]{0,240}"
 _MEMBER: Final = re.compile(rf"({_KEY})=([!-+\--<>-~ ]{{0,255}}[!-+\--<>-~])")
-_LONGEST_STATE: Final = 512  # characters that must be passed on
+_LONGEST_STATE: Final = 512  # max characters; a longer `tracestate` is ignored
 _MOST_MEMBERS: Final = 32
 _XRAY_PART: Final = re.compile(r"(Root|Parent|Sampled)=([0-9a-f?-]{1,35})")
 _XRAY_ROOT: Final = re.compile(r"1-([0-9a-f]{8})-([0-9a-f]{24})")
@@ -27,7 +27,7 @@ _SAMPLED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """The trace and span that sent a message. `flags` is W3C's byte; `state` has the members of `tracestate`."""
+    """The trace and the span in which a message was sent. `flags`: W3C's flags; `state`: members of `tracestate`."""
 
     trace_id: int
     span_id: int
@@ -36,7 +36,7 @@ class TraceContext:
 
 
 def read_traceparent(traceparent: str, tracestate: str = "") -> TraceContext | None:
-    """Return W3C's context; None if `traceparent` is invalid. An invalid `tracestate` is ignored."""
+    """Return W3C's trace context; None if `traceparent` is not valid. A `tracestate` that is not valid is ignored."""
     found = _TRACEPARENT.fullmatch(traceparent.strip(" \t"))
     if found is None or (found[1] == "00" and found[5]):
         return None
@@ -44,13 +44,16 @@ def read_traceparent(traceparent: str, tracestate: str = "") -> TraceContext | N
 
 
 def read_fields(fields: Mapping[str, object]) -> TraceContext | None:
-    """Return W3C's context in the fields `traceparent` and `tracestate`; None if there is none."""
+    """Return W3C's trace context from the fields `traceparent` and `tracestate`; None: there is no valid context."""
     parent, state = fields.get(TRACEPARENT), fields.get(TRACESTATE)
     return read_traceparent(parent, state if isinstance(state, str) else "") if isinstance(parent, str) else None
 
 
 def read_xray(header: str) -> TraceContext | None:
-    """Return the context in an X-Ray header; None without a valid root and parent. Sampled, unless `Sampled=0`."""
+    """Return the trace context in an X-Ray header; None: the header has no valid Root and Parent.
+
+    The context counts as sampled, unless the header has `Sampled=0`.
+    """
     parts = dict(part for text in header.split(";")[:10] if (part := _xray_part(text)))
     root = _XRAY_ROOT.fullmatch(parts.get("Root", ""))
     if root is None or not _SPAN.fullmatch(parts.get("Parent", "")):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# May precede the root: declarations, comments, a document type without internal subset. Possessive, so time is linear.
+# What may precede the root: declarations, comments, a document type without internal subset. The quantifiers are
+# possessive, so that the search takes linear time.
 _BEFORE: Final = re.compile(r"\s*+<(?:\?.*?\?>|!--.*?-->|![A-Za-z][^<>\[\]]*+>)", re.DOTALL)
 _ROOT: Final = re.compile(r"\s*+<([^\W\d][\w.:-]{0,99})[\s/>]")
 
 
 def root(text: str) -> str:
-    """Return the name of the root element, or ""."""
+    """Return the name of the root element; "" if the text does not begin like an XML document."""
     at = 1 if text.startswith("\ufeff") else 0
     while before := _BEFORE.match(text, at):
         at = before.end()

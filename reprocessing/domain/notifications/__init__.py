@@ -1,1 +1,1 @@
-"""Define notifications: events, thresholds, destinations, limits and texts."""
+"""Decide when people are notified of an event, where the notification is sent, and what its text says."""

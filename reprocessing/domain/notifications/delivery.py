@@ -1,4 +1,4 @@
-"""Define the results of sending one text to one destination."""
+"""Define the results of sending one text to a notification destination."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The destination accepted the text."""
+    """The notification destination accepted the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The text was not accepted, or the result is not known. `why` contains no part of the URL or the answer."""
+    """The destination did not accept the text, or did not answer. `why` quotes neither its URL nor its answer."""
 
     why: str
 

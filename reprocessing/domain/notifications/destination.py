@@ -1,4 +1,4 @@
-"""Read notification destinations from URLs in the environment. An error shows no part of the URL."""
+"""Read notification destinations from URLs in the environment. Errors quote no URL, since it may have a secret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.message.arn import ResourceKind
 from reprocessing.domain.safety import url_policy
 from reprocessing.domain.safety.url_policy import AllowList, UrlDenied
 
-#: Most characters of a destination's name.
+#: Max characters of a notification destination's name.
 LONGEST_NAME: Final = 40
 _LONGEST_URL: Final = 4_000
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -40,7 +40,7 @@ SCHEMAS: Final = frozenset((
 class AppriseService:
     """An e-mail address, a chat or a pager that Apprise can reach. `schema` is the URL's schema, such as mailto.
 
-    `kind`, which each destination has, is a description without secrets.
+    `kind` describes the destination without its secrets, such as "mailto://, by Apprise".
     """
 
     schema: str
@@ -61,7 +61,10 @@ class SnsTopic:
 
 @dataclass(frozen=True, slots=True)
 class SignedWebhook:
-    """An HTTP endpoint that gets signed JSON. `secret` names the signing secret, `key` has the secret's bytes."""
+    """An HTTP endpoint that gets signed JSON. `secret` is the name of the signing secret, `key` the secret's bytes.
+
+    `allowed`: the hosts and networks that requests to the endpoint may reach.
+    """
 
     url: str = field(repr=False)
     secret: str
@@ -75,13 +78,13 @@ Destination = AppriseService | SnsTopic | SignedWebhook
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """The destination cannot be used. `why` contains no part of the URL."""
+    """A notification destination cannot be used. `why` contains no part of its URL, which may have a secret."""
 
     why: str
 
 
 def is_name(name: str) -> bool:
-    """Return whether a destination can have this name: lower case, digits and hyphens, as in team-a."""
+    """Return whether a notification destination can have this name: lower case, digits, hyphens, as in team-a."""
     return len(name) <= LONGEST_NAME and bool(_NAME.fullmatch(name))
 
 
@@ -136,7 +139,7 @@ def _webhook(text: str, keys: Mapping[str, bytes], inside: AllowList) -> SignedW
 
 
 def _allowed(url: str, inside: AllowList) -> AllowList | UrlDenied:
-    """Allow the webhook's host, because the environment names this host, and the hosts and networks of `inside`."""
+    """Return the allow list for a webhook: its own host, which the environment names, and the entries of `inside`."""
     authority = re.sub(r"(?i)^https?://", "", url).partition("/")[0].partition("?")[0]
     found = url_policy.allow_list([authority])
     if isinstance(found, UrlDenied):

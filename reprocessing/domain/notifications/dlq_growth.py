@@ -1,4 +1,4 @@
-"""Decide whether a DLQ grows faster than it drains, from counts that are stored every few minutes."""
+"""Decide whether a DLQ grows faster than it drains, from message counts that are stored every few minutes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-#: How often a DLQ's counts are stored (as a `DlqNote`) within the time for which the DLQ has to grow.
+#: How many notes (`DlqNote`) of a DLQ are stored in the time for which the DLQ has to grow.
 NOTES: Final = 12
-#: A DLQ is growing if its backlog grew by at least `LEAST` messages, and by this share of its first backlog.
+#: A DLQ is growing if its backlog grew by at least 10 messages, and by at least 10 % since the oldest note.
 LEAST, SHARE = 10, 0.1
 #: A DLQ is growing only if at least this share of the backlog's changes are increases.
 UPWARD: Final = 0.75
-#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago, or else with a newer note
-#: whose age is at least this share of `within`.
+#: While a DLQ is growing, its backlog is compared with the note of `within / 2` seconds ago. If this note is missing, a
+#: newer note is used, whose age must be at least this share of `within`.
 _HALFWAY: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """A DLQ's counts at one moment: messages only in SQS, messages ever captured, and unfinished captured messages."""
+    """A note of a DLQ's message counts at one moment.
+
+    Attributes:
+        uncaptured: messages that are only in SQS.
+        captured: all messages that were captured so far.
+        unfinished: captured messages that are not finished.
+    """
 
     seconds_ago: float
     uncaptured: int
@@ -29,13 +35,13 @@ class DlqNote:
 
     @property
     def backlog(self) -> int:
-        """Return how many messages were not finished."""
+        """Return how many messages were not finished, captured or not."""
         return self.uncaptured + self.unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """More messages arrived in a DLQ than left it."""
+    """In the last `seconds`, `arrived` messages came to a DLQ and fewer (`drained`) left it; `backlog` remain."""
 
     arrived: int
     drained: int
@@ -45,12 +51,12 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class NotGrowing:
-    """A DLQ did not grow."""
+    """The notes show that the DLQ did not grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """The notes are too few for a decision, such as after the workers were stopped."""
+    """There are too few notes for a decision (under 6), such as after the workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:
@@ -59,7 +65,8 @@ def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth 
     Args:
         notes: the notes of one DLQ, the oldest first; notes older than `within` are ignored.
         within: seconds over which the DLQ must have grown.
-        is_open: the DLQ was growing before; it still grows if its backlog is larger than `within / 2` seconds ago.
+        is_open: whether the DLQ was growing before. Then it grows as long as its backlog is larger than `within / 2`
+            seconds ago.
     """
     seen = [note for note in notes if note.seconds_ago <= within * (1 + 1 / NOTES)]
     if len(seen) < NOTES // 2 or seen[0].seconds_ago < within * (1 - 1 / NOTES):

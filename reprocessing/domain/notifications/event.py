@@ -1,4 +1,4 @@
-"""Define the events that people are notified of, and each event's facts: ids, counts, names, times; no payload."""
+"""Define the events that people are notified of, with their facts: ids, counts, names and times, but no payload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from reprocessing.domain.message.safe_text import visible
 
-#: Most characters of a text among the facts; longer texts are cut.
+#: Max characters of a text among the facts of an event; longer texts are cut.
 LONGEST_FACT: Final = 300
 _LONGEST_SUBJECT: Final = 200
 
@@ -43,12 +43,15 @@ class EventKind(StrEnum):
 
     @property
     def is_urgent(self) -> bool:
-        """Return whether a person is needed now. If not, the event can wait a minute for the next notification."""
+        """Return whether a person is needed now. Events that are not urgent may wait a minute for a notification."""
         return self in _URGENT
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether a condition that returns soon reopens its incident: not if only a person can end it."""
+        """Return whether an ended incident is opened again if its condition holds again within a minute.
+
+        A new incident is always opened for moments, requested approvals, and conditions that only a person can end.
+        """
         return self not in _MOMENTS | _ENDED_BY_A_PERSON | {EventKind.APPROVAL_REQUESTED}
 
 
@@ -94,7 +97,7 @@ FACTS: Final[Mapping[EventKind, tuple[frozenset[str], frozenset[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event without duration, or the current state of a condition that lasts (see `EventKind`).
+    """A moment, or the current state of a condition (see `EventKind`).
 
     Attributes:
         subject: such as "breaker:12" or "dlq:3". At most one incident is open for each kind and subject.
@@ -121,7 +124,7 @@ class Event:
 
     @property
     def shown_facts(self) -> dict[str, str | int | float]:
-        """Return the facts to store: texts are on one line, cut to `LONGEST_FACT`, and show invisible characters."""
+        """Return the facts to store. Texts are cut to 300 characters, on one line, with invisible characters shown."""
         return {name: _line(fact) if isinstance(fact, str) else fact for name, fact in self.facts.items()}
 
 

@@ -1,4 +1,4 @@
-"""Decide whether SQS soon deletes messages that nobody has captured."""
+"""Decide whether SQS deletes uncaptured messages of a DLQ within the time of which people are notified."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from __future__ import annotations
 def seconds_left(*, waited: float, retention: float, within: float) -> float | None:
     """Return the most seconds until SQS deletes the first message; None if there are more than `within` seconds.
 
-    `waited` is for how many seconds the DLQ has had uncaptured messages without a break. In a standard queue a message
-    may expire earlier, because its retention begins when it is first sent to the source queue.
+    `waited`: for how many seconds every check has found uncaptured messages in the DLQ. `retention`: seconds for which
+    the DLQ keeps a message. In a standard queue a message may expire earlier, because retention begins when the message
+    is first sent to its source queue.
     """
     left = retention - waited
     return max(left, 0.0) if left <= within else None

@@ -13,7 +13,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """How many ticks beat has counted, and when a worker last consumed a tick; None if no worker has."""
+    """The signs of life in PostgreSQL: how many ticks beat has counted, and when a worker last consumed a tick.
+
+    None: beat never counted a tick, or no worker ever consumed a tick.
+    """
 
     ticks: int | None
     consumed_at: datetime | None
@@ -37,17 +40,17 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Whether beat is silent, and whether the workers are silent; None if that is not known."""
+    """Whether beat is silent, and whether the workers are silent. None: not known."""
 
     beat: bool | None
     workers: bool | None
 
 
 def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: float) -> Watched:
-    """Return the observations after the watcher has read `signs`.
+    """Return the observations of a watcher after it has read `signs`. `before` is None at the first reading.
 
-    `elapsed` are the seconds since the last reading. At most `longest` of them count, because a suspended host watches
-    nothing.
+    `elapsed`: seconds since the last reading. At most `longest` seconds count, because the host may have been suspended
+    in between.
     """
     if before is None:
         return Watched(signs)
@@ -63,9 +66,9 @@ def watch(before: Watched | None, signs: Signs, *, elapsed: float, longest: floa
 
 
 def silence(watched: Watched, *, silent_for: float) -> Silence:
-    """Return whether beat, and the workers, were silent for `silent_for` seconds.
+    """Return whether beat was silent, and whether the workers were silent, for `silent_for` seconds.
 
-    While beat is silent, it is not known whether the workers are.
+    While beat is silent, the answer for the workers is None: they get no ticks to consume.
     """
     beat = _is_silent(watched.beat_silent, watched.watched, silent_for)
     workers = None if beat else _is_silent(watched.workers_silent, watched.watched, silent_for)
@@ -77,7 +80,10 @@ def _longer(silent: float | None, step: float) -> float | None:
 
 
 def _is_silent(silent: float | None, watched: float, silent_for: float) -> bool | None:
-    """Return whether a value did not change for `silent_for` seconds. If it never changed, `watched` counts."""
+    """Return whether a value did not change for `silent_for` seconds; None: not known.
+
+    A value that never changed (`silent` None) is silent after the watch has lasted `silent_for` seconds.
+    """
     if silent is None:
         return True if watched >= silent_for else None
     return silent >= silent_for

@@ -1,4 +1,4 @@
-"""Decide whether a condition holds, with hysteresis: a value near the threshold does not start and end it often."""
+"""Decide whether a condition holds, with hysteresis: a value near the threshold does not switch it on and off."""
 
 from __future__ import annotations
 

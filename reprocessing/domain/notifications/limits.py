@@ -1,4 +1,4 @@
-"""Decide when the next text may be sent to a destination: rate limit and retries of notifications."""
+"""Decide when the next text may be sent to a notification destination: rate limit and retries."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-#: Most texts (notifications) in an hour to one destination. Further incidents wait, and share the next text.
+#: Max texts in an hour to one destination. Further notifications wait, and share the next text.
 PER_HOUR: Final = 20
 _HOUR: Final = timedelta(hours=1)
 #: Least time between two texts to one destination: `APART`, or `URGENT_APART` before a text with a new urgent incident.
 #: Incidents that open in this time are sent as one text.
 APART, URGENT_APART = timedelta(seconds=60), timedelta(seconds=10)
-#: First backoff after a failed text, doubled after each further failure, and the longest backoff.
+#: Backoff after a text could not be sent: the first, which each further failure doubles, and the longest.
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=30), timedelta(minutes=30)
-#: A notification that could not be sent for this time is dropped.
+#: After this time, a notification that could not be sent is dropped.
 GIVEN_UP_AFTER: Final = timedelta(days=1)
 #: How often people are reminded of a condition that lasts.
 REMINDED_EVERY: Final = timedelta(days=1)
 
 
 def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
-    """Return when the next urgent text may be sent; a text that is not urgent waits at least `APART`.
+    """Return when the next urgent text may be sent to a destination to which a text was sent `now`.
 
-    `sent` are the times of earlier texts; the latest was sent now.
+    `sent`: the times of earlier texts, including `now`. A text that is not urgent waits for at least `APART` (60 s).
     """
     newest = sorted(moment for moment in sent if moment > now - _HOUR)[-PER_HOUR:]
     if len(newest) < PER_HOUR:
@@ -32,6 +32,6 @@ def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
 
 
 def retry_at(failures: int, now: datetime) -> datetime:
-    """Return when to retry after `failures` (at least 1) failures in a row."""
+    """Return when to send a text again after `failures` (at least 1) failures in a row."""
     doubled: int = 2 ** min(failures - 1, 10)
     return now + min(FIRST_RETRY * doubled, LAST_RETRY)

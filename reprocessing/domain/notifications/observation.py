@@ -1,4 +1,4 @@
-"""Define the results of checking a condition: it holds, it does not hold, or the result is not known."""
+"""Define the results of checking a condition that people are notified of: it holds, does not hold, or is not known."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from reprocessing.domain.notifications.event import Event, EventKind
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """The condition holds. `event` is the event to announce."""
+    """The condition holds. `event` is the event that people are notified of."""
 
     event: Event
 
 
 @dataclass(frozen=True, slots=True)
 class HoldsNot:
-    """The condition was checked and does not hold. Only this result ends an incident."""
+    """The condition was checked and does not hold. Only this result ends the incident of this kind and subject."""
 
     kind: EventKind
     subject: str

@@ -1,4 +1,4 @@
-"""Return why a run does not progress, in a sentence that quotes no message."""
+"""Define the reasons why a run does not progress, each with a sentence for notifications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Standstill(StrEnum):
-    """Why a run that nobody stopped does not progress."""
+    """Why a run does not progress although nobody paused or stopped it."""
 
     NOT_CONSUMED = "not_consumed"
     UNHEALTHY = "unhealthy"
@@ -24,5 +24,5 @@ _WHY: Final = {
 
 
 def standstill_sentence(standstill: Standstill, target: str) -> str:
-    """Return the sentence for a target of this name."""
+    """Return the reason in a sentence that names the target."""
     return _WHY[standstill].format(target=target)

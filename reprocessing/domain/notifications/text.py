@@ -1,4 +1,4 @@
-"""Write the text of one notification: all pending incidents of a destination, grouped, without a payload."""
+"""Write the text that is sent to a destination: its pending incidents, grouped by kind, without payloads."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Final
 from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.notifications.wording import DASHBOARD, WORDING, Page, Wording
 
-#: Most characters of a text: some chats accept only 2,000 at a time.
+#: Max characters of a text, because some chats accept only 2,000 characters.
 LONGEST_BODY: Final = 1_900
 LONGEST_TITLE: Final = 100
-#: How many incidents of one kind a text lists; further incidents are only counted.
+#: Max incidents of one kind that a text describes; further incidents are only counted.
 EXAMPLES: Final = 3
 
 Facts = Mapping[str, str | int | float]
-#: Returns the address (empty: not known) of the admin's page for a model and a row's id (empty: the list of rows).
+#: A function that returns the URL of the admin's page for a model and a row's id (empty: the list of all rows). An
+#: empty URL: the admin's address is not known.
 Link = Callable[[str, str], str]
 
 
 class Stage(StrEnum):
-    """Which part of an incident (beginning, reminder, end) a notification is about, the most urgent first."""
+    """What a notification says about an incident: it began, it lasts, or it ended. The most urgent comes first."""
 
     OPENED = "opened"
     REMINDED = "reminded"
@@ -42,7 +43,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IncidentFacts:
-    """One incident. `times` is how often the incident was announced."""
+    """One incident, with its facts. `times`: how often its event was observed."""
 
     subject: str
     facts: Facts
@@ -53,7 +54,7 @@ class IncidentFacts:
 
 @dataclass(frozen=True, slots=True)
 class TextSection:
-    """Incidents of one kind at one stage: the number of incidents, and the first incidents as examples."""
+    """Incidents of one kind at one stage: how many there are (`many`), and some of the incidents as examples."""
 
     kind: EventKind
     stage: Stage
@@ -77,9 +78,9 @@ _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
 def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
-    """Return one text for all sections: urgent kinds first, and among these, new incidents first.
+    """Return one text for all sections. Urgent kinds come first; among equally urgent kinds, new incidents.
 
-    There is at least one section, with at least one example. `place`: the name of this environment.
+    There must be at least one section, with at least one example. `place`: the name of this environment; may be empty.
     """
     ordered = sorted(sections, key=_rank)
     first = ordered[0]
@@ -96,7 +97,7 @@ def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
 
 
 def trial_text(place: str, destination: str, link: Link) -> Text:
-    """Return the text that `test_notification` sends."""
+    """Return the text that the command `test_notification` sends to a destination."""
     address = link("", "")
     body = (
         f"This is a test of the destination {destination}. Nothing has happened.\n"
@@ -184,7 +185,7 @@ def _names(sentence: str) -> set[str]:
 
 
 def _filled(sentence: str, facts: Facts) -> str:
-    """Return a sentence whose names in braces are replaced by facts. Braces in a fact are left as they are."""
+    """Return a sentence in which names in braces, such as {dlq}, are replaced by facts. Facts may contain braces."""
     return sentence.format_map({name: _shown(name, fact) for name, fact in facts.items()})
 
 

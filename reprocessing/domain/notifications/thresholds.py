@@ -8,14 +8,14 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """The thresholds above which people are notified.
+    """The thresholds above which people are notified of a condition.
 
     Attributes:
-        parked_count, parked_age: parked messages of one DLQ, and the age of the oldest.
+        parked_count, parked_age: number of parked messages of one DLQ, and for how long the oldest has been parked.
         expires_within: time until SQS deletes an uncaptured message; people are notified below this threshold.
-        growing_for: time for which a DLQ grew.
-        silent_for: time for which beat, or the workers of a queue, did nothing.
-        stalled_for: time for which a run in state running made no progress.
+        growing_for: time for which a DLQ must have grown.
+        silent_for: time for which beat, or all workers of a queue, must have done nothing.
+        stalled_for: time for which a running run must have made no progress.
     """
 
     parked_count: int = 100

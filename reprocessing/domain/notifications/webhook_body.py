@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, destination: str) -> bytes:
-    """Return the body. In each section `count` is the number of incidents, and `incidents` lists the newest."""
+    """Return the JSON body as bytes. In each of its events, `count` incidents exist, and `incidents` lists some."""
     said = {
         "version": VERSION,
         "place": place,

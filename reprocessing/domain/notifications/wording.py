@@ -14,21 +14,22 @@ from reprocessing.domain.notifications.event import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the admin. `row` names the fact with the row's id; if it is empty, the page lists all rows."""
+    """A page of the admin. `row` is the name of the fact that has the row's id; empty: the page lists all rows."""
 
     model: str
     row: str = ""
 
 
-#: The dashboard.
+#: The admin's dashboard.
 DASHBOARD: Final = Page("")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The texts of one kind of event.
+    """The texts of notifications about one kind of event.
 
     Attributes:
+        opened: the headline while the condition lasts, or of a moment.
         many: a plural noun for several incidents.
         over: the headline when the condition has ended; empty for moments.
         service: what the service does about the event.

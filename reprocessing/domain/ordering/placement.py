@@ -31,14 +31,14 @@ SORT_KEY_LENGTH = 300
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,14}))?")
 _NEGATIVE, _ZERO, _POSITIVE, _TEXT = "0123"
 _MAGNITUDES = 16  # digits of a magnitude, which is stored as an offset from _MIDDLE
-_WRITTEN_OUT = 40  # most zeros of a decimal; beyond that it has an exponent
+_WRITTEN_OUT = 40  # max digits of a number without an exponent
 _MIDDLE = 5 * 10 ** (_MAGNITUDES - 1)
 _NUMBER_KEY = re.compile(rf"([{_NEGATIVE}{_POSITIVE}])([0-9]{{{_MAGNITUDES}}})([0-9]+)(~?)")
 _NINES_COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 class MissingKey(StrEnum):
-    """What happens to a letter that has no ordering key where the DLQ's selector looks for the key."""
+    """What happens to a letter without an ordering key, if the DLQ has a selector for ordering keys."""
 
     PARK = "park"
     LANE = "lane"  #: the letter gets its own lane
@@ -46,7 +46,10 @@ class MissingKey(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyPolicy:
-    """Where a DLQ's messages have their keys. The selectors of sequence and idempotency key cannot be `none`."""
+    """Where a DLQ's messages have their ordering key, sequence and idempotency key, as selectors.
+
+    Raise InvalidSelector if the selector of the sequence or of the idempotency key is `none`.
+    """
 
     ordering: Selector
     sequence: Selector
@@ -68,7 +71,7 @@ class KeyPolicy:
         idempotency: str = "",
         missing_key: str = MissingKey.PARK,
     ) -> KeyPolicy:
-        """Return the policy of a DLQ from its row. An empty text means the default for FIFO or standard queues."""
+        """Return the policy from a DLQ's settings. An empty text means the default for FIFO or standard queues."""
         return cls(
             Selector.parse(ordering or ("system:MessageGroupId" if fifo else "none")),
             Selector.parse(sequence or ("system:SequenceNumber" if fifo else "system:SentTimestamp")),
@@ -79,7 +82,7 @@ class KeyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LetterPlace:
-    """The place of a letter.
+    """The place of a letter in its lane, and its idempotency key.
 
     Attributes:
         key: the ordering key; None: the lane holds only this letter (`single`).
@@ -96,7 +99,10 @@ class LetterPlace:
 
 @dataclass(frozen=True, slots=True)
 class StoredPlace:
-    """A letter's place in a lane as it is stored, or why the letter gets none (`blocked_reason`, `detail`), or both."""
+    """A letter's place in a lane as it is stored; fields of a letter without a place are None.
+
+    `blocked_reason` and `detail` say why the letter cannot be sent; empty: it can be sent.
+    """
 
     blocked_reason: str = ""
     detail: str = ""
@@ -108,7 +114,7 @@ class StoredPlace:
 
 
 def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
-    """Return the place of a letter, or why the letter must be parked."""
+    """Return the place of a letter in its lane, or why the letter must be parked."""
     idempotency = select_key(policy.idempotency, letter)
     if not isinstance(idempotency, str):
         return _park(ParkedReason.NO_IDEMPOTENCY_KEY, policy.idempotency, idempotency)
@@ -116,7 +122,7 @@ def choose_place(policy: KeyPolicy, letter: LetterFacts) -> LetterPlace | Park:
     lane_of_its_own = policy.ordering.source is SelectorSource.NONE or policy.missing_key is MissingKey.LANE
     if isinstance(key, Missing) and lane_of_its_own:
         sequence = _sequence(policy, letter)
-        known = sequence if isinstance(sequence, str) else ""  # the lane has no other letter
+        known = sequence if isinstance(sequence, str) else ""  # the only letter of its lane needs no sequence
         # No key contains NUL (see identity.select_key), so no key has this digest.
         digest = hashlib.sha256(b"\x00single\x00" + letter.message_id.encode()).digest()
         return LetterPlace(None, digest, single=True, sequence=known, idempotency_key=idempotency)
@@ -132,7 +138,7 @@ def sort_key(text: str) -> str | TooLong:
     """Return a text that sorts bytewise in the intended order: numbers by value, then other texts.
 
     -2 < -1.5 < 0 < 9 < 10 < 1e3 < "2026-01-01" < "a". Equal numbers have equal keys ("1", "1.0"), with any number of
-    digits and exponents of up to 14 digits. A key is never cut, because a cut key would sort wrong.
+    digits and exponents of up to 14 digits. Over 300 characters, return `TooLong`, because a cut key would sort wrong.
     """
     number = _NUMBER.fullmatch(text)
     key = _number_key(number) if number else _TEXT + text
@@ -140,7 +146,7 @@ def sort_key(text: str) -> str | TooLong:
 
 
 def read_sort_key(key: str) -> str:
-    """Return the number (as a decimal) or the text that a sort key was made from. Return other texts unchanged."""
+    """Return the number (as a decimal) or the text from which `sort_key` made a key; return other texts unchanged."""
     if key.startswith(_TEXT):
         return key[1:]
     if key == _ZERO:
@@ -165,7 +171,10 @@ def _decimal(digits: str, magnitude: int) -> str:
 
 
 def _number_key(number: re.Match[str]) -> str:
-    """Return sign, magnitude, digits. A negative number has complemented digits and ends in "~", which sorts last."""
+    """Return the sort key of a number: its sign, magnitude and digits.
+
+    A negative number has complemented digits and ends in "~", which sorts after all digits.
+    """
     sign, whole, fraction, exponent = number[1], number[2], number[3] or "", number[4] or "0"
     digits = (whole + fraction).lstrip("0")
     if not digits:

@@ -1,1 +1,1 @@
-"""Determine outcomes of sent messages from evidence and consumer reports."""
+"""Determine what became of sent messages, from the records about them and from consumer reports."""

@@ -12,7 +12,7 @@ from typing import Final
 from uuid import UUID
 
 VERDICTS: Final = ("delivered", "failed", "retrying")
-#: Most characters of a field. Longer types and messages are cut; longer fingerprints and ids are refused.
+#: Max characters of fields of a report. Longer types and messages are cut; longer fingerprints and ids are refused.
 TYPE_LENGTH, MESSAGE_LENGTH, FINGERPRINT_LENGTH, MESSAGE_ID_LENGTH = 200, 2_000, 128, 200
 
 _FIELDS: Final = ("message_id", "redrive_id", "verdict", "type", "message", "fingerprint", "at")
@@ -23,7 +23,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerReport:
-    """One report.
+    """One report of a consumer about the outcome of one message.
 
     Attributes:
         message_id: the queue's id of the message; None if the report has only the redrive id.
@@ -42,7 +42,10 @@ class ConsumerReport:
     at: datetime | None = None
 
     def digest(self, reporter: int | None) -> bytes:
-        """Return the SHA-256 of all fields and the reporter's id; `reporter` None: a consumer with this database."""
+        """Return the SHA-256 of all fields and the reporter's id, by which a repeated report is recognised.
+
+        `reporter` is None for a consumer that writes its reports into this database.
+        """
         at = self.at.isoformat() if self.at else None
         named = (reporter, self.message_id, str(self.public_id), self.attempt_no)
         said = (*named, self.verdict, self.type, self.message, self.fingerprint, at)
@@ -57,7 +60,7 @@ class InvalidReport:
 
 
 def read(given: object) -> ConsumerReport | InvalidReport:
-    """Return one report from parsed JSON."""
+    """Return the report that parsed JSON describes, or why the report is not valid. Never raises."""
     if not isinstance(given, Mapping):
         return InvalidReport("it is not an object")
     if unknown := sorted(ascii(str(name)[:_SHOWN])[:_SHOWN] for name in given if name not in _FIELDS):
@@ -83,7 +86,10 @@ def _read(texts: Mapping[str, str]) -> ConsumerReport | InvalidReport:
 
 
 def _objection(texts: Mapping[str, str], *, marked: bool, timed: bool) -> str:
-    """Return what is wrong, or "". `marked` and `timed` say whether the redrive id and the time were parsed."""
+    """Return what is wrong with a report's fields; "": nothing.
+
+    `marked`: whether the redrive id could be parsed. `timed`: whether the time could be parsed.
+    """
     if texts.get("verdict") not in VERDICTS:
         return f"verdict is not one of {', '.join(VERDICTS)}"
     if not texts.get("message_id") and not texts.get("redrive_id"):

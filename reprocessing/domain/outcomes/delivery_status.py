@@ -1,4 +1,4 @@
-"""Determine whether a sent message succeeded, how this is known, and since when."""
+"""Determine whether a message was delivered, by what evidence this is known, and since when."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class DeliveryFacts:
 
     Attributes:
         state: the letter's state.
-        presumed: the letter counts as delivered because it did not come back.
-        acknowledges: the target's consumer reports outcomes.
-        watched: the DLQ behind the target is captured.
+        presumed: whether the letter counts as delivered because it did not come back.
+        acknowledges: whether the target's consumer reports outcomes.
+        watched: whether the service captures the DLQ to which the target's failed messages go.
         outcome: the attempt's outcome; None: the attempt is open, or no attempt was sent.
         sent_at: when the attempt began; None: no attempt was sent. `taken_at`: when the target accepted the message.
         deadline: until when the message may come back, or must be acknowledged.
-        denied: the consumer reported a failure.
-        said: the consumer's last report that decides the outcome.
+        denied: whether the consumer reported a failure.
+        said: the verdict of the consumer's last report that decides the outcome; None: no report decides it.
         said_by: the reporter's name; empty: a consumer that shares the database.
     """
 
@@ -59,7 +59,10 @@ class DeliveryFacts:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStatus:
-    """A letter's status. `since`: when the status began; `worked`: success or failure; None: not known, or presumed."""
+    """What is known about a letter's delivery.
+
+    `since`: when this became known. `worked`: whether the delivery succeeded; None: not known, or only presumed.
+    """
 
     how: OutcomeSource
     sentence: str
@@ -75,7 +78,7 @@ _ENDS: Final = {
 
 
 def status_of_letter(facts: DeliveryFacts) -> DeliveryStatus:
-    """Return what is known about a letter."""
+    """Return what is known about the delivery of a letter, with a sentence for people."""
     state = LetterState(facts.state)
     if state is LetterState.DUPLICATE:
         text = "It was not sent: an equal message was delivered."

@@ -1,4 +1,4 @@
-"""Describe how attempts failed without quoting a message: a status, a code, or what could not be reached."""
+"""Describe how attempts failed, by a status, a code or an unreachable target, without quoting a message."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SAID: Final = {
 
 
 def in_words(outcome: str, said: str) -> str:
-    """Return how attempts failed.
+    """Return in words how attempts with the same outcome failed, such as "503 Service Unavailable".
 
-    `said`: for a refusal its code, because the refusal's text may quote a message; for other outcomes why nothing was
-    sent, or why no answer came.
+    `said`: of a refusal, only its code, because its text may quote a message; of other outcomes, why nothing was sent,
+    or why no answer came.
     """
     if known := _SAID.get(AttemptOutcome(outcome)):
         return known

@@ -1,1 +1,1 @@
-"""Decide about parked messages: filters, edits and failure groups."""
+"""Define filters of messages, check edits of parked messages, and find the reason of failures for failure groups."""

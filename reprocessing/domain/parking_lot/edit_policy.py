@@ -1,4 +1,4 @@
-"""Decide which parts of a letter a person may edit, and what an edit would break or change."""
+"""Decide which parts of a parked letter a person may edit, and what an edit breaks (limits, JSON) or changes (keys)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 _TYPE: Final = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]+)?")
 _LONGEST_TYPE: Final = 256
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_DIGITS: Final = 38  #: most digits of a Number (developer guide, message attributes)
+_DIGITS: Final = 38  #: max digits of a Number attribute (SQS developer guide)
 _TRACES: Final = frozenset({
     "awstraceheader", "b3", "baggage", "elastic-apm-traceparent", "newrelic", "sentry-trace", "traceparent",
     "tracestate", "uber-trace-id", "x-amzn-trace-id", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid",
@@ -37,30 +37,30 @@ _TRACES: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class LockedAttribute:
-    """An attribute that cannot be edited."""
+    """An attribute that people cannot edit, because of `why`."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class SensitiveAttribute:
-    """An attribute from which a selector reads a key, the message type or the tenant."""
+    """An attribute that can be edited, but from which the service reads a key, the message type or the tenant."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class CustomAttribute:
-    """Any other attribute."""
+    """An attribute that can be edited, and from which the service reads nothing."""
 
 
 AttributeClass = LockedAttribute | SensitiveAttribute | CustomAttribute
-#: Selectors of a DLQ, by what is read with each: a text such as "the ordering key".
+#: The selectors of a DLQ, by the name of what they read, such as "the ordering key".
 SelectorsByPurpose = Mapping[str, Selector]
 
 
 def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
-    """Return the selectors of a DLQ and its rules that read attributes or the body."""
+    """Return the selectors of a DLQ that read attributes or the body, whose values an edit can change."""
     named = {
         "the ordering key": policy.ordering,
         "the sequence": policy.sequence,
@@ -76,7 +76,7 @@ def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: s
 
 
 def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) -> AttributeClass:
-    """Return whether an attribute is locked, sensitive, or neither (custom)."""
+    """Return whether people may edit an attribute: locked, sensitive (a selector reads it), or custom."""
     if name in {getattr(names, field.name) for field in fields(names)} or name in EARLIER_COUNTERS:
         return LockedAttribute("it was added by this service, or by an earlier redrive")
     if name in s3_pointer.SIZES:
@@ -92,14 +92,14 @@ def attribute_class(name: str, names: MarkNames, goes_by: SelectorsByPurpose) ->
 
 
 def why_not_editable(body: bytes, attributes: Attributes) -> str:
-    """Return why a body cannot be edited as text, or ""."""
+    """Return why a body cannot be edited as text; "": it can."""
     if s3_pointer.read(body, attributes) is not None:
         return "it is a pointer to a body in S3"
     return why_not_text(body)
 
 
 def why_not_text(raw: bytes) -> str:
-    """Return why a browser's text field would change these bytes, or ""."""
+    """Return why a browser's text field would change these bytes; "": it would not."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -113,13 +113,13 @@ def why_not_text(raw: bytes) -> str:
 
 
 def with_original_line_ends(text: str, like: bytes) -> bytes:
-    """Return a text from a browser, which sends CR LF, with the line ends of the original."""
+    """Return a browser's text as bytes, with the line ends of the original `like`: browsers always send CR LF."""
     ends = "\r\n" if b"\r\n" in like else "\n"
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", ends).encode(errors="surrogatepass")
 
 
 def body_problems(body: bytes) -> list[str]:
-    """Return sentences that say why no queue accepts a body. The sentences contain no message data."""
+    """Return sentences that say why SQS does not accept a body; empty: it does. They contain no message data."""
     if not body:
         return ["The body is empty; SQS does not accept empty messages."]
     found = _unsendable(body)
@@ -127,14 +127,15 @@ def body_problems(body: bytes) -> list[str]:
 
 
 def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: MarkNames, largest: int) -> list[str]:
-    """Return sentences that say why no queue accepts the attributes, or the whole message; they quote no value.
+    """Return sentences that say why SQS or the target does not accept an edited message; they quote no value.
 
     Args:
         body: the body to send.
         attributes: the attributes to send.
-        former: the attributes before the edit. Unchanged attributes are not checked; their number is always allowed.
-        names: the names of the marks (the service's attributes), for which room is kept.
-        largest: bytes that the target accepts.
+        former: the attributes before the edit. Unchanged attributes are not checked. As many attributes as before are
+            always allowed.
+        names: the names of the marks (attributes that the service adds), for which room is kept.
+        largest: max bytes of a message that the target accepts.
     """
     changed = [(name, attribute) for name, attribute in attributes.items() if former.get(name) != attribute]
     found = [problem for name, attribute in changed for problem in _problems_of(name, attribute)]
@@ -151,7 +152,7 @@ def problems(body: bytes, attributes: Attributes, *, former: Attributes, names: 
 
 
 def json_problem(before: bytes, after: bytes) -> str:
-    """Return why an edited JSON object or array is no longer valid JSON, with line and column, or ""."""
+    """Return why a JSON body is no longer valid JSON after an edit, with line and column; "": it is, or never was."""
     if before.lstrip()[:1] not in {b"{", b"["} or isinstance(json_view.read(before), Unreadable):
         return ""
     found = json_view.read(after)
@@ -167,7 +168,7 @@ def json_problem(before: bytes, after: bytes) -> str:
 
 
 def changed_selectors(goes_by: SelectorsByPurpose, before: LetterFacts, after: LetterFacts) -> list[str]:
-    """Return sentences that name the selectors whose values an edit changes."""
+    """Return sentences about the keys, message type and tenant that an edit changes, with their selectors."""
     return [
         f"This changes {selector}, from which {what} is read."
         for what, selector in goes_by.items()

@@ -12,12 +12,12 @@ from reprocessing.domain.message.identity import LetterFacts
 from reprocessing.domain.parking_lot import text_pattern
 from reprocessing.domain.parking_lot.text_pattern import STATUS
 
-#: Attributes with a failure's type, and the framework that sets them.
+#: Attributes that have a failure's type, each with the framework that sets it.
 _FRAMEWORKS: Final = (
     ("NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus"),  # docs.particular.net/nservicebus/messaging/headers
     ("MT-Fault-ExceptionType", "MassTransit"),  # MassTransit.MessageHeaders
     ("rbs2-error-details", "Rebus"),  # Rebus.Messages.Headers: the exception's text, which begins with its type
-    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges carry them along
+    ("kafka_dlt-exception-cause-fqcn", "Spring"),  # docs.spring.io, KafkaHeaders; bridges from Kafka copy them
     ("kafka_dlt-exception-fqcn", "Spring"),
     ("exception-type", "Wolverine"),  # wolverinefx.net, dead letter queues
     ("x-first-death-reason", "RabbitMQ"),  # rabbitmq.com/docs/dlx
@@ -38,11 +38,11 @@ _END_OF_A_TYPE: Final = re.compile(r":\s|[\n,;(`]")
 
 @dataclass(frozen=True, slots=True)
 class NamedFailure:
-    """A failure that an attribute names.
+    """A failure that an attribute of a message names.
 
     Attributes:
-        source: the framework, or the attribute's name as the message has it.
-        key: the same for all spellings of the attribute's name.
+        source: the framework, or the attribute's name as it is spelled in the message.
+        key: the framework, or a form of the attribute's name that is equal for all its spellings.
         failure: the failure's type, or its text without values of the letter.
     """
 
@@ -52,7 +52,10 @@ class NamedFailure:
 
 
 def named_failure(letter: LetterFacts) -> NamedFailure | None:
-    """Return the failure that the letter's attributes name: its type by a framework or a usual name, or its text."""
+    """Return the failure that a letter's attributes name; None: they name no failure.
+
+    The type of the failure comes first (in an attribute of a framework, or with a usual name), then its text.
+    """
     attributes = letter.attributes
     for name, framework in _FRAMEWORKS:
         if kind := _type_in(attributes, name):
@@ -68,7 +71,7 @@ def named_failure(letter: LetterFacts) -> NamedFailure | None:
 
 
 def without_quotes(text: str, letter: LetterFacts) -> str:
-    """Return a text without the parts that the text quotes from the letter."""
+    """Return the first line of a failure's text, without the values that it quotes from the letter."""
     others = (
         attribute.value
         for attribute in letter.attributes.values()
@@ -78,7 +81,7 @@ def without_quotes(text: str, letter: LetterFacts) -> str:
 
 
 def _type_in(attributes: Attributes, name: str) -> str:
-    """Return the type at the beginning of an attribute's text, such as an exception's, or ""."""
+    """Return the type, such as an exception's name, at the beginning of an attribute's text; "": there is none."""
     first = _END_OF_A_TYPE.split(_text(attributes, name)[: text_pattern.LONGEST].strip(), maxsplit=1)[0].rstrip(":.")
     return first if STATUS.fullmatch(first) else text_pattern.type_name(first)
 

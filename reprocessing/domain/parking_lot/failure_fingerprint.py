@@ -1,8 +1,8 @@
 """Find the cause of a letter's failure: a digest that equal failures share, and a title without the letter's contents.
 
-The sources, the best first: the consumer's report; the parking reason, if the message is at fault; the target's last
-answer; attributes that brokers and frameworks set; the task or the message's type; the shape of the body; for a body
-that says nothing, the parking reason.
+The cause is taken from the first of these that is known: the consumer's report; the parking reason, if the message is
+at fault; the target's last answer; attributes that brokers and frameworks set; the task; the message's type; the shape
+of the body. If the body is empty or too large for an outline, the parking reason is the cause.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from reprocessing.domain.sources import celery_task, failed_delivery
 from reprocessing.domain.sources.celery_task import TaskMessage
 from reprocessing.domain.sources.failed_delivery import FailedDelivery, FailedDeliveryKind
 
-#: Most characters of a title.
+#: Max characters of a cause's title.
 LONGEST: Final = 200
-_EDITION: Final = "2"  # a new value changes the digest of every cause
+_EDITION: Final = "2"  # change this value to change the digests of all causes
 
 _SHORT_HEX: Final = re.compile(r"[0-9a-f]{8,128}")
 
 
 class CauseKind(StrEnum):
-    """The source of a cause."""
+    """What the cause of a failure was taken from."""
 
     REPORTED = "reported"
     PARKED = "parked"
@@ -46,7 +46,7 @@ class CauseKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """Return the source in words."""
+        """Return in words what the cause was taken from."""
         return _WORDS[self]
 
 
@@ -68,7 +68,7 @@ _AWS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A consumer's report: the failure's type, and the consumer's fingerprint of the failure."""
+    """A consumer's report: the failure's type, and a fingerprint that is equal for failures with the same cause."""
 
     type: str
     fingerprint: str
@@ -76,7 +76,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class AttemptAnswer:
-    """The result of the newest attempt that was sent."""
+    """The result of a letter's newest attempt that was sent: its outcome, and the target's answer (`detail`)."""
 
     outcome: str
     detail: str
@@ -87,7 +87,7 @@ class FailureSigns:
     """What is known about a letter's failure.
 
     Attributes:
-        letter: the letter; a body larger than `message_fields.BODY_LIMIT` may be left out.
+        letter: the letter; a body over 256 KiB (`message_fields.BODY_LIMIT`) may be left out.
         size: bytes of the body.
         type: the selector of the DLQ's message types; None: the DLQ has no such selector, so that usual names are
             looked for. `none`: no type is read, or shown.
@@ -107,9 +107,10 @@ class FailureSigns:
 
 @dataclass(frozen=True, slots=True)
 class FailureCause:
-    """A cause. `title`: contains types, and names of attributes and keys, but no other values; `digest`: 32 bytes.
+    """The cause of a letter's failure.
 
-    `keys`: the top-level keys of a body whose shape is the cause. Causes with similar keys are one group.
+    `title`: words with types, and names of attributes and keys, but without other values. `digest`: 32 bytes, equal for
+    equal causes. `keys`: the top-level keys of a body whose shape is the cause; causes with similar keys are one group.
     """
 
     kind: CauseKind
@@ -119,7 +120,7 @@ class FailureCause:
 
 
 def failure_cause(signs: FailureSigns) -> FailureCause:
-    """Return the cause of one letter, in linear time. Never raises."""
+    """Return the cause of one letter's failure, in linear time. Never raises."""
     for look in (_reported, _parked, _answered, _left):
         if found := look(signs):
             return found
@@ -178,7 +179,7 @@ def _left(signs: FailureSigns) -> FailureCause | None:
 
 
 def _more(found: FailedDelivery, letter: LetterFacts) -> str:
-    """Return Lambda's error type or message; Lambda's error code is the same for most failures."""
+    """Return the error type or text of a function; "" for other services. Lambda's codes are mostly the same."""
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
             return failure_attributes.without_quotes(found.message, letter)
@@ -244,5 +245,5 @@ def _event(letter: LetterFacts, selector: Selector | None) -> FailureCause | Non
 
 
 _LARGE: Final = Outline(f"a body of more than {BODY_LIMIT // 1024} KiB", ("large",))
-#: Outlines that say nothing about a letter.
+#: The outlines of empty and of large bodies, which say nothing about a letter.
 _MUTE: Final = frozenset({_LARGE.parts, ("empty",)})

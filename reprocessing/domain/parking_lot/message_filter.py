@@ -11,9 +11,9 @@ from typing import Any, Final
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
 
-#: Most characters of a searched text.
+#: Max characters of a value in a filter, such as a searched text.
 LONGEST: Final = 1_024
-#: A text is searched only in this many of the newest letters that match the filter's other conditions.
+#: A text is searched only in the newest 20,000 letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
@@ -32,14 +32,14 @@ class MessageFilter:
 
     Attributes:
         dlq, group, source, target, rule, run: ids.
-        states, reasons: the letter must have any of these.
+        states, reasons: the letter must have one of these states, and one of these parking reasons.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
-        died_after, died_before: the message failed at or after this time, or before it.
-        finished_after, finished_before: the letter was parked or discarded at or after this time, or before it.
+        died_after, died_before: the message failed at this time or later; it failed before this time.
+        finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
-        dlqs: ids of the DLQs that the person sees; empty: none; None: all. No URL has this condition.
+        dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
     """
 
     dlq: int | None = None
@@ -62,7 +62,7 @@ class MessageFilter:
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
-        """Return the filter in a URL's query, or raise InvalidFilter; empty values are ignored."""
+        """Return the filter that a URL's query describes, or raise InvalidFilter. Empty values are ignored."""
         said: dict[str, list[str]] = {}
         for name, values in query.items():
             said.setdefault(_FORMER.get(name, name), []).extend(value.strip() for value in values if value.strip())
@@ -72,16 +72,16 @@ class MessageFilter:
         return _consistent(cls(**read))
 
     def to_query(self) -> list[tuple[str, str]]:
-        """Return the names and values that `from_query` reads."""
+        """Return the filter as names and values of a URL's query, which `from_query` reads."""
         return [pair for name, (its, _) in _READERS.items() for pair in _said(name, getattr(self, its))]
 
     def stored(self) -> dict[str, Any]:
-        """Return the filter as a JSON object, without empty conditions."""
+        """Return the filter as a JSON object that `read` reads, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
         return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the filter as a JSON object for the record of a person's action, without the searched text."""
+        """Return the filter as a JSON object for the audit log, without the searched text, which may be secret."""
         return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
 
     @classmethod
@@ -98,12 +98,12 @@ class MessageFilter:
         return self != MessageFilter(states=self.states, dlqs=self.dlqs)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
-        """Return the filter in words.
+        """Return the filter in words, such as "parked messages of the DLQ orders".
 
         Args:
             names: a display name for each id, by the name of the condition.
-            covered: hide the searched text.
-            single: write "message" instead of "messages".
+            covered: whether the searched text is hidden.
+            single: whether "message" is written, not "messages".
         """
         told = replace(self, text=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body contains a text"] if told.text != self.text else [])]  # noqa: SLF001  its own

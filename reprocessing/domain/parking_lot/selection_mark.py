@@ -1,4 +1,4 @@
-"""Identify exactly the messages that a dry run showed, so that the confirmation acts on no others."""
+"""Identify the messages that a dry run showed, so that its confirmation acts on exactly these messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class Selected(Protocol):
-    """A selected message: its id, and since when it is in its state."""
+    """A message that a dry run showed: its id, and since when it has its present state."""
 
     @property
     def id(self) -> int:
@@ -20,7 +20,7 @@ class Selected(Protocol):
 
     @property
     def since(self) -> datetime:
-        """Return since when the message is in its state."""
+        """Return since when the message has its present state."""
 
 
 def selection_mark(chosen: Sequence[Selected]) -> str:

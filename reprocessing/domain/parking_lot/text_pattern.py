@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-#: Most characters that are read.
+#: Only so many characters of an error text are read.
 LONGEST: Final = 1_000
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:/\\+-]{0,119}")
 STATUS: Final = re.compile(r"[0-9]{1,6}")
@@ -23,18 +23,21 @@ _VARIABLE: Final = re.compile(
 )
 _SPACE: Final = re.compile(r"\s+")
 _ID: Final = re.compile(r"[\d/\\@]|\w-\w")  # a word that may be an id
-_SHORTEST: Final = 3  # shorter values (in characters) are not replaced
+_SHORTEST: Final = 3  # min characters of a value that is replaced
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
 
 def without_values(text: str) -> str:
-    """Return a sentence with quotations, addresses, times, ids and numbers replaced."""
+    """Return a text in which "…" replaces quotations, and "#" replaces addresses, times, ids and numbers."""
     plain = _QUOTED.sub("…", text[:LONGEST])
     return _SPACE.sub(" ", _VARIABLE.sub("#", plain)).strip()
 
 
 def first_line(text: str, values: Iterable[str]) -> str:
-    """Return the first line as `without_values` does, also without `values` and possible ids; may be empty."""
+    """Return the first line of a text without quotations, numbers, ids and these `values` of a message.
+
+    Empty: the rest of the line has no letters.
+    """
     line = text.strip().partition("\n")[0][:LONGEST]
     quoted = {value for value in values if len(value) >= _SHORTEST and value in line}
     for value in sorted(quoted, key=len, reverse=True):
@@ -44,5 +47,5 @@ def first_line(text: str, values: Iterable[str]) -> str:
 
 
 def type_name(text: str) -> str:
-    """Return `text` if it is the name of a type and contains no id, else ""."""
+    """Return `text` if it looks like the name of a type, such as ValueError, and contains no id; else ""."""
     return text if NAME.fullmatch(text) and not ID_IN_IT.search(text) else ""

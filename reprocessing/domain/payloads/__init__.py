@@ -1,1 +1,1 @@
-"""Seal payloads with keys, and mask values in them."""
+"""Encrypt (seal) payloads with keys, and mask values in payloads that people see."""

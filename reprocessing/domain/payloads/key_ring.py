@@ -1,4 +1,4 @@
-"""The keys that wrap data keys: local keys, and keys in AWS KMS. The first key wraps new data keys."""
+"""The payload keys: local keys, and keys in AWS KMS. They encrypt (wrap) the data keys, which encrypt payloads."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _NONCE: Final = 12
 
 
 class WrappingKey(Protocol):
-    """A key that wraps data keys. `context` must be the same at both calls."""
+    """A key that encrypts (wraps) data keys. To unwrap a data key, the same `context` is needed as to wrap it."""
 
     def wrap(self, secret: bytes, context: str) -> bytes:
-        """Return the data key, wrapped."""
+        """Return a data key (`secret`), encrypted with this key."""
 
     def unwrap(self, wrapped: bytes, context: str) -> bytes:
-        """Return the data key, or raise PayloadKeyUnavailable."""
+        """Return a data key that this key wrapped. Raise PayloadKeyUnavailable if another key wrapped it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KmsKeyName:
-    """A key in AWS KMS."""
+    """The ARN of a key in AWS KMS."""
 
     arn: str
 
     @property
     def region(self) -> str:
-        """Return the key's region."""
+        """Return the key's AWS region."""
         return self.arn.split(":")[3]
 
 
@@ -51,12 +51,12 @@ class LocalKey:
     secret: bytes = field(repr=False)
 
     def wrap(self, secret: bytes, context: str) -> bytes:
-        """Return the data key, wrapped with AES-256-GCM."""
+        """Return a data key (`secret`), encrypted with this key by AES-256-GCM."""
         nonce = secrets.token_bytes(_NONCE)
         return nonce + AESGCM(self.secret).encrypt(nonce, secret, context.encode())
 
     def unwrap(self, wrapped: bytes, context: str) -> bytes:
-        """Return the data key, or raise PayloadKeyUnavailable."""
+        """Return a data key that this key wrapped. Raise PayloadKeyUnavailable if another key wrapped it."""
         try:
             return AESGCM(self.secret).decrypt(wrapped[:_NONCE], wrapped[_NONCE:], context.encode())
         except (InvalidTag, ValueError):
@@ -68,7 +68,7 @@ class LocalKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """The wrapping keys by name. The first key wraps; each key unwraps what it wrapped."""
+    """The wrapping keys by name. The first key wraps new data keys; each key unwraps the data keys that it wrapped."""
 
     keys: Mapping[str, WrappingKey]
 
@@ -78,7 +78,7 @@ class KeyRing:
         return next(iter(self.keys))
 
     def wrap(self, secret: bytes, context: str) -> tuple[str, bytes]:
-        """Return the name of the first key, and the data key wrapped by it."""
+        """Return the name of the first key, and a data key (`secret`) that this key has wrapped."""
         return self.first, self.keys[self.first].wrap(secret, context)
 
     def unwrap(self, name: str, wrapped: bytes, context: str) -> bytes:
@@ -91,12 +91,12 @@ class KeyRing:
         return self.keys[name].unwrap(wrapped, context)
 
 
-#: The ring of a process without keys.
+#: The key ring of a process without payload keys.
 NO_KEYS: Final = KeyRing({})
 
 
 def key_problems(entries: Iterable[str]) -> list[str]:
-    """Return what is wrong with entries NAME=KEY, without quoting a key."""
+    """Return what is wrong with payload keys, written as NAME=KEY, without quoting a key. Empty: all are valid."""
     found: list[str] = []
     names: set[str] = set()
     for entry in entries:
@@ -114,7 +114,7 @@ def key_problems(entries: Iterable[str]) -> list[str]:
 
 
 def read_key(entry: str) -> LocalKey | KmsKeyName | None:
-    """Return the key of an entry NAME=KEY; None: it cannot be read."""
+    """Return the payload key of an entry NAME=KEY; None: KEY is neither 32 bytes in base64 nor a KMS key's ARN."""
     name, _, text = entry.partition("=")
     if _KMS.fullmatch(text):
         return KmsKeyName(text)

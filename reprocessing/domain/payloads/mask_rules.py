@@ -1,7 +1,7 @@
-"""Say which values of a message are masked: fields by name, and nodes of the body by JMESPath expressions.
+"""Decide which values of a message are masked: fields by name, and parts of the body by JMESPath expressions.
 
-A name, such as email, masks every field and attribute with that name, at any depth. Case, "-" and "_" do not matter.
-Any other text is a JMESPath expression of the body, such as customer.cards[*].number.
+A name, such as email, masks every field and attribute with this name, at any depth. Upper and lower case are equal, and
+"-" and "_" do not matter. Any other text is a JMESPath expression for the body, such as customer.cards[*].number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Place = tuple[int, str | int]
 
 @dataclass(frozen=True, slots=True)
 class MaskRules:
-    """The rules for the messages of one DLQ. Without rules, nothing is masked."""
+    """The mask rules for the messages of one DLQ: names of fields, and JMESPath expressions (`paths`)."""
 
     names: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class MaskRules:
         return plain_name(name) in self.names
 
     def places(self, document: JsonValue) -> frozenset[Place]:
-        """Return the places of the document that the expressions select."""
+        """Return the places of all values that the expressions select in a document."""
         return frozenset(
             place for path in self.paths for _, place in _select(_tree(path), (document, None)) if place is not None
         )
@@ -57,7 +57,7 @@ class MaskRules:
 
 @lru_cache(maxsize=1_024)
 def mask_rules(entries: tuple[str, ...]) -> MaskRules:
-    """Return the rules of valid entries."""
+    """Return the mask rules of valid entries: names of fields, and JMESPath expressions."""
     names = frozenset(plain_name(entry) for entry in entries if _NAME.fullmatch(entry))
     return MaskRules(names, tuple(entry for entry in entries if not _NAME.fullmatch(entry)))
 
@@ -68,7 +68,7 @@ def mask_problems(entries: Iterable[str]) -> list[str]:
 
 
 def mask_problem(entry: str) -> str:
-    """Return why a text is neither a field's name nor a usable expression; empty: it is."""
+    """Return why an entry is neither a field's name nor a usable expression; empty: the entry is valid."""
     if _NAME.fullmatch(entry):
         return ""
     if why := jmespath_query.problem(entry, as_in="body:customer.email"):
@@ -79,11 +79,11 @@ def mask_problem(entry: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a field's name without case, "-", "_", "." and spaces."""
+    """Return a field's name in lower case, without "-", "_", "." and spaces, for comparison with other names."""
     return name.casefold().translate(_IGNORED)
 
 
-_Node = tuple[JsonValue, Place | None]  # a value and its place; None: the whole document
+_Node = tuple[JsonValue, Place | None]  # a value of the body and its place; place None: the whole body
 
 
 @lru_cache(maxsize=1_024)
@@ -96,7 +96,7 @@ def _is_selection(node: Any) -> bool:  # noqa: ANN401  as above
     children = node["children"]
     if kind not in _SELECTS or (kind == "index_expression" and _indexes_a_projection(children)):
         return False
-    selecting = children[:2] if kind == "filter_projection" else children  # its third child is a condition
+    selecting = children[:2] if kind == "filter_projection" else children  # a filter's third child is its condition
     return all(_is_selection(child) for child in selecting if isinstance(child, dict))
 
 
@@ -105,7 +105,7 @@ def _indexes_a_projection(children: Sequence[Any]) -> bool:
 
 
 def _select(node: Any, at: _Node) -> Iterator[_Node]:  # noqa: ANN401  as above
-    """Yield the nodes that an expression selects, seen from a node."""
+    """Yield the nodes that an expression (`node` of its syntax tree) selects, evaluated at the body's node `at`."""
     children = node["children"]
     match node["type"]:
         case "field":
@@ -131,7 +131,7 @@ def _select(node: Any, at: _Node) -> Iterator[_Node]:  # noqa: ANN401  as above
 
 
 def _elements(node: Any, at: _Node, *, values: bool) -> Iterator[_Node]:  # noqa: ANN401  as above
-    """Yield the elements over which a projection goes."""
+    """Yield the elements of the body that a JMESPath projection, such as cards[*], goes over."""
     if node["type"] == "flatten":
         child = node["children"][0]
         inside = list(_select(child, at))
@@ -164,5 +164,5 @@ def _members(value: JsonValue, *, of_objects: bool = False) -> Iterator[_Node]:
 
 
 def _holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  as above
-    """Return whether a filter's condition holds; also if it cannot be evaluated: then rather too much is masked."""
+    """Return whether a filter's condition holds. True if it cannot be evaluated, to mask too much, not too little."""
     return jmespath_query.holds(condition, value)

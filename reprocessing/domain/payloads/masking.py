@@ -1,6 +1,7 @@
-"""Mask values in a message. What cannot be searched for fields is masked as a whole.
+"""Mask values in a message, as its mask rules say. A value that cannot be searched for fields is masked as a whole.
 
-JSON inside texts (SNS, attributes) is searched, too. Base64 and the representations of Celery's arguments are masked.
+JSON inside texts (SNS, attributes) is searched, too. Base64 of JSON or gzip is masked as a whole; also the texts in
+which Celery describes a task's arguments (`argsrepr`, `kwargsrepr`).
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from reprocessing.domain.message.envelope import Attribute, Attributes
 from reprocessing.domain.message.json_view import JsonValue, Unreadable
 from reprocessing.domain.payloads.mask_rules import MaskRules, Place, plain_name
 
-#: Stands for a masked value.
+#: The text that is shown in place of a masked value.
 MASK: Final = "[masked]"
 _NO_FIELDS: Final = b"[masked: the body is not a JSON object or list, so its fields cannot be masked one by one]"
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}\s*")
-_NESTED: Final = 4  # JSON in a text in JSON: so many levels are searched
-_REPRESENTATIONS: Final = frozenset({"argsrepr", "kwargsrepr"})  # of Celery's arguments
+_NESTED: Final = 4  # max levels of JSON inside texts of JSON that are searched
+_REPRESENTATIONS: Final = frozenset({"argsrepr", "kwargsrepr"})  # fields in which Celery describes a task's arguments
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedContent:
-    """A message with masked values. `is_masked`: a value was masked."""
+    """A message's body and attributes with masked values. `is_masked`: whether a value was masked."""
 
     body: bytes = field(repr=False)
     attributes: dict[str, Attribute] = field(repr=False)
@@ -37,7 +38,7 @@ class MaskedContent:
 
 
 def mask(body: bytes, attributes: Attributes, rules: MaskRules) -> MaskedContent:
-    """Return a message with its values masked by the rules."""
+    """Return a message whose values are masked as the rules say. Without rules, nothing is masked."""
     if not rules:
         return MaskedContent(body, dict(attributes), is_masked=False)
     work = _Work(rules)
@@ -46,14 +47,14 @@ def mask(body: bytes, attributes: Attributes, rules: MaskRules) -> MaskedContent
 
 
 def masked_document(document: JsonValue, rules: MaskRules) -> JsonValue:
-    """Return a body's JSON with its values masked by the rules."""
+    """Return the JSON of a body whose values are masked as the rules say. Without rules, nothing is masked."""
     if not rules:
         return document
     return _Work(rules).document(document, nested=0) if isinstance(document, dict | list) else MASK
 
 
 class _Work:
-    """Masks the values of one message, and notes whether there were any."""
+    """Mask the values of one message. `masked`: whether a value was masked."""
 
     def __init__(self, rules: MaskRules) -> None:
         self._rules, self.masked = rules, False
@@ -111,7 +112,10 @@ class _Work:
         return is_task and isinstance(around[name], str)
 
     def _inside(self, text: str, nested: int) -> str:
-        """Return a text with the fields of JSON in it masked; all of it if it may have fields that cannot be found."""
+        """Return a text with the fields of its JSON masked as the rules say.
+
+        If the text may have fields that cannot be found, such as in broken JSON, it is masked as a whole.
+        """
         start = text.lstrip()[:1]
         if start in {"{", "["} and start:
             document = json_view.read(text.encode(errors="surrogatepass"))
@@ -131,7 +135,10 @@ class _Work:
 
 
 def _repeats_a_name(text: str | bytes) -> bool:
-    """Return whether an object has a name twice: the first value is not in the parsed document, so it is not masked."""
+    """Return whether an object of the JSON has the same name twice.
+
+    The parsed document has only the last value, so the first value would be shown unmasked.
+    """
     try:
         json.loads(text, parse_int=str, parse_float=str, object_pairs_hook=_unique)
     except ValueError:

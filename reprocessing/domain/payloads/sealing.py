@@ -1,7 +1,7 @@
-"""Seal bytes with a data key (AES-256-GCM), and open them.
+"""Encrypt (seal) bytes with a data key by AES-256-GCM, and decrypt (open) sealed bytes.
 
 Sealed bytes: 0xFF 0x01, the id of the data key (8 bytes), the nonce (12), the ciphertext, the tag (16). No message body
-begins with 0xFF, because SQS accepts only text, so sealed and readable bytes are told apart.
+begins with 0xFF, because SQS accepts only text. So sealed bytes can be told from readable bytes.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from reprocessing.domain.errors import PayloadUnreadable
 
-#: The first bytes of sealed bytes.
+#: The bytes with which all sealed bytes begin.
 MAGIC: Final = b"\xff\x01"
 KEY_BYTES: Final = 32
 _NONCE: Final = 12
 _HEAD: Final = len(MAGIC) + 8
-#: How many bytes sealed bytes are longer than their content.
+#: Number of bytes by which sealed bytes are longer than their content.
 OVERHEAD: Final = _HEAD + _NONCE + 16
 _TEXT: Final = "\x1a"  # the first character of sealed text
 
 
 class Part(StrEnum):
-    """What is sealed. Sealed bytes of one part cannot be opened as another part."""
+    """The kind of content that is sealed. Content that was sealed as one part cannot be opened as another part."""
 
     BODY = "body"
     ATTRIBUTES = "attributes"
@@ -40,7 +40,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DataKey:
-    """A data key: its id in the database, and the 32 bytes."""
+    """A data key, which encrypts payloads: its id in the database, and its 32 bytes (`secret`)."""
 
     id: int
     secret: bytes = field(repr=False)
@@ -55,12 +55,12 @@ class DataKey:
 
 
 def new_secret() -> bytes:
-    """Return the bytes of a new data key."""
+    """Return the 32 random bytes of a new data key."""
     return AESGCM.generate_key(8 * KEY_BYTES)
 
 
 def seal(key: DataKey, content: bytes, *, part: Part, of: str) -> bytes:
-    """Return the content, sealed. It can be opened only as this part of `of`, such as a message id."""
+    """Return the content, sealed. It can be opened only with the same `part` and `of`, such as a message id."""
     head = MAGIC + key.id.to_bytes(8, "big")
     nonce = secrets.token_bytes(_NONCE)
     return head + nonce + key.cipher.encrypt(nonce, content, _context(head, part, of))
@@ -72,7 +72,10 @@ def key_id(content: bytes) -> int | None:
 
 
 def open_sealed(key: DataKey, sealed: bytes, *, part: Part, of: str) -> bytes:
-    """Return the content of sealed bytes. Raise PayloadUnreadable if they were changed, or belong elsewhere."""
+    """Return the content of sealed bytes.
+
+    Raise PayloadUnreadable if the bytes were changed, or were sealed with another `key`, `part` or `of`.
+    """
     head, nonce = sealed[:_HEAD], sealed[_HEAD : _HEAD + _NONCE]
     try:
         return key.cipher.decrypt(nonce, sealed[_HEAD + _NONCE :], _context(head, part, of))
@@ -88,7 +91,7 @@ def to_text(sealed: bytes) -> str:
 
 
 def from_text(text: str) -> bytes | None:
-    """Return the sealed bytes of a text; None: the text is not sealed."""
+    """Return the sealed bytes that `to_text` wrote as text; None: the text is not sealed."""
     if not text.startswith(_TEXT):
         return None
     try:

@@ -1,1 +1,1 @@
-"""Define sending: backoff, checks before sending, and results of attempts."""
+"""Define the backoff after failed attempts, the decisions before a send, and the results of attempts."""

@@ -16,7 +16,7 @@ from reprocessing.domain.lifecycle import AttemptOutcome
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 
-#: Names of the messaging systems, by the target's kind. The conventions define only those of SQS and SNS.
+#: Names of the messaging systems, by the target's kind. The conventions define only the names of SQS and SNS.
 _SYSTEMS: Final = {
     "sqs": "aws_sqs", "celery": "aws_sqs", "topic": "aws.sns", "bus": "aws.eventbridge", "lambda": "aws.lambda",
     "http": "http",
@@ -29,15 +29,15 @@ SpanAttributes = Mapping[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class SpanResult:
-    """How an attempt ended. `error`: the code of the failure; empty: the target accepted the message."""
+    """How an attempt ended, for its trace span. `error`: the code of the failure; empty: the target accepted."""
 
     outcome: AttemptOutcome
     error: str = ""
-    sent_as: str = ""  #: the message's id in the target
+    sent_as: str = ""  #: the id that the target gave the message
 
     @property
     def attributes(self) -> dict[str, str]:
-        """Return the attributes of the result."""
+        """Return the span attributes that describe the result of the attempt."""
         found = {"error.type": self.error, "messaging.message.id": self.sent_as}
         return {"redrive.outcome": self.outcome.value, **{name: text for name, text in found.items() if text}}
 
@@ -64,12 +64,12 @@ class AttemptFacts:
 
     @property
     def name(self) -> str:
-        """Return the span's name: the operation and the destination."""
+        """Return the span's name, such as "send orders"."""
         return f"send {self._destination}"
 
     @property
     def attributes(self) -> SpanAttributes:
-        """Return the attributes that are known before the attempt ends."""
+        """Return the span attributes that are known before the attempt ends."""
         run = {"redrive.run": self.run} if self.run else {}
         return {
             "messaging.system": _SYSTEMS.get(self.kind, self.kind),
@@ -86,12 +86,12 @@ class AttemptFacts:
 
     @property
     def _destination(self) -> str:
-        """Return the resource's name; of a URL, whose path may hold a secret, the host alone."""
+        """Return the target's name in AWS; of a URL only the host, because its path may have a secret."""
         return urlsplit(self.target).hostname or "" if self.kind == "http" else resource_name(self.target)
 
 
 def result_of(outcome: Outcome | None) -> SpanResult:
-    """Return the result of an outcome; None: no outcome is known."""
+    """Return the result to write to a span for the outcome of a send. `outcome` None: it is not known."""
     match outcome:
         case Taken(sent_as):
             return SpanResult(AttemptOutcome.ACCEPTED, sent_as=sent_as or "")

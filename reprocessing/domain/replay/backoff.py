@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Literal
 
 Jitter = Literal["full", "none"]
-_DOUBLINGS = 64  # more would exceed every cap that a timedelta can hold
+_DOUBLINGS = 64  # max doublings: more would exceed the longest timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential backoff from `base` to `cap`: min(cap, 2^n * base).
+    """Exponential backoff from `base` to `cap`: after n further failures, min(cap, 2^n * base).
 
     The jitter "full" multiplies the delay by a random number between 0 and 1; "none" does not.
     """
@@ -22,9 +22,9 @@ class Backoff:
     jitter: Jitter = "full"
 
     def delay(self, failures: int, chance: float) -> timedelta:
-        """Return the delay before the next attempt; `failures`: failed attempts before the newest; 0 gives `base`.
+        """Return the delay before the next attempt. `failures`: failed attempts before the newest one; 0: delay `base`.
 
-        `chance`: a random number, 0 <= chance < 1, for full jitter.
+        `chance`: a random number from 0 to below 1, for full jitter.
         """
         whole = min(self.cap / self.base, 2.0 ** min(failures, _DOUBLINGS)) if self.base else 0.0
         return min(self.cap, self.base * whole) * (chance if self.jitter == "full" else 1.0)

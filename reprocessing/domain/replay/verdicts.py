@@ -48,7 +48,7 @@ Verdict = Go | Wait | Skip | Park | OpenBreaker
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The target accepted the message. `message_id` is the queue's new id of the message; None if there is no id."""
+    """The target accepted the message. `message_id`: the id that the target gave it; None: it gave no id."""
 
     message_id: str | None = None
 

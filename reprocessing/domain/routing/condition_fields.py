@@ -28,7 +28,11 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a letter. `name` is an attribute's name or a JMESPath expression, `text` the field as written."""
+    """One field of a letter.
+
+    `name` is an attribute's name or a JMESPath expression; empty for other kinds. `text` is the field as people write
+    it, such as attribute:Tenant.
+    """
 
     kind: FieldKind
     name: str = ""
@@ -51,7 +55,10 @@ FieldValue = str | Missing | NotText | Unreadable
 
 
 def problem_of_field(where: Field, *, named: bool) -> str | None:
-    """Return why the field is not valid, and what to write. `named`: it is written with a name."""
+    """Return why a field is not valid, and what to write; None: the field is valid.
+
+    `named`: whether the field is written with a colon and a name, as in attribute:Tenant.
+    """
     if CONTROL.search(where.name) or where.name.strip(" ") != where.name:
         return "its field begins or ends with a space, or holds a control character. Leave that out."
     match where.kind:

@@ -28,7 +28,7 @@ from reprocessing.domain.routing.linear_regex import Pattern
 VALUES = 1_000
 VALUE_LENGTH = 1_024
 
-_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # characters of a condition; JSON may double those of a value
+_LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; JSON may double a value
 _SHOWN = 80
 _FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
@@ -49,12 +49,12 @@ _Matcher = Callable[[str], bool | Unreadable]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field, an operator and values: up to `VALUES` values for `in`, none for `exists`, one for other operators.
+    """A field, an operator and values: 1 to 1,000 values for `in`, none for `exists`, one for other operators.
 
-    `str` returns the text that `Condition.parse` reads; the database stores that text.
+    `str(condition)` is the text that `Condition.parse` reads. The database stores this text.
 
     Raises:
-        InvalidRule: the condition is not valid; the message says what to write.
+        InvalidRule: the condition is not valid; the text says what to write.
     """
 
     field: Field
@@ -86,7 +86,10 @@ class Condition:
 
     @property
     def reveals_values(self) -> bool:
-        """Return whether the condition's results reveal parts of a payload. Names of types and tasks are no secrets."""
+        """Return whether the set of letters that the condition matches reveals a part of their payloads.
+
+        Names of message types and of tasks are not secret.
+        """
         match self.field:
             case Field(FieldKind.DLQ | FieldKind.SOURCE):
                 return False
@@ -100,7 +103,7 @@ class Condition:
                 return self.operator is not Operator.EXISTS
 
     def holds(self, found: FieldValue) -> bool | Unreadable:
-        """Return whether the condition matches the value of its field, or why that cannot be said. Never raises."""
+        """Return whether the condition matches its field's value, or why it cannot be evaluated. Never raises."""
         match found:
             case str():
                 return self._matches(found)
@@ -129,14 +132,14 @@ class Condition:
 
 
 class _NotWritten(Exception):
-    """A text is not a condition. The message says how to write one."""
+    """A text is not a condition. The exception's text says how to write a condition."""
 
 
 def _parted(text: str) -> tuple[Field, Operator, str]:
     """Split a text into field, operator and the rest.
 
-    A JMESPath expression may contain spaces and the words of operators. It ends before the first operator for which the
-    text in front is a valid expression, because in JMESPath no word can follow a complete expression.
+    A JMESPath expression may contain spaces and the words of operators. It ends before the first operator whose text in
+    front is a valid expression. In JMESPath, no word can follow a complete expression.
     """
     if len(text) > _LONGEST:
         raise _NotWritten(f"it has {len(text)} characters. Split it into several rules.")

@@ -21,7 +21,7 @@ CONDITIONS = 32
 class Action(StrEnum):
     """What happens to a letter that a rule matches."""
 
-    REPLAY = "replay"  #: redriven, with the rule's target, rate class and backoff, if set
+    REPLAY = "replay"  #: redriven, with the target, rate class and backoff that the rule sets
     DELAY = "delay"  #: redriven after a delay
     DIVERT = "divert"  #: sent to another target
     QUARANTINE = "quarantine"  #: parked
@@ -42,7 +42,7 @@ class Rule:
         delay: required by the action `delay`, and allowed for no other action.
         target: a target's id; required by `divert`, optional for `replay`.
         rate_class: a rate class's id; allowed for `replay` and `delay`.
-        backoff: replaces the target's backoff; allowed for `replay` and `delay`.
+        backoff: replaces the DLQ's backoff; allowed for `replay` and `delay`.
 
     Raises:
         InvalidRule: a value is missing, or does not belong to the action.
@@ -87,16 +87,16 @@ RoutingResult = RuleMatched | RuleUnreadable | NoRuleMatched
 
 
 def index_rules(rules: Sequence[Rule]) -> IndexedRules:
-    """Return the rules with indexes, for fast evaluation on many letters."""
+    """Return the rules in order of evaluation, with indexes that make their evaluation on many letters fast."""
     return IndexedRules(rules)
 
 
 class IndexedRules:
-    """Rules with indexes. Of all rules that compare a field, only those with the letter's value are evaluated."""
+    """Rules, indexed by the values that they compare, so that for a letter only rules with its values are evaluated."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: (rule.position, rule.id)))
-        self._always: list[int] = []  # ascending, and so a heap
+        self._always: list[int] = []  # ascending positions, so the list is a heap
         indexed: dict[Field, dict[str, list[int]]] = {}
         for place, rule in enumerate(self.rules):
             if key := _key(rule):
@@ -113,7 +113,7 @@ class IndexedRules:
         """Return what the rules decide about a letter. Never raises."""
         asked = self._always.copy()
         for index in self._indexes:
-            # If an earlier rule decides, the field of this index is not read, since it may be in the body.
+            # If an earlier rule decides, do not read the field of this index, which may be in the body.
             if routed := self._first(asked, index.first, facts):
                 return routed
             for place in index.find(facts):
@@ -147,7 +147,10 @@ class _Index:
 
 
 def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | None:
-    """Evaluate a rule. If one condition does not match, the rule does not match, even if another is unreadable."""
+    """Evaluate a rule on a letter; None: the rule does not match.
+
+    A rule with a condition that does not match does not match, even if another condition cannot be evaluated.
+    """
     erred: RuleUnreadable | None = None
     for condition in rule.conditions:
         match condition.holds(facts.read(condition.field)):
@@ -161,7 +164,10 @@ def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | N
 
 
 def _key(rule: Rule) -> Condition | None:
-    """Return the condition by whose values the rule is indexed, if possible one that does not read the body."""
+    """Return the condition by whose values a rule is indexed; None: no condition has a list of values.
+
+    Conditions that do not read the body are preferred, because parsing the body takes time.
+    """
     keys = [condition for condition in rule.conditions if condition.matched_texts]
     return min(keys, key=lambda key: key.field.kind in (FieldKind.BODY, FieldKind.TASK), default=None)
 

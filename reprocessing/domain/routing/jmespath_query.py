@@ -1,4 +1,4 @@
-"""Evaluate JMESPath expressions at a limited cost, whatever the expression and the document are."""
+"""Evaluate JMESPath expressions with a limit on the cost, for any expression and any document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An expression failed. `why` never contains message data. `exhausted`: it used more than `STEPS` steps."""
+    """An expression failed. `why` never contains message data. `exhausted`: it needed more than `STEPS` steps."""
 
     why: str
     exhausted: bool = False
@@ -37,20 +37,23 @@ class Failed:
 def search(expression: str, document: JsonValue) -> object:
     """Return the value that an expression finds in a document; None if it finds none. Never raises.
 
-    Errors are returned as `Failed`. A missing value is null, and a function of null is null too.
+    An error is returned as `Failed`. A missing value is null. A function that is called with null returns null.
     """
     try:
         return _Interpreter().visit(_compiled(expression).parsed, document)
     except _Exhausted:
         return Failed(f"the expression takes more than {STEPS} steps on this message", exhausted=True)
-    except JMESPathTypeError as error:  # the error's text quotes the value
+    except JMESPathTypeError as error:  # its text is not used, because it quotes the value
         return Failed(f"{error.function_name}() was given a value of the wrong type")
     except Exception as error:  # noqa: BLE001 - whatever fails in the library, this letter cannot be evaluated
         return Failed(f"the expression fails on this message ({type(error).__name__})")
 
 
 def holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  a node of a compiled expression
-    """Return whether the condition of a filter holds for a value; True if it cannot be evaluated."""
+    """Return whether the condition of a JMESPath filter, such as [?kind=='card'], holds for a value.
+
+    If the condition cannot be evaluated, return True: the caller then masks too much, and not too little.
+    """
     try:
         found = _Interpreter().visit(condition, value)
     except Exception:  # noqa: BLE001 - as in `search`
@@ -59,7 +62,7 @@ def holds(condition: Any, value: JsonValue) -> bool:  # noqa: ANN401  a node of 
 
 
 def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
-    """Return why a text is not a usable expression, or None. The returned reason shows `as_in` as an example."""
+    """Return why a text is not a usable expression; None: it is. `as_in` is an example for the returned reason."""
     if not expression or len(expression) > LENGTH:
         where = as_in.partition(":")[0]
         return f"{where}: needs a JMESPath expression of 1 to {LENGTH} characters, such as {as_in}."
@@ -73,7 +76,7 @@ def problem(expression: str, *, as_in: str = "body:order.id") -> str | None:
 
 
 def problem_of_rule(expression: str) -> str | None:
-    """Return why a rule may not use a valid expression (a forbidden function, or wrong arguments), or None."""
+    """Return why a rule may not use a valid expression: a forbidden function, or wrong arguments. None: it may."""
     nodes = [node for level in _levels(_compiled(expression).parsed) for node in level]
     for node in (node for node in nodes if node["type"] == "function_expression"):
         if (name := node["value"]) not in FUNCTIONS:
@@ -91,13 +94,13 @@ def is_path(expression: str) -> bool:
 
 
 class _Exhausted(Exception):
-    """The evaluation has used up its steps."""
+    """The evaluation of an expression needs more than `STEPS` steps."""
 
 
 class _Functions(Functions):  # type: ignore[misc]  # the library has no types
     @signature({"types": []})  # type: ignore[untyped-decorator]  # as above
     def _func_to_number(self, arg: object) -> object:
-        # The library's function drops fractions, and expands 1E999999999 to a billion digits.
+        # The library's to_number() drops fractions, and expands 1E999999999 to a billion digits.
         return arg if isinstance(arg, Decimal) else super()._func_to_number(arg)
 
 
@@ -105,7 +108,7 @@ _OPTIONS = Options(custom_functions=_Functions())
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
-    """One evaluation. Its steps are counted before they run; more than `STEPS` are refused."""
+    """One evaluation of an expression. It counts steps before they run, and raises `_Exhausted` after `STEPS` steps."""
 
     def __init__(self) -> None:
         super().__init__(_OPTIONS)
@@ -127,7 +130,7 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
     def visit_comparator(self, node: Any, value: object) -> Any:  # noqa: ANN401 - as above
         left, right = (self.visit(child, value) for child in node["children"])
         if node["value"] not in self._EQUALITY_OPS and isinstance(left, str) is not isinstance(right, str):
-            return None  # as the specification says; the library raises
+            return None  # as JMESPath's specification says; the library would raise
         self._weigh(left)
         self._weigh(right)
         return super().visit_comparator({**node, "children": [_literal(left), _literal(right)]}, value)
@@ -149,7 +152,7 @@ class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no
             raise
 
     def _weigh(self, value: object) -> None:
-        """Count the elements of a value, including nested and repeated ones."""
+        """Count a step for each element of a value, also for nested elements, and for each 64 characters of a text."""
         left = [value]
         while left:
             element = left.pop()

@@ -1,4 +1,4 @@
-"""Run regular expressions in linear time, with a limit on the total cost."""
+"""Run the regular expressions of rules with RE2, in linear time and with a limit on the total cost."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from reprocessing.domain.message.json_view import Unreadable
 LENGTH = 512
 #: Every accepted pattern can search texts of this many bytes. Simple patterns can search longer texts.
 LEAST_TEXT_BYTES = 1024
-#: Limit of pattern instructions times text bytes of one search. RE2 needs up to 10 ns for each instruction and byte.
+#: Max cost of a search: the pattern's instructions times the text's bytes. RE2 needs up to 10 ns for each of both.
 MOST_COST = 2_000_000
 
-_MEMORY = 1 << 20  # bytes of one pattern; RE2 refuses larger patterns
+_MEMORY = 1 << 20  # max bytes of one compiled pattern; RE2 refuses larger patterns
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An accepted pattern. The longest text that it may search has `longest` bytes."""
+    """A regular expression that is accepted. It may search texts of at most `longest` bytes."""
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache is smaller than the number of rules
+    _compiled: Any = field(repr=False, compare=False)  # kept here: there may be more rules than cache entries
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:
-        """Return the pattern of a text, or why it is not accepted."""
+        """Return the pattern of a regular expression's text, or (as `Unreadable`) why it is not accepted."""
         if len(text) > LENGTH:
             return Unreadable(f"a regex has {LENGTH} characters at most, this one {len(text)}. Write a shorter one.")
         try:
@@ -47,7 +47,7 @@ class Pattern:
         return cls(text, MOST_COST // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
-        """Return whether the pattern matches anywhere in a text, or that the text is too long."""
+        """Return whether the pattern matches anywhere in a text, or `Unreadable` if the text is too long."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
             return Unreadable(f"it has {len(read)} bytes, and the regex may read at most {self.longest}")
@@ -58,6 +58,6 @@ class Pattern:
 def _compiled(text: str) -> Any:  # noqa: ANN401 - the library has no types
     options = re2.Options()
     options.max_mem = _MEMORY
-    options.never_capture = True  # groups are not used, and cost most
-    options.log_errors = False  # errors are returned
+    options.never_capture = True  # capture groups are not used, and cost the most time
+    options.log_errors = False  # errors are returned to the caller
     return re2.compile(text, options)

@@ -1,4 +1,4 @@
-"""Read the fields that rules ask for: each field once, the body at most once."""
+"""Read the fields of a letter that rules compare. Each field is read once, and the body is parsed at most once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MISSING, _PRESENT = Missing(), NotText()
 
 @dataclass(frozen=True)
 class MessageFields:
-    """The fields of one letter.
+    """The fields of one letter that conditions of rules can compare.
 
     Attributes:
         source: ARN or name of the source queue; empty: not known.
@@ -43,12 +43,12 @@ class MessageFields:
     _known: dict[str, FieldValue] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def read(self, asked: Field) -> FieldValue:
-        """Return the value of a field. Never raises.
+        """Return the value of a field as text, or why it has none. Never raises.
 
-        Numbers have one canonical text, booleans are "true" and "false", null is missing. A body larger than
-        `BODY_LIMIT` is Unreadable, not missing: a rule may be there to stop such messages.
+        Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
+        body over 256 KiB are Unreadable, not missing, because a rule may exist to stop these messages.
         """
-        known = self._known.get(asked.text)  # the hash of a string is cached; hundreds of rules ask
+        known = self._known.get(asked.text)  # Python caches a string's hash; hundreds of rules ask
         if known is None:
             known = self._known[asked.text] = self._read(asked)
         return known
@@ -111,7 +111,7 @@ class MessageFields:
     def _in_task(self, message: TaskMessage, name: str) -> FieldValue:
         told = _told(message)
         shown = name in told and message.protocol == celery_task.TWO
-        if not shown and message.opaque:  # the expression may read arguments
+        if not shown and message.opaque:  # the expression may read arguments, which are not shown
             return Unreadable(message.opaque)
         if not shown:
             told |= {"args": message.args, "kwargs": message.kwargs}
@@ -135,7 +135,7 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """Return the fields of a task except the arguments; missing fields are null."""
+    """Return the fields of a task, without its arguments, for expressions to search; missing fields are null."""
     return {
         "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
         "group": message.group or None, "retries": message.retries, "eta": message.eta or None,
@@ -166,7 +166,7 @@ def _of_json(value: object) -> FieldValue:
             found = json_view.number_text(value)
         case Decimal():
             found = _of_number(value)
-        case float():  # a literal of the expression
+        case float():  # a number that the expression itself contains
             found = _of_number(Decimal(repr(value)))
         case Failed(why):
             found = Unreadable(why)

@@ -1,4 +1,4 @@
-"""Forecast how long a drain (a run that sends a DLQ's messages) takes if nothing fails.
+"""Forecast how long a drain (a run that sends a selection of a DLQ's messages) takes if nothing fails.
 
 The letters (messages) of a lane, which has one ordering key, are sent one after another.
 """
@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-#: The plan suggests faster options if the longest lane takes over this many times as long as the rate requires.
+#: The plan suggests faster options if the longest lane takes over ten times as long as the rate requires.
 _FAR_LONGER: Final = 10
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
@@ -29,7 +29,7 @@ class RateClimb:
     first: float = 1.0
 
     def after(self, steps: int) -> RateClimb:
-        """Return how the rate rises further after `steps` steps."""
+        """Return how the rate rises after `steps` steps have been taken."""
         return RateClimb(
             share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first
         )
@@ -42,8 +42,8 @@ NO_CLIMB: Final = RateClimb()
 def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> float:
     """Return the least seconds in which `letters` can be sent at a rate that rises, if nothing fails.
 
-    With `climb.share` s, the first step after F seconds and further steps every T seconds, the rate is rate·s until F,
-    then rate·2s, rate·4s and so on. The whole rate is reached after log2(1/s) steps, which are at most 1,100.
+    Let s be `climb.share`, with the first step after F seconds and a further step every T seconds. Then the rate is
+    rate·s until F, then rate·2s, rate·4s and so on. The whole rate is reached after log2(1/s) steps, at most 1,100.
     """
     left, passed, share, lasts = float(letters), 0.0, climb.share, climb.first
     while share < 1 and left > rate * share * lasts:
@@ -54,7 +54,7 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
 
 
 def seconds_to_next_turn(seconds: float, every: float) -> float:
-    """Return the first multiple of `every` that is greater than `seconds`; return `seconds` if `every` is 0."""
+    """Return the first multiple of `every` seconds that is greater than `seconds`; if `every` is 0, `seconds`."""
     if not every:
         return seconds
     turns = math.floor(seconds / every) + 1
@@ -67,7 +67,7 @@ class Forecast:
     """The least time that a drain takes, if nothing fails.
 
     Attributes:
-        by_rate: seconds that the target's rate requires, with the rise of the rate and the waits between waves.
+        by_rate: seconds that the target's rate requires, including its ramp-up and the waits between waves.
         by_lane: seconds that the longest lane requires, whose letters are sent one after another.
     """
 
@@ -79,14 +79,14 @@ class Forecast:
         cls, *, letters: int, rate: float | None, longest_lane: int, round_trip: float, climb: RateClimb = NO_CLIMB,
         waits: float = 0.0, first: float | None = None,
     ) -> Forecast:  # fmt: skip
-        """Return the forecast of a drain.
+        """Return the least time that a drain of these letters takes.
 
         Args:
             letters: how many letters are sent.
             rate: letters a second; None: no limit.
             longest_lane: how many letters the longest lane has.
             round_trip: seconds from one letter of a lane to the next, which waits for the request, or for the outcome.
-            climb: how the rate rises.
+            climb: how the rate rises at the start (ramp-up).
             waits: seconds in which nothing is sent because waves wait for outcomes.
             first: seconds for the first letter of a lane; None: `round_trip`.
         """
@@ -96,7 +96,7 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Return the longer of `by_rate` and `by_lane`."""
+        """Return the seconds of the whole drain, the longer of `by_rate` and `by_lane`."""
         return max(self.by_rate, self.by_lane)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of letters. A letter is selected if all conditions hold. None or empty means no condition.
+    """Which letters of a DLQ a run redrives: all that fulfil every condition. None or empty means no condition.
 
     Attributes:
         limit: the most letters to select, from the oldest lanes first.
@@ -28,7 +28,7 @@ class Selection:
     message_ids: tuple[str, ...] = ()
 
     def stored(self, dlq: str) -> dict[str, Any]:
-        """Return the selection as a JSON object, which a run of this DLQ stores, without empty conditions."""
+        """Return the selection as a JSON object for the row of a run. `dlq` is the DLQ's name."""
         more = {
             "source": self.source,
             "died_after": self.died_after and self.died_after.isoformat(),
@@ -63,5 +63,5 @@ class Selection:
         return " ".join([letters, " and ".join(filter(None, said))]).strip()
 
 
-#: All letters.
+#: The selection of all letters of a DLQ.
 ALL_LETTERS = Selection()

@@ -1,1 +1,1 @@
-"""Decide about safety: send rate, circuit breakers, waves, health checks, and when a run pauses for a person."""
+"""Decide how fast messages are sent, and when sending stops: rate, breakers, waves, health checks, pauses of runs."""

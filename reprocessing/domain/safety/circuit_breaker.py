@@ -1,4 +1,4 @@
-"""Decide when a circuit breaker opens, and what a canary's result changes.
+"""Decide when a circuit breaker opens, and whether it closes after a canary.
 
 `Sends` has one value for each message sent to the target, in the order of sending: `True` if the message failed,
 `False` if it succeeded, `None` if its outcome is not known. Outcomes that say nothing about the target are left out.
@@ -12,9 +12,9 @@ from datetime import timedelta
 
 Sends = Sequence[bool | None]
 
-#: The failure ratio is computed from this many of the newest sends, unless the policy needs more.
+#: Number of the newest sends from which the failure ratio is computed, unless the breaker's policy needs more.
 WINDOW = 100
-#: If a canary's outcome is not known this long after its deadline, another canary is sent.
+#: If a canary's outcome is not known an hour after its deadline, another canary is sent.
 PATIENCE = timedelta(hours=1)
 
 
@@ -25,7 +25,7 @@ class Policy:
     Attributes:
         threshold: number of failures in a row that open the breaker.
         ratio: share of failures among the newest sends (`window`) that opens the breaker.
-        at_least: the ratio counts only if there are this many sends.
+        at_least: min number of sends for the ratio; with fewer sends, only `threshold` opens the breaker.
         cooldown: seconds for which nothing is sent; doubled by each failed canary, up to `cooldown_cap`.
         canaries_to_close: number of successful canaries (test sends) that close the breaker.
     """
@@ -39,7 +39,7 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """Return how many sends, counted back from the newest failure, are needed to decide."""
+        """Return how many sends, counted back from the newest failure, the decision to open is based on."""
         return max(WINDOW, self.threshold, self.at_least)
 
 
@@ -60,7 +60,7 @@ class CloseBreaker:
 
 @dataclass(frozen=True, slots=True)
 class NextCanary:
-    """Send the next canary; `successes` canaries have succeeded."""
+    """Keep the circuit breaker half open and send the next canary; `successes` canaries in a row have succeeded."""
 
     successes: int
 
@@ -88,9 +88,9 @@ def why_breaker_opens(policy: Policy, sends: Sends) -> str | None:
 
 
 def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: float) -> BreakerStep:  # noqa: FBT001  as a send
-    """Return what a settled canary changes; `failed` is None: the result says nothing about the target.
+    """Return what the circuit breaker does after a canary. `failed` None: the outcome says nothing about the target.
 
-    `successes`: successful canaries before this canary; `rest`: seconds of the cooldown before it.
+    `successes`: successful canaries before this canary; `rest`: seconds of the last cooldown.
     """
     if failed is None:
         return NextCanary(successes)
@@ -104,7 +104,7 @@ def after_canary(policy: Policy, failed: bool | None, *, successes: int, rest: f
 
 
 def next_cooldown(policy: Policy, rest: float) -> float:
-    """Return the seconds of the next cooldown. `rest` are those of the last cooldown; 0: the breaker was closed."""
+    """Return the seconds of the next cooldown. `rest`: seconds of the last cooldown; 0: the breaker was closed."""
     return min(max(rest * 2, policy.cooldown), policy.cooldown_cap)
 
 

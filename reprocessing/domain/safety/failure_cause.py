@@ -1,7 +1,7 @@
 """Decide whether a message that has used up its attempts is at fault, or the target.
 
-The message is at fault if other messages to its target succeeded meanwhile. If no other message succeeded, the target
-may be down: the attempts do not count, and the circuit breaker decides when the next attempt is made.
+The message is at fault if other messages to its target succeeded after its first attempt. If no other message did, the
+target may be down: the attempts do not count, and the circuit breaker decides when the next attempt is made.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Seconds to wait for the outcomes of other messages after a message's last failure.
+#: Seconds for which, after a message's last failure, the outcomes of other messages are awaited.
 PATIENCE: Final = 60.0
 
 
@@ -35,7 +35,7 @@ class MessageFails:
 
 @dataclass(frozen=True, slots=True)
 class TargetFails:
-    """Nothing succeeded since the message first failed: the target may be down."""
+    """The target may be down: no other message to it succeeded since the message was first sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ FailureCause = MessageFails | TargetFails | NotKnownYet
 
 
 def failure_cause(failures: LastFailures | None) -> FailureCause:
-    """Return who is at fault if a message has no attempts left.
+    """Return whether the message or its target is at fault, for a message that has no attempts left.
 
-    `failures` is None if no attempt of this service failed, because an earlier tool used up the attempts.
+    `failures` is None if no attempt of this service failed, because another redrive tool had used up the attempts.
     """
     if failures is None or failures.success_since_last:
         return MessageFails()

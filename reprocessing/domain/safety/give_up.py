@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-#: Fewest attempts before a target is given up: a single failure proves nothing, however long ago it was.
+#: Min failed attempts before a target is given up, because a single failure proves nothing.
 FEWEST: Final = 2
 
 
@@ -68,7 +68,7 @@ GiveUp = KeepTrying | ParkMessage | PauseRun
 
 
 def give_up(target: FailingTarget) -> GiveUp:
-    """Return what a run does about a target that keeps failing."""
+    """Return what an automatic run does about a target that keeps failing."""
     if target.give_up_after is None or target.seconds < target.give_up_after or target.has_other_targets:
         return KeepTrying()
     if target.attempts < FEWEST:

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Healthy:
-    """The target is healthy."""
+    """The check found the target healthy, so messages may be sent. `detail`: what was found."""
 
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhealthy:
-    """The target is not healthy."""
+    """The check found that the target is not healthy, so nothing is sent. `why`: what was found."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class HealthUnknown:
-    """The service could not make the check, so nothing is sent."""
+    """The service could not make the check, such as without a permission, so nothing is sent."""
 
     why: str
 
@@ -30,7 +30,10 @@ HealthResult = Healthy | Unhealthy | HealthUnknown
 
 
 def within_ceiling(what: str, found: float, ceiling: float, unit: str) -> HealthResult:
-    """Return `Healthy` if `found` is at most `ceiling`. `what` is such as "its depth", `unit` such as "messages"."""
+    """Return `Healthy` if `found` is at most `ceiling`, else `Unhealthy`.
+
+    `what` and `unit` are words for the result's text, such as "its depth" and "messages".
+    """
     if found <= ceiling:
         return Healthy(f"{what} is {found:,.15g} {unit}")
     return Unhealthy(f"{what} is {found:,.15g} {unit}, above its ceiling of {ceiling:,.15g}")

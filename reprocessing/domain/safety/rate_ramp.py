@@ -1,4 +1,4 @@
-"""Decide which share of a target's rate is allowed: the share is doubled, or halved if failures increase."""
+"""Decide the ramp-up: which share of a target's rate is allowed. Each step doubles it, or halves it after failures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from reprocessing.domain.safety.circuit_breaker import WINDOW, Sends
 
-#: Failures count as increased if their share rose by more than this since the last step.
+#: Failures have increased if their share of the sends rose by more than 0.05 since the last step.
 FLAT_RISE = 0.05
-#: Seconds without a known outcome after which the ramp begins again.
+#: After so many seconds without a known outcome, the ramp-up begins again.
 IDLE_SECONDS = 300.0
 
 
@@ -19,7 +19,7 @@ class Ramp:
     Attributes:
         start: the first share of the rate, above 0 and at most 1.
         share: the allowed share.
-        failure_ratio: the share of failed sends at the last step.
+        failure_ratio: the share of failed sends when the last step was taken.
     """
 
     start: float
@@ -29,7 +29,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class RampStep:
-    """The allowed share of the rate, the share of failed sends, and why."""
+    """A step of a ramp-up: the share of the rate that is allowed now, the share of failed sends, and why."""
 
     share: float
     failure_ratio: float
@@ -37,7 +37,7 @@ class RampStep:
 
 
 def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
-    """Return the next step: the share is doubled, or halved if failures increase; None if no outcome is known.
+    """Return the next step, which doubles the share, or halves it if failures increased; None: no outcome is known.
 
     After a single failure the share stays as it is. Sends after the newest send with a known outcome are ignored.
     """
@@ -58,5 +58,5 @@ def next_step(ramp: Ramp, sends: Sends) -> RampStep | None:
 
 
 def restart_ramp(ramp: Ramp, why: str) -> RampStep:
-    """Return the ramp's first step, without a failure ratio."""
+    """Return the first step of a ramp-up, with the start share and no failures. `why`: the reason of the restart."""
     return RampStep(ramp.start, 0.0, why)

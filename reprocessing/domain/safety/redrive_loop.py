@@ -13,13 +13,13 @@ from typing import Final
 
 #: How many of a DLQ's newest messages are examined.
 SAMPLE: Final = 50
-#: How many different bodies have to come back.
+#: For a redrive loop, at least so many different bodies must have come back.
 DIFFERENT: Final = 10
-#: How often each body was delivered before it came back.
+#: A body counts as coming back if it was delivered at least so many times before.
 ROUNDS: Final = 2
-#: The share of the examined messages whose bodies have to come back.
+#: For a redrive loop, at least this share of the examined messages must have come back.
 SHARE: Final = 0.8
-#: Deliveries of a body are counted in this many seconds.
+#: Only deliveries of a body in the last so many seconds are counted.
 WITHIN: Final = 3_600.0
 
 

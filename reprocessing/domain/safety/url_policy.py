@@ -17,18 +17,19 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _LONGEST_URL: Final = 2_000
-_LONGEST_HOST: Final = 253  # RFC 1035, without the root's dot
+_LONGEST_HOST: Final = 253  # RFC 1035, without the dot at the end
 _PORTS: Final = {"http": 80, "https": 443}
 _MOST_PORTS: Final = 65_535
 _URL = re.compile(r"(?ai)(?P<scheme>https?)://(?P<authority>[^/?#\\]+)(?P<path>[/?][!$-\[\]-~]*)?")
 _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]:%]+))(?::(?P<port>[0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-#: A last label that resolvers read as an address: 127.1, 0x7f000001, 017700000001 (WHATWG URL, "ends in a number").
+#: The last part of a host name that resolvers read as an address, as in 127.1 or 0x7f000001 (WHATWG URL, "ends in a
+#: number").
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 #: Characters that IDNA 2003 and 2008 encode differently (UTS 46, deviation characters).
 _DEVIATIONS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
 
-#: Not public: IANA's special-purpose registry for IPv4, multicast and the reserved end.
+#: IPv4 networks that are not public: IANA's special-purpose registry, multicast (224/4), and the reserved 240/4.
 _SPECIAL = tuple(
     IPv4Network(network)
     for network in (
@@ -46,7 +47,7 @@ _STANDS_FOR_IPV4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 @dataclass(frozen=True, slots=True)
 class UrlDenied:
-    """A URL or an entry is refused. `why` has no full stop. `cure` is a sentence with the line to set, or empty."""
+    """A URL or an entry of the allow list is refused. `why` has no full stop; `cure` says what to set; may be empty."""
 
     why: str
     cure: str = ""
@@ -54,7 +55,7 @@ class UrlDenied:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The parts of a URL. `host` is an address or a name in lower-case ASCII without last dot; `path` has the query."""
+    """The parts of a URL. `host` is an IP address, or a name in lower-case ASCII; `path` includes the query."""
 
     scheme: str
     host: str | Address
@@ -63,7 +64,7 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """Return the host, with the port unless it is the scheme's default."""
+        """Return host and port as in a URL; the port is left out if it is the scheme's default."""
         host = f"[{self.host}]" if isinstance(self.host, IPv6Address) else str(self.host)
         return host if self.has_usual_port else f"{host}:{self.port}"
 
@@ -77,7 +78,7 @@ class Endpoint:
 class AllowList:
     """Allowed hosts (`names`), and networks whose addresses are allowed although they are not public.
 
-    If the port of a name is None, the scheme's default port is allowed; if that of a network is None, any port.
+    If a name's port is None, only the scheme's default port is allowed. If a network's port is None, all ports are.
     """
 
     names: frozenset[tuple[str, int | None]] = frozenset()
@@ -133,7 +134,10 @@ def allow_list(entries: Sequence[str]) -> AllowList | UrlDenied:
 
 
 def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
-    """Return the parts of a URL. Its host must be listed, and every parser must read the URL in the same way."""
+    """Return the parts of a URL, or why it is refused.
+
+    The host must be listed in `allowed`, and the URL must have a form that all parsers read in the same way.
+    """
     if len(url) > _LONGEST_URL:
         return UrlDenied(f"it is longer than {_LONGEST_URL:,} characters")
     parts = _URL.fullmatch(url)
@@ -159,7 +163,7 @@ def read_url(url: str, allowed: AllowList) -> Endpoint | UrlDenied:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address; None if the text is not an address in the usual spelling."""
+    """Return the IP address that a text is; None: the text is not an address in the usual spelling."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -171,7 +175,7 @@ def _entry(host: str, port: int | None) -> str:
 
 
 def _written(network: Network) -> str:
-    """Return the entry for a network. A network of one address is written as this address, in brackets for IPv6."""
+    """Return a network as an entry of the allow list. A network of one address is written as the address alone."""
     if network.num_addresses > 1:
         return str(network)
     return f"[{network[0]}]" if network.version == 6 else str(network[0])  # noqa: PLR2004  IPv6
@@ -185,7 +189,7 @@ def _network(entry: str) -> tuple[Network, None] | UrlDenied:
 
 
 def _host(authority: str) -> tuple[str | Address, int | None] | UrlDenied:
-    """Return host and port. Addresses are accepted only in their usual spelling."""
+    """Return host and port of a URL; port None: not given. IP addresses are accepted only in their usual spelling."""
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
         return UrlDenied("its host cannot be read; write HOST or HOST:PORT, with a name or an address")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-#: Letters of each wave; None: the rest.
+#: How many letters each wave sends; None: all remaining letters.
 SIZES: Final[tuple[int | None, ...]] = (1, 10, 100, None)
 #: If this many waves of one letter fail in a row, the run pauses. A single failure may be the message's fault.
 MOST_FAILED_TRIES: Final = 3
@@ -23,11 +23,11 @@ def waves_before_last(letters: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
-    """Counts of a wave's letters.
+    """How many letters of a wave were sent, failed, and so on.
 
     Attributes:
         size: letters that the wave may send. None means all letters, and that only the newest `LAST` are counted.
-        touched: letters that were sent.
+        touched: letters that were sent in the wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
         silent: sent letters whose outcome says nothing about the target.
@@ -46,19 +46,22 @@ class WaveCounts:
 
 @dataclass(frozen=True, slots=True)
 class WaitForOutcomes:
-    """Too few outcomes are known for a decision."""
+    """Too few outcomes are known for a decision about the wave: wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextWave:
-    """The wave succeeded. The next wave has `size` letters; None: all others."""
+    """The wave succeeded. The next wave has `size` letters; None: all remaining letters."""
 
     size: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatWave:
-    """The wave's outcomes say nothing about the target: send another wave of the same size."""
+    """Send another wave of the same size.
+
+    The outcomes say nothing about the target, or the only letter of the wave failed, maybe by its own fault.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,14 @@ class PauseRun:
 
 @dataclass(frozen=True, slots=True)
 class OpenBreakers:
-    """Open the circuit breakers of the failed letters, and begin again with a wave of one letter."""
+    """Open the circuit breakers whose letters failed in the wave, and begin again with a wave of one letter."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestartWaves:
-    """Begin again with a wave of one letter: only letters with refused content (poison) failed, not the target."""
+    """Begin again with a wave of one letter. The target did not fail; it refused the content of letters (poison)."""
 
 
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
@@ -89,8 +92,8 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
     Args:
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
-        heals: whether the run is automatic. An automatic run opens breakers instead of pausing or repeating a failed
-            wave. It ignores a wave that failed only by poison, unless three waves of one letter in a row did.
+        heals: whether the run is automatic. If a wave fails, an automatic run opens breakers, and does not pause. A
+            wave that fails only by poison opens breakers only if it is the third failed wave of one letter in a row.
     """
     verdict = _judge(count, success)
     if not heals:

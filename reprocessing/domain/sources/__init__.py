@@ -1,1 +1,1 @@
-"""Read messages by source: queues, functions, subscriptions, rules, and Celery."""
+"""Read messages that failed in AWS services other than SQS, or in Celery, and rebuild what their consumer was given."""

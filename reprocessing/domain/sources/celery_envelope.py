@@ -1,4 +1,4 @@
-"""Read the envelope that kombu (Celery's transport) puts around a task, and its payload, with size limits.
+"""Read the envelope that kombu (Celery's transport) puts around a task, and the payload in it, with size limits.
 
 kombu 5.7 (kombu.transport.SQS, kombu.transport.virtual) writes the envelope as JSON, plain or in base64. The payload in
 it is text or base64, possibly compressed.
@@ -20,7 +20,7 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 #: Default limit of a payload's bytes: the largest SQS message.
 LIMIT = 1 << 20
 JSON = "application/json"
-_LZMA_MEMORY = 64 << 20  # bytes; enough for every preset
+_LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all its presets
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
     "application/x-python-serialize": "its payload is pickled, and unpickling could run code",
@@ -32,7 +32,7 @@ _NOT_SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class NotATask:
-    """The body is not a Celery task message. `harm` is what the body does to a worker; empty: workers reject it."""
+    """The body is not a Celery task message. `harm` says what the body does to a worker; empty: workers reject it."""
 
     why: str
     harm: str = ""
@@ -40,7 +40,7 @@ class NotATask:
 
 @dataclass(frozen=True, slots=True)
 class NotShown:
-    """The payload is not shown. If `damaged`, nobody can read it."""
+    """The payload cannot be shown, because of `why`. `damaged`: workers cannot read the payload either."""
 
     why: str
     damaged: bool = False
@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One kombu message: the JSON text, whether it was `encoded` in base64, and the parsed JSON."""
+    """The envelope of one kombu message: its JSON as `text`, whether it was in base64 (`encoded`), and parsed."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -56,19 +56,19 @@ class Envelope:
 
     @property
     def headers(self) -> Mapping[str, JsonValue]:
-        """Return the headers. In Celery's message protocol 2, they describe the task."""
+        """Return the envelope's headers, which describe the task in Celery's message protocol 2; may be empty."""
         found = self.document.get("headers")
         return found if isinstance(found, dict) else {}
 
     @property
     def properties(self) -> Mapping[str, JsonValue]:
-        """Return the properties, which are for the broker, such as the delivery tag."""
+        """Return the envelope's properties, which are for the broker, such as the delivery tag."""
         found = self.document.get("properties")
         return found if isinstance(found, dict) else {}
 
     @property
     def content_type(self) -> str:
-        """Return the content type of the payload."""
+        """Return the content type of the payload; empty: not stated."""
         found = self.document.get("content-type")
         return found if isinstance(found, str) else ""
 
@@ -85,9 +85,10 @@ class Envelope:
 
 
 def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
-    """Return the envelope of a body; Unreadable if other parsers may find an envelope. Never raises.
+    """Return the envelope of a body, or why the body has none. Never raises.
 
-    `document` is the result of `json_view.read`, if it is known.
+    Unreadable: kombu may find an envelope where this parser does not. `document`: the result of `json_view.read`, if it
+    is known.
     """
     decoded = _decoded(body)
     raw = body if decoded is None else decoded
@@ -107,8 +108,8 @@ def close_envelope(envelope: Envelope, text: str) -> bytes:
 
 
 def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotShown:
-    """Return the payload as JSON, or why it is not shown. Never raises, never unpacks more than `limit` bytes."""
-    raw = _decoded_payload(envelope)  # first: kombu decodes payloads of all content types
+    """Return the payload as parsed JSON, or why it is not shown. Never raises. At most `limit` bytes are unpacked."""
+    raw = _decoded_payload(envelope)  # before the content type, because kombu decodes every payload
     if isinstance(raw, NotShown):
         return raw
     if envelope.content_type not in (JSON, ""):
@@ -122,7 +123,7 @@ def payload_json(envelope: Envelope, *, limit: int = LIMIT) -> JsonValue | NotSh
 
 
 def unpack_payload(envelope: Envelope, *, limit: int = LIMIT) -> bytes | NotShown:
-    """Return the payload's bytes, decoded and decompressed."""
+    """Return the payload's bytes, decoded and decompressed, or why they cannot be shown; at most `limit` bytes."""
     raw = _decoded_payload(envelope)
     return raw if isinstance(raw, NotShown) else _decompressed(envelope, raw, limit)
 
@@ -145,7 +146,7 @@ def _decompressed(envelope: Envelope, raw: bytes, limit: int) -> bytes | NotShow
 
 
 def pack_payload(envelope: Envelope, payload: bytes) -> str:
-    """Return a payload in the envelope's encoding and compression, which must be one that `unpack_payload` accepts."""
+    """Return a payload in the encoding and compression of the envelope, the reverse of `unpack_payload`."""
     raw = _WAYS[envelope.compression].compress(payload) if envelope.compression else payload
     return base64.b64encode(raw).decode() if envelope.payload_encoded else raw.decode()
 
@@ -167,7 +168,7 @@ class _Way:
         return payload if opener.eof else NotShown("its compressed payload is incomplete", damaged=True)
 
 
-_ZLIB = _Way(zlib.compress, zlib.decompressobj)  # what kombu calls gzip is this
+_ZLIB = _Way(zlib.compress, zlib.decompressobj)  # kombu also uses zlib under the name gzip
 _BZ2 = _Way(bz2.compress, bz2.BZ2Decompressor)
 _LZMA = _Way(lzma.compress, lambda: lzma.LZMADecompressor(memlimit=_LZMA_MEMORY))
 _WAYS = {
@@ -182,20 +183,20 @@ def _too_large(limit: int) -> NotShown:
 
 
 def _decoded(body: bytes) -> bytes | None:
-    """Return the text in a base64 body; None if the body is not base64, so that kombu reads it as it is."""
+    """Return the text in a base64 body; None: it is not base64, and kombu reads the body as it is."""
     candidate = body.strip()
     if candidate[:1] == b"{":
         return None
     try:
         decoded = base64.b64decode(candidate, validate=True)
         decoded.decode()
-    except ValueError:  # binascii's and the codec's errors are such
+    except ValueError:  # errors of base64 and of UTF-8 are ValueErrors
         return None
     return decoded
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return why the message would end a worker with kombu 5.7.0 that receives it, or ""."""
+    """Return in words that the message would stop a worker (with kombu 5.7.0) that receives it; "": it would not."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")

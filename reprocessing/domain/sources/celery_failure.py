@@ -1,7 +1,7 @@
 """Guess why a Celery task's message is in the DLQ.
 
-By default, Celery acknowledges failed, expired and undecodable messages, so these do not reach a DLQ. The causes here
-are other reasons why a message is received maxReceiveCount times (docs.celeryq.dev: acks_late, visibility timeout).
+By default, Celery acknowledges failed, expired and undecodable messages, so they do not reach a DLQ. This module names
+other reasons why SQS delivers a message maxReceiveCount times (docs.celeryq.dev: acks_late, visibility timeout).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.domain.sources.celery_task import NotATask, TaskMessage, TaskReading, celery_time
 
-#: Celery's default of Task.max_retries.
+#: Celery's default of Task.max_retries, how often a task is retried.
 MAX_RETRIES = 3
 _UNLOCK = "celery.chord_unlock"
 
@@ -21,7 +21,7 @@ _UNLOCK = "celery.chord_unlock"
 def probable_causes(
     found: TaskReading, system: Mapping[str, str], *, visibility: timedelta | None = None, reported: bool = False
 ) -> list[str]:
-    """Return sentences with probable causes, the most probable first.
+    """Return sentences with probable causes why a task's message is in the DLQ, the most probable first.
 
     Args:
         found: the task message.
@@ -87,7 +87,7 @@ def _times(number: int) -> str:
 
 
 def _sent(system: Mapping[str, str]) -> datetime | None:
-    """Return when the message was sent; for a FIFO queue, when the message came to the DLQ."""
+    """Return SQS's SentTimestamp: when the message was first sent; in a FIFO DLQ, when it came to the DLQ."""
     text = system.get("SentTimestamp", "")
     try:
         return datetime.fromtimestamp(int(text) / 1000, tz=UTC)

@@ -1,4 +1,4 @@
-"""Change a task message as the target requires, and keep all other bytes unchanged."""
+"""Change a Celery task message as its target requires, and keep all other bytes of the message unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reprocessing.domain.sources.celery_task import ONE, TaskMessage
 
 @dataclass(frozen=True, slots=True)
 class TaskChanges:
-    """The changes that a target requires.
+    """The changes of a task message that a target of Celery workers requires.
 
     Attributes:
         queue: the name that the workers use for their queue; None: unchanged.
@@ -39,14 +39,14 @@ class TaskChanges:
 
 @dataclass(frozen=True, slots=True)
 class Unchangeable:
-    """The message cannot be changed without damage."""
+    """The task message cannot be changed without damage to its other parts."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A new value of a JSON member; if `goes`, the member is removed."""
+    """A new value for a member of the task message's JSON; if `goes` is true, the member is removed."""
 
     path: tuple[str, ...]
     value: str | int | None = None
@@ -93,12 +93,12 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 
 
 def new_task_id(letter: UUID, epoch: int) -> str:
-    """Return a new id for a letter's task. It stays the same for all attempts until an outcome is known."""
+    """Return a new id for a letter's task. The id stays the same until an attempt is known to have failed (`epoch`)."""
     return str(uuid5(NAMESPACE_OID, f"{letter}:{epoch}"))
 
 
 def celery_name(queue: str, *, died_in: str, routing_key: str) -> str:
-    """Return the name that workers probably use for a queue.
+    """Return the name by which Celery workers probably call the SQS queue `queue`.
 
     kombu adds `queue_name_prefix` to names, and replaces characters that SQS forbids. The prefix is found by comparing
     the source queue's name with the routing key.
@@ -179,7 +179,7 @@ def _changed(raw: bytes, changes: Sequence[_Change]) -> bytes | Unchangeable:
 
 
 def _put(raw: bytes, wanted: _Wanted) -> bytes | Unreadable:
-    """Return the JSON object with these changes; the bytes of all other values are unchanged."""
+    """Return a JSON object with the `wanted` changes; the bytes of its other values are unchanged."""
     members = json_span.member_bytes(raw)
     if isinstance(members, Unreadable):
         return members

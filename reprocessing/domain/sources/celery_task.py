@@ -25,12 +25,12 @@ _MANY = frozenset({"celery.chord", "celery.chord_unlock", "celery.group"})
 #: Times without a zone are read in UTC+14, where a local time comes earliest, so that no expired task is sent.
 _EARLIEST = timezone(timedelta(hours=14))
 ONE, TWO = 1, 2  # Celery's protocols
-_PAYLOAD_PARTS = 3  # args, kwargs and embedded tasks
+_PAYLOAD_PARTS = 3  # args, kwargs, and the tasks to call afterwards
 
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """One task message. Its texts come from outside and are not trusted.
+    """One Celery task message. Its texts come from outside and are not trusted.
 
     Attributes:
         protocol: Celery's message protocol, 1 or 2.
@@ -50,12 +50,12 @@ class TaskMessage:
 
     @property
     def id(self) -> str:
-        """Return the task's id."""
+        """Return the task's id; empty: not known."""
         return self._text("id")
 
     @property
     def root_id(self) -> str:
-        """Return the id of the first task of the workflow."""
+        """Return the id of the first task of the task's workflow; empty: not known."""
         return self._text("root_id")
 
     @property
@@ -71,17 +71,17 @@ class TaskMessage:
 
     @property
     def eta(self) -> str:
-        """Return the earliest time to run, as written; empty: none."""
+        """Return the earliest time to run the task, as the message has it; empty: there is none."""
         return _time(self.fields.get("eta"))
 
     @property
     def expires(self) -> str:
-        """Return the expiry, as written; empty: none."""
+        """Return the time at which the task expires, as the message has it; empty: it does not expire."""
         return _time(self.fields.get("expires"))
 
     @property
     def time_limit(self) -> float | None:
-        """Return the hard time limit in seconds, if there is one."""
+        """Return the task's hard time limit in seconds; None: there is none."""
         match self.fields.get("timelimit"):
             case [int() | float() as hard, _] if not isinstance(hard, bool):
                 return float(hard)
@@ -90,7 +90,7 @@ class TaskMessage:
 
     @property
     def routing_key(self) -> str:
-        """Return Celery's name of the queue that the task was first sent to."""
+        """Return Celery's name of the queue that the task was first sent to; empty: not known."""
         match self.envelope.properties.get("delivery_info"):
             case {"routing_key": str(name)}:
                 return name
@@ -114,7 +114,7 @@ class TaskMessage:
 
     @property
     def called_with(self) -> str:
-        """Return the arguments as JSON; of an opaque payload, as the producer described them in the headers."""
+        """Return the arguments as JSON. If the payload is not shown, return their description from the headers."""
         if self.opaque:
             return f"{self._text('argsrepr')} {self._text('kwargsrepr')}".strip()
         return " ".join(json.dumps(argument, ensure_ascii=False, default=str) for argument in self._arguments)
@@ -174,7 +174,7 @@ TaskReading = TaskMessage | NotATask | Unreadable
 
 
 def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: int = LIMIT) -> TaskReading:
-    """Return the task message in a body, or why there is none. Never raises or unpickles.
+    """Return the Celery task message in a body, or why the body is none. Never raises, never runs a pickle.
 
     `document` is the result of `json_view.read`, if it is known. At most `limit` bytes are unpacked.
     """
@@ -217,7 +217,10 @@ def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = Fa
 
 
 def celery_time(text: str) -> datetime | None:
-    """Return the time of Celery's text, in UTC; None if it is invalid. Without a zone, `_EARLIEST` is assumed."""
+    """Return the time that a text of Celery states, in UTC; None: the text is no valid time.
+
+    A time without a zone is read in UTC+14, the earliest possible time, so that no expired task is sent.
+    """
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo else found.replace(tzinfo=_EARLIEST)).astimezone(UTC)
@@ -232,7 +235,7 @@ def _over(message: TaskMessage, now: datetime) -> str:
         if until is None:
             return "its expiry is not a readable time"
         return f"it expired at {until:%Y-%m-%d %H:%M:%S} UTC" if until <= now else ""
-    # In protocol 1 the expiry is in the payload. Outside of the payload, a property only shows that there is an expiry.
+    # In protocol 1, the time of expiry is in the payload. The property `expiration` shows only that the task expires.
     hidden = message.protocol == ONE and message.opaque and message.envelope.properties.get("expiration") is not None
     return "it expires, but its payload, which has the time, is not shown" if hidden else ""
 

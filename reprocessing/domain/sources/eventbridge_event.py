@@ -16,7 +16,10 @@ _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event to put. `detail` is the unchanged JSON object. The outcome is returned under `attempt`, its id."""
+    """One event to put on a bus. `detail` has the unchanged bytes of the event's JSON object.
+
+    `attempt` is the attempt's id, under which the outcome is returned.
+    """
 
     attempt: int
     source: str
@@ -28,7 +31,10 @@ class Event:
 
     @property
     def size(self) -> int:
-        """Return the size in bytes (docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html)."""
+        """Return the event's size in bytes, as AWS counts it.
+
+        https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
+        """
         texts = (self.source, self.detail_type, *self.resources)
         return sum(len(text.encode()) for text in texts) + len(self.detail) + (_BYTES_OF_A_TIME if self.time else 0)
 
@@ -36,7 +42,7 @@ class Event:
 def read(body: bytes, *, attempt: int, trace_header: str | None = None) -> Event | Unreadable:
     """Return the event in a body (docs.aws.amazon.com/eventbridge/latest/userguide/eb-events-structure.html).
 
-    The event's account, region and id are left out, because the bus assigns new ones.
+    The event's account, region and id are left out, because the bus assigns new values. `attempt`: the attempt's id.
     """
     found = member_bytes(body)
     if isinstance(found, Unreadable):
@@ -69,7 +75,7 @@ def _is_storable(text: str) -> bool:
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:
-    """Return the time. A time before 1970 is refused: it would make the whole request invalid."""
+    """Return the event's time; None: it has none. `Unreadable`: it is not valid, or before 1970, which AWS refuses."""
     if text is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Recognise messages that did not fail in a source queue, and recover the input that the consumer was given.
+"""Recognise messages that another AWS service (Lambda, SNS, EventBridge, Scheduler) put into a DLQ.
 
-Such messages have attributes and bodies that AWS documents. A message that fits two kinds, or differs in a detail, is
-not recognised. A person then has to name the target.
+The input that the consumer was given is recovered from the message. AWS documents the attributes and bodies of these
+messages. A message that fits two kinds, or differs in a detail, is not recognised: a person has to name its target.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUEUE: Final = re.compile(
 _STATUS: Final = re.compile(r"[0-9]{3}")
 _WORD: Final = re.compile(r"[A-Za-z]{1,64}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:]{0,99}")
-#: Attributes that AWS adds when delivery has failed, so that the consumer did not receive them.
+#: Attributes that AWS adds after delivery has failed. The consumer did not receive them.
 FAILURE_ATTRIBUTES: Final = frozenset({
     "RequestID", "ErrorCode", "ErrorMessage", "RULE_ARN", "TARGET_ARN", "SCHEDULE_ARN", "EXECUTION_ID", "ERROR_CODE",
     "ERROR_MESSAGE", "EXHAUSTED_RETRY_CONDITION", "RETRY_ATTEMPTS",
@@ -51,12 +51,12 @@ class FailedDeliveryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailedDelivery:
-    """Why and where delivery failed.
+    """Where and why an AWS service failed to deliver a message.
 
     Attributes:
         failed: the ARN of the function, subscription or target; empty if it is not known.
         code: the error code.
-        message: at most 200 characters. It may quote the letter, so it must not be logged.
+        message: the error text, at most 200 characters. It may quote the letter, so it must not be logged.
         through: the ARN of the topic, rule or schedule; empty: none.
         truncated: whether AWS says that the body is incomplete.
     """
@@ -70,7 +70,10 @@ class FailedDelivery:
 
 
 def recognise(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> FailedDelivery | None:
-    """Return why delivery failed; None if the letter came from a source queue, or is not recognised. Never raises."""
+    """Return where and why an AWS service failed to deliver the message. Never raises.
+
+    None: the letter came from a source queue, or its kind is not recognised.
+    """
     if system.get("DeadLetterQueueSourceArn"):
         return None
     texts = {
@@ -113,7 +116,9 @@ def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unr
 
 
 def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None:
-    """Recognise the attributes RequestID, ErrorCode (an HTTP status) and ErrorMessage. The body is the event.
+    """Recognise a message of a Lambda function's DLQ: by RequestID, ErrorCode (an HTTP status) and ErrorMessage.
+
+    The body is the event that the function was given.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-dlq
     """
@@ -123,7 +128,7 @@ def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None
 
 
 def _from_a_destination(body: bytes) -> FailedDelivery | None:
-    """Recognise an invocation record, version 1.0, of a failure. Its requestPayload is the event.
+    """Recognise a Lambda destination's record (version 1.0) of a failed call. `requestPayload` is the event.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-async-destinations
     """
@@ -145,10 +150,10 @@ def _from_a_destination(body: bytes) -> FailedDelivery | None:
 
 
 def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
-    """Recognise an SNS notification as body. The attributes ErrorCode and ErrorMessage are optional.
+    """Recognise a body that is an SNS notification. The attributes ErrorCode and ErrorMessage are optional.
 
     https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the format. With raw message
-    delivery, nothing shows that a message came from SNS, so such messages are not recognised.
+    delivery, nothing shows that a message came from SNS, so it is not recognised.
     """
     if b'"Notification"' not in body:
         return None
@@ -160,7 +165,9 @@ def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
 
 
 def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
-    """Recognise the attributes that name the rule, the target and the error. The body is the untransformed event.
+    """Recognise a message of an EventBridge rule's DLQ, by the attributes that name rule, target and error.
+
+    The body is the event before the rule's input transformation.
 
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html
     """
@@ -172,7 +179,9 @@ def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
 
 
 def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
-    """Recognise the attributes of a schedule. The body is the request of the API call that TARGET_ARN names.
+    """Recognise a message of a schedule's DLQ (EventBridge Scheduler), by its attributes.
+
+    The body is the request of the API call that the attribute TARGET_ARN names.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html
     """
@@ -205,7 +214,7 @@ def _sent_by_scheduler(body: bytes) -> bytes | Unreadable:
 
 
 def _type_of_error(payload: bytes | None) -> str:
-    """Return the type of a function's error. The error's message is left out, because it may quote the event."""
+    """Return the type of a function's error, without the error's text, which may quote the event; "": not known."""
     answer = member_bytes(payload or b"")
     name = None if isinstance(answer, Unreadable) else json_string_text(answer.get("errorType"))
     return name if name and _NAME.fullmatch(name) else ""

@@ -1,4 +1,4 @@
-"""Find the trace contexts that a message carries, wherever its producer put them."""
+"""Find the trace contexts of a message, in all places where producers write them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _IN_BODY: Final = TRACEPARENT.encode()
 def contexts(
     body: bytes, attributes: Attributes, system: Mapping[str, str], *, is_task: bool
 ) -> tuple[TraceContext, ...]:
-    """Return the contexts of a message, at most one of each trace. The first one sent the message. Never raises.
+    """Return the trace contexts of a message, at most one of each trace. The first is the sender's. Never raises.
 
-    In this order: the message attributes, the attributes of an SNS notification, the headers of a Celery task
-    (`is_task`: the message goes to Celery workers), and the X-Ray header. Bodies are parsed only if no attribute has a
+    They are searched in this order: message attributes, attributes of an SNS notification, headers of a Celery task
+    (`is_task`: the message goes to Celery workers), X-Ray header. The body is parsed only if no message attribute has a
     context.
     """
     found = dict[int, TraceContext]()

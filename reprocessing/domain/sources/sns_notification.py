@@ -1,4 +1,4 @@
-"""Read an SNS notification, to deliver it to the subscriber or to publish it again.
+"""Read an SNS notification in a message body, to deliver it to its subscriber or to publish it again.
 
 https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
 """
@@ -17,7 +17,7 @@ from reprocessing.domain.message.envelope import Attribute, Attributes
 from reprocessing.domain.message.json_span import json_string_text, member_bytes
 from reprocessing.domain.message.json_view import Unreadable
 
-#: SNS's content type of notifications for HTTP endpoints.
+#: The content type with which SNS posts notifications to HTTP endpoints.
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 _TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
@@ -33,11 +33,12 @@ _WHERE_ABSENT: Final = {"Subject": b"null", "MessageAttributes": b"{}"}
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification.
+    """One SNS notification, as it was delivered to a subscription.
 
     Attributes:
-        subscription: the subscription's ARN, from the UnsubscribeURL; may be empty.
-        fields: the bytes of each value, by name.
+        topic: the topic's ARN.
+        subscription: the subscription's ARN, from the UnsubscribeURL; empty: not known.
+        fields: the unchanged bytes of each value of the notification, by name.
     """
 
     topic: str
@@ -48,9 +49,10 @@ class Notification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """One message to publish. The outcome is returned under `attempt`, the attempt's id.
+    """One message to publish to an SNS topic.
 
-    `group_id` and `deduplication_id` are only for FIFO topics.
+    `attempt` is the attempt's id, under which the outcome is returned. `group_id` and `deduplication_id` are only for
+    FIFO topics.
     """
 
     attempt: int
@@ -62,7 +64,10 @@ class Publication:
 
 
 def read(body: bytes) -> Notification | Unreadable:
-    """Return the notification in a body. JSON that has a member which SNS does not use is no notification."""
+    """Return the notification in a body, or `Unreadable` with the reason.
+
+    JSON with a member that SNS does not use is no notification.
+    """
     found = member_bytes(body)
     if isinstance(found, Unreadable):
         return found
@@ -75,7 +80,7 @@ def read(body: bytes) -> Notification | Unreadable:
 
 
 def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
-    """Return the headers with which SNS posts a notification."""
+    """Return the HTTP headers with which SNS posts a notification to an endpoint."""
     told = (
         ("x-amz-sns-message-type", "Notification"),
         ("x-amz-sns-message-id", notification.message_id),
@@ -86,7 +91,7 @@ def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
 
 
 def function_event(notification: Notification) -> bytes | Unreadable:
-    """Return the event that SNS gives a function: one record, with the notification's bytes as values.
+    """Return the event that SNS gives a Lambda function: one record, with the notification's bytes as values.
 
     https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. In recorded events a missing subject is null, and
     missing attributes are {}.
@@ -108,7 +113,7 @@ def function_event(notification: Notification) -> bytes | Unreadable:
 def publication(
     notification: Notification, *, attempt: int, group_id: str | None = None, deduplication_id: str | None = None
 ) -> Publication | Unreadable:
-    """Return the message that was published, with its subject and its attributes of every type."""
+    """Return the message that had been published, to publish it again with its subject and attributes."""
     message = json_string_text(notification.fields["Message"])
     attributes = _attributes(notification.fields.get("MessageAttributes"))
     if message is None or isinstance(attributes, Unreadable):
@@ -121,7 +126,7 @@ def publication(
 
 
 def _subscription(topic: str, url: str | None) -> str:
-    """Return the subscription's ARN from an UnsubscribeURL; empty if it is no subscription of the topic."""
+    """Return the subscription's ARN from an UnsubscribeURL; empty if the URL names no subscription of the topic."""
     try:
         named = parse_qs(urlsplit(url or "").query, max_num_fields=10).get("SubscriptionArn", [])
     except ValueError:

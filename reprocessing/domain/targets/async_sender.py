@@ -14,7 +14,7 @@ Call_contra = TypeVar("Call_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One letter for an HTTP endpoint.
+    """One letter to send to an HTTP endpoint.
 
     Attributes:
         attempt: the attempt's id, under which the outcome is returned.
@@ -33,9 +33,12 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True)
 class LambdaCall:
-    """One letter for a Lambda function. The outcome is returned under `attempt`, the attempt's id.
+    """One letter to send to a Lambda function.
 
-    `role` is the ARN of the role that may invoke the function; empty means the service's own role.
+    Attributes:
+        attempt: the attempt's id, under which the outcome is returned.
+        role: the ARN of the role that may invoke the function; empty: the service's own role.
+        timeout: seconds from the connection to the end of the answer.
     """
 
     attempt: int
@@ -54,14 +57,17 @@ class AsyncSender(Protocol[Call_contra]):
     """
 
     def start(self, calls: Sequence[Call_contra], *, may_start: Callable[[], bool]) -> None:
-        """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent."""
+        """Queue these calls, and do not wait for their outcomes.
+
+        `may_start` is asked before each call. If it returns False, the call is not made, and ends as NotSent.
+        """
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
         """Return the ended attempts with their outcomes. Wait up to `within` seconds until an attempt has ended."""
 
     @property
     def open(self) -> int:
-        """Return how many started calls have not ended."""
+        """Return how many of the queued calls have not ended."""
 
     def close(self) -> None:
         """Drop all open calls. Some of these calls may already have arrived at their targets."""

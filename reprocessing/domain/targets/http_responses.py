@@ -14,13 +14,13 @@ from typing import Final
 from reprocessing.domain.errors import InvalidAnswers
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken
 
-#: Delay before the next attempt if the endpoint asks for one and does not say how long.
+#: Delay before the next attempt if an endpoint asks to wait, and does not say how long.
 DEFAULT_DELAY: Final = timedelta(seconds=1)
 #: The longest delay that an endpoint can ask for.
 LONGEST_DELAY: Final = timedelta(days=1)
 LONGEST_TEXT: Final = 500
 
-_LEAST, _MOST = 200, 599  # RFC 9110, 15.2: codes below are not final
+_LEAST, _MOST = 200, 599  # RFC 9110, 15.2: codes below 200 are not final
 _ENTRY = re.compile(r"(?a)([2-5][0-9]{2}|[2-5]xx)=([a-z]+)")
 _LONGEST_DATE = 64
 _SECONDS = re.compile(r"[0-9]{1,400}")
@@ -28,7 +28,7 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Meaning(StrEnum):
-    """What an endpoint's answer means for the letter."""
+    """What an HTTP endpoint's answer means for the letter that was sent."""
 
     SUCCESS = "success"
     RETRY = "retry"  #: a failed attempt; the next is due after its backoff
@@ -50,7 +50,7 @@ DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
 
 @dataclass(frozen=True, slots=True)
 class StatusMeanings:
-    """Meanings of codes ("409") and classes ("4xx") that replace the defaults.
+    """Meanings of HTTP status codes ("409") and classes ("4xx") that a target sets in place of the defaults.
 
     A code overrides a class, and both override the defaults. But "4xx" does not change 429, whose default is `wait`.
     """
@@ -61,7 +61,7 @@ class StatusMeanings:
         return " ".join(f"{what}={meaning}" for what, meaning in self.said)
 
     def meaning(self, status: int) -> Meaning:
-        """Return what a final status means. A code without a meaning is a failed attempt (`RETRY`)."""
+        """Return what a final status code means. A code without a meaning is a failed attempt (`RETRY`)."""
         said, code, family = dict(self.said), str(status), f"{status // 100}xx"
         if code in said:
             return said[code]
@@ -71,7 +71,7 @@ class StatusMeanings:
         return said.get(family) or usual or DEFAULT_MEANINGS.get(family, Meaning.RETRY)
 
     def outcome(self, status: int, *, after: timedelta | None = None) -> Outcome:
-        """Return the outcome of an answer with this status. `after` is the value of the Retry-After header."""
+        """Return the outcome of an answer with this status. `after`: the delay of the Retry-After header, if any."""
         match self.meaning(status):
             case Meaning.SUCCESS:
                 return Taken()
@@ -110,7 +110,7 @@ def retry_after(text: str, *, now: datetime) -> timedelta | None:
 
 
 def http_date(text: str) -> datetime | None:
-    """Return the time of an HTTP date, in any of its three forms (RFC 9110, 5.6.7)."""
+    """Return the time of an HTTP date in any of its three forms (RFC 9110, 5.6.7); None: it is not valid."""
     try:
         at = parsedate_to_datetime(text.strip()[:_LONGEST_DATE])
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

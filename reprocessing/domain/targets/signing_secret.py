@@ -7,7 +7,7 @@ import binascii
 import re
 from typing import Final
 
-#: Shortest secret (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+#: Min bytes of a secret (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 LEAST_BYTES: Final = 24
 #: Prefix of a secret in base64.
 PREFIX: Final = "whsec_"

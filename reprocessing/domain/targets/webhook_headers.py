@@ -11,15 +11,15 @@ from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.message.redrive_attributes import MarkNames, read_mark
 
-#: Most characters of one header's value. Servers usually accept 8 KiB of all headers together.
+#: Max characters of one header's value. Servers usually accept 8 KiB of all headers together.
 LONGEST: Final = 1_024
 
 _CONTENT_TYPE: Final = "Content-Type"
-_NAME = re.compile(r"(?a)[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")  # RFC 9110, 5.6.2: a token
+_NAME = re.compile(r"(?a)[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}")  # a header's name (RFC 9110, 5.6.2: a token)
 # RFC 9110, 5.5: no control characters, so no line breaks; no blank at either end.
 _VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?")
 _PLAIN = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
-_MEDIA_TYPE = re.compile(r"(?a)[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(?:[ \t]*;[\t -~]*)?")  # RFC 6838, 4.2
+_MEDIA_TYPE = re.compile(r"(?a)[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}(?:[ \t]*;[\t -~]*)?")  # RFC 6838: media type
 #: Headers about framing and routing, which the HTTP client writes.
 _OWN = frozenset((
     "connection", "content-encoding", "content-length", "expect", "host", "keep-alive", "te", "trailer",
@@ -29,7 +29,8 @@ _USED = frozenset((
     "content-type", "redrive-attempt", "user-agent", "webhook-id", "webhook-timestamp", "webhook-signature"
 ))  # fmt: skip
 
-#: Headers of marks (attributes that the service adds) with default names. Other marks keep their attribute's name.
+#: Header names for marks (attributes that the service adds) with default names. For other marks, the header has the
+#: attribute's name.
 _USUAL: Final = {
     "RedriveId": "Redrive-Id",
     "IdempotencyKey": "Idempotency-Key",
@@ -43,9 +44,9 @@ def headers(
 ) -> tuple[tuple[str, str], ...]:
     """Return a letter's headers, without the signature and the headers that the HTTP client writes.
 
-    `added`: the letter's marks. An idempotency key that no header can hold is sent as a digest; such other marks are
-    omitted.
-    `content_type`: the target's, for letters whose `attributes` contain none.
+    `added`: the letter's marks (attributes that the service adds); `names`: the names of the marks. If an idempotency
+    key is not a valid header value, its SHA-256 is sent. Other marks that are not valid are omitted.
+    `content_type`: the target's content type, for a letter without a content type among its `attributes`.
     """
     made = [(_CONTENT_TYPE, _content_type(attributes, content_type, body))]
     for name, attribute in added.items():

@@ -1,4 +1,4 @@
-"""Sign a body: Standard Webhooks, version 1, symmetric.
+"""Sign the body of an HTTP request, as Standard Webhooks describes (version 1, symmetric keys).
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
@@ -12,7 +12,7 @@ from datetime import datetime
 
 
 def headers(key: bytes, *, message_id: str, now: datetime, body: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the three headers that sign a body. Receivers refuse the request if `now` is too old.
+    """Return the three headers that sign a body. Receivers usually refuse a request whose `now` is 5 minutes old.
 
     `message_id` is the same for all attempts of a letter, and contains no full stop.
     """
