@@ -1,4 +1,4 @@
-"""Above how many messages a second person is needed: per DLQ, and for DLQs that do not set it themselves."""
+"""Read the approval limits: a deed about more messages of a DLQ than its limit needs a second person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ def default_limit() -> int | None:
 
 
 def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
-    """Return the limit of each of these DLQs that has one. 0: everything needs a second person."""
+    """Return the limits of these DLQs by id: the own limit, else the default limit. DLQs without a limit are left out.
+
+    0: every deed needs a second person.
+    """
     own = dict(DeadLetterQueue.objects.filter(pk__in=list(dlqs)).values_list("pk", "approval_above"))
     if all(limit is not None for limit in own.values()):
         return {dlq: limit for dlq, limit in own.items() if limit is not None}

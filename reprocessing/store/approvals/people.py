@@ -1,4 +1,4 @@
-"""Tell whether two names are the same person."""
+"""Decide whether two names are of the same person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Store the sums that metrics publish, and when periodic actions were last done."""
+"""Store the sums of metrics, what CloudWatch has of them, and when periodic actions were last done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTER_EVENTS: Final = "redrive_came_to"
 
 @dataclass(frozen=True, slots=True)
 class MetricSum:
-    """The stored sum of one label (`part`) of a metric. `place`: id of a DLQ or target; 0: none."""
+    """A metric's sum for one label value (`part`) and one DLQ or target (`place`: its id; 0: none)."""
 
     name: str
     place: int
@@ -99,7 +99,7 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add these values to the sums with the same name, place and part, in one statement."""
+    """Add values to the stored sums with the same key, in one statement."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
@@ -110,22 +110,22 @@ def current_sums() -> list[MetricSum]:
 
 
 def take_unpublished(names: list[str]) -> list[MetricSum]:
-    """Return by how much these metrics grew since the last call, and record this growth as published."""
+    """Return by how much the sums of these metrics grew since the last call, and record this growth as published."""
     return rows.fetch(MetricSum, _OWED, {"names": names})
 
 
 def return_unpublished(some: list[MetricSum]) -> None:
-    """Undo `take_unpublished` for values that could not be published."""
+    """Undo `take_unpublished` for values that could not be published; its next call returns them again."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the action `what` was not done for `every` seconds; if so, record it as done now."""
+    """Return whether the action `what` was last done at least `every` seconds ago. If so, record it as done now."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def make_due(what: str) -> None:
-    """Make the action `what` due again."""
+    """Make the action `what` due again, as if it had never been done."""
     rows.execute(_IS_OVER, {"what": what})
 
 
@@ -140,7 +140,7 @@ def put_attempted_since(at: datetime) -> bool:
 
 
 def heartbeats() -> list[QueueHeartbeat]:
-    """Return the heartbeat of each of the service's own Celery queues, in the order of their names."""
+    """Return the heartbeats of the service's own Celery queues, sorted by queue name."""
     return rows.fetch(QueueHeartbeat, _BEATS, {})
 
 

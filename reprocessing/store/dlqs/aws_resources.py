@@ -21,7 +21,10 @@ _PURPOSES = {
 
 
 def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
-    """Yield each AWS resource that these DLQs need, and what for, except parking queues. Some resources come twice."""
+    """Yield each AWS resource that the service uses for these DLQs, and its purpose. A resource may be repeated.
+
+    Parking queues are left out.
+    """
     for dlq in dlqs:
         yield from uses_of_dlq(dlq.arn, dlq.role_arn)
     for source in Source.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -42,7 +45,7 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield what the service does with a DLQ: each use needs IAM permissions."""
+    """Yield what the service does with a DLQ; each use needs IAM permissions. `role`: ARN; empty: its own role."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 

@@ -1,4 +1,7 @@
-"""Store the scopes of discovery and the progress of their scans. The process that scans a scope leases it."""
+"""Store the scopes of discovery (a role, a region and a filter each), and the progress of their scans.
+
+The process that scans a scope leases it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class OpenScan:
 
     Attributes:
         began_at: when the scan began. A continued scan does not read again what was read since then.
-        unread: see `DiscoveryScope`.
+        unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
     """
 
@@ -130,12 +133,12 @@ def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:
-    """Return the rows of these scopes, in the order of `all_scopes`."""
+    """Return the rows of these scopes, sorted by their text for people; scopes that are not stored are left out."""
     return [row for row in all_scopes() if row.scope in scopes]
 
 
 def all_scopes() -> list[DiscoveryScope]:
-    """Return all scopes, ordered by their words."""
+    """Return the rows of all scopes, sorted by their text for people."""
     return sorted(DiscoveryScope.objects.all(), key=lambda row: row.scope.words)
 
 
@@ -151,7 +154,7 @@ def keep_lease(scan: OpenScan) -> bool:
 
 
 def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
-    """Store the scan's progress and what could not be read, and renew the lease. False: see `keep_lease`."""
+    """Store the scan's progress and what could not be read, and renew its lease. Return False if the lease is lost."""
     values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
 
@@ -162,7 +165,7 @@ def release(scan: OpenScan) -> None:
 
 
 def end_scan(scan: OpenScan, *, every: float) -> bool:
-    """Record that the scan is complete; `every`: seconds until the next scan, if daily. False: see `keep_lease`."""
+    """Record that the scan is complete; return False if its lease is lost. `every`: seconds to the next daily scan."""
     return rows.execute(_END, {"scope": scan.id, "fence": scan.fence, "every": every}) == 1
 
 
@@ -177,7 +180,7 @@ def last_scan(scope_id: int) -> datetime | None:
 
 
 def set_daily(scopes: Collection[Scope], *, daily: bool, by: str, reason: str) -> None:
-    """Start or stop the repeated scans of these scopes; the first is due now. Records it in the audit log."""
+    """Start or stop the daily scans of these scopes, with an audit log entry. The first scan is due now."""
     with transaction.atomic():
         ids = [add_scope(scope) for scope in scopes]
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
@@ -186,7 +189,7 @@ def set_daily(scopes: Collection[Scope], *, daily: bool, by: str, reason: str) -
 
 
 def request_scans(by: str, reason: str) -> int:
-    """Make the scans of all scopes due now; return the number of scopes. Records it in the audit log."""
+    """Make the scans of all scopes due now, with an audit log entry; return the number of scopes."""
     with transaction.atomic():
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
         found = DiscoveryScope.objects.update(next_at=now)

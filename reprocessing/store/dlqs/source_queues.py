@@ -52,10 +52,12 @@ def refuse_if_needed(source: Source) -> None:
 
 
 def remove_source(source: Source, *, by: str, reason: str) -> None:
-    """Remove a source queue, also as the default. The row stays for history; `add_dlq --source` restores it.
+    """Remove a source queue from its DLQ. If it was the DLQ's default source, the DLQ has no default source any more.
+
+    The row stays for the history; `add_dlq --source` restores it.
 
     Raises:
-        SourceInUse: unfinished letters depend on it.
+        SourceInUse: unfinished or parked letters came from it, or it was removed before.
     """
     with transaction.atomic():
         dlq = DeadLetterQueue.objects.select_for_update().get(pk=source.dlq_id)

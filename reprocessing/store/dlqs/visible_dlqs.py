@@ -91,7 +91,7 @@ EVERY_DLQ: Final = VisibleDlqs(None)
 
 
 def visible_dlqs(user: AbstractBaseUser | AnonymousUser) -> VisibleDlqs:
-    """Return the DLQs that this person sees. One query, besides the permissions."""
+    """Return the DLQs that this person sees; none if the person is not active or not signed in."""
     if not isinstance(user, PermissionsMixin) or not user.is_active:
         return VisibleDlqs(())
     if user.has_perm(ALL_DLQS):
@@ -196,7 +196,7 @@ def _unshared_targets(ids: Ids) -> Q:
 
 
 def _approvals(ids: Ids) -> Q:
-    """Select the requests about visible DLQs alone; one about all DLQs names none."""
+    """Select the requests for approval that are only about visible DLQs. A request about all DLQs is not selected."""
     return Q(dlq_ids__contained_by=list(ids)) & ~Q(dlq_ids=[])
 
 

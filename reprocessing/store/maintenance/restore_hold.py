@@ -23,7 +23,7 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class RestoreHold:
-    """The hold. `restored_to`: time of the backup; `new`: this call began the hold (or, from `end_hold`, ended it)."""
+    """The hold after a restore. `restored_to`: time of the backup. `new`: this call began the hold, or ended it."""
 
     since: datetime
     by: str
@@ -124,7 +124,7 @@ def current_hold() -> RestoreHold | None:
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
-    """Stop all sends and mark every unfinished letter as doubted; return the hold, even if it had begun before.
+    """Stop all sends, and require a decision about every unfinished letter; return the hold, also if it began before.
 
     `anew`: the database was restored again, so the hold begins again and earlier decisions are deleted.
     """
@@ -145,35 +145,38 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 
 
 def doubt_newly_captured() -> int:
-    """Mark as doubted the letters captured since the hold began, if their messages are older; return how many."""
+    """Require a decision about letters captured since the hold began whose messages are older; return how many."""
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
 def count_unfinished() -> int:
-    """Count the letters that a hold would mark as doubted."""
+    """Return how many letters are unfinished. A hold would require a decision about each."""
     return rows.value(int, _UNFINISHED, {})
 
 
 def count_attempts_since(restored_to: datetime) -> int:
-    """Count attempts after this time. If there are any, the service ran after the restore, or the time is wrong."""
+    """Return how many attempts began after this time. If any, the service has run since, or the time is wrong."""
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
 def count_undecided() -> int:
-    """Count unfinished letters without a decision."""
+    """Return how many unfinished letters still need a decision."""
     return rows.value(int, _OPEN, {})
 
 
 def undrained_dlqs() -> list[str]:
-    """Return the DLQs that no capture has emptied since every message hidden at the hold became visible."""
+    """Return the names of DLQs that no capture has emptied since 12 hours after the hold began.
+
+    By then, every message that was invisible when the hold began is visible.
+    """
     return rows.column(str, _UNDRAINED, {"hidden": MAX_VISIBILITY})
 
 
 def refuse_release(*, early: bool) -> None:
-    """Refuse to end the hold, as `end_hold` would.
+    """Raise an error if the hold cannot be ended. `early`: it may be ended although DLQs are not drained.
 
     Raises:
-        RestoreUnresolved: letters are undecided, or DLQs are not drained.
+        RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
     """
     doubt_newly_captured()
     if left := count_undecided():
@@ -193,7 +196,7 @@ def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
     """End the hold and return it; None: there is none. `early`: end it although unknown copies may become visible.
 
     Raises:
-        RestoreUnresolved: letters are undecided, or DLQs are not drained.
+        RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
     """
     return rows.in_transaction(partial(_end, by, reason, early))
 

@@ -70,7 +70,7 @@ def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
 
 
 def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
-    """Return the samples of at least the last `within` seconds, by DLQ, the oldest first."""
+    """Return the samples of the last `within` seconds and a fifth more, by DLQ, the oldest first."""
     found: dict[int, list[DlqNote]] = {}
     for row in rows.fetch(_Note, _NOTES, {"within": within}):
         found.setdefault(row.dlq_id, []).append(row)

@@ -45,7 +45,7 @@ def announce_groups(groups: Collection[MovedGroup]) -> None:
 
 
 def unfinished_messages(groups: Collection[int]) -> dict[int, int]:
-    """Return how many unfinished messages each of these groups has now."""
+    """Return how many unfinished or parked messages each of these failure groups has now, by group id."""
     found = dict.fromkeys(groups, 0)
     for counted in counters.counts_in_groups(list(groups)) if groups else ():
         if counted.state in _UNFINISHED:

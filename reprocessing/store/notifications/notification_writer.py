@@ -1,4 +1,4 @@
-"""Write the notifications of an incident for each route that takes it: at the beginning, as reminder, at the end."""
+"""Write the notifications of an incident for each route that takes it: at its beginning, as reminders, at its end."""
 
 from __future__ import annotations
 

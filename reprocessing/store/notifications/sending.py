@@ -1,4 +1,7 @@
-"""Lease destinations, read their pending notifications, and record the result of sending if the lease is still held."""
+"""Lease a notification destination, read its pending notifications, and record whether they were sent.
+
+If the lease has been lost meanwhile, the next sending time is not changed.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +144,7 @@ def lease_destinations(destinations: Collection[str], *, limit: int) -> list[Lea
 
 
 def pending_text(route_id: int) -> PendingText | None:
-    """Return all pending notifications of a destination, grouped; None if there are none."""
+    """Return all pending notifications of a route, grouped by kind of event and by stage; None if there are none."""
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
@@ -169,7 +172,7 @@ def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent |
 
 
 def release_destination(claimed: LeasedDestination, now: datetime) -> None:
-    """Release a destination to which nothing was sent."""
+    """End the lease of a destination to which nothing was sent; the next text may be sent at once."""
     _free(claimed, next_at=now)
 
 

@@ -1,4 +1,4 @@
-"""Find runs that have not progressed for a long time, although messages wait and nobody stopped the run."""
+"""Find runs that have not progressed for `long` seconds, although messages wait and nobody stopped the run."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ class StalledRun:
 
 @dataclass(frozen=True, slots=True)
 class UnseenEmpty:
-    """A target to which messages of a DLQ were sent, and which was not seen empty in the `seconds` since then."""
+    """A target that was not seen empty in the `seconds` since messages of a DLQ were sent to it.
+
+    `unsettled`: how many of these messages have no outcome yet.
+    """
 
     dlq_id: int
     target_id: int

@@ -53,12 +53,12 @@ _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
 
 def lane_counts(dlq: int | None = None) -> list[LaneCount]:
-    """Count the lanes of this DLQ (None: of all) that have letters to redrive, by phase and reason."""
+    """Return how many lanes of this DLQ (None: of all DLQs) have letters to redrive, by phase and reason."""
     return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Count the lanes of a run by phase and reason, up to `most` lanes in all."""
+    """Return how many lanes of a run have letters to redrive, by phase and reason. At most `most` lanes are counted."""
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 

@@ -20,7 +20,7 @@ from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
 @dataclass(frozen=True, slots=True)
 class LeasedLane:
-    """A lane that is leased by the caller. `inherited`: the former owner of the lease died."""
+    """A lane that the caller has leased. `inherited`: the worker that leased it before was killed."""
 
     lane_id: int
     fence: int
@@ -224,10 +224,10 @@ def lease(  # noqa: PLR0913  # each by its name
     runs: Sequence[int] | None = None,
     but: Collection[int] = (),
 ) -> list[LeasedLane]:
-    """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
+    """Lease up to `limit` due lanes of active runs for `lease` seconds, those of killed workers first.
 
-    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: lease only these lanes; None: any lanes,
-    except lanes whose heads have one of the breakers `but`. `runs`: only lanes of these runs; None: of all runs.
+    Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `only`: lease only these lanes;
+    None: any, except lanes whose head's breaker is in `but`. `runs`: only lanes of these runs; None: of all runs.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -237,7 +237,7 @@ def lease(  # noqa: PLR0913  # each by its name
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
-    """Lock these lanes in the order of their ids; return the locked lanes.
+    """Lock these lanes until the transaction ends, in the order of their ids; return the ids of the locked lanes.
 
     `fences`: a lane that is not leased with this fence any more is not locked. None: lock the lane in any case.
     """
@@ -264,7 +264,7 @@ def advance(
 
 
 def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
-    """Renew leases; return the lanes that the caller still leases."""
+    """Renew leases for `lease` seconds; return the ids of the lanes that the caller still leases."""
     return set(rows.column(int, _RENEW, {"lanes": list(lanes), "fences": list(fences), "lease": lease}))
 
 
@@ -280,7 +280,7 @@ class HandedBack:
 
 
 def hand_back(some: Sequence[HandedBack]) -> None:
-    """Give leased lanes back."""
+    """Give leased lanes back. A lane that the caller no longer leases is not changed."""
     rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
 
 
@@ -290,7 +290,7 @@ def are_leased() -> bool:
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return due lanes that have no valid task hint, and mark them as hinted for `lifetime` seconds."""
+    """Return up to `limit` due lanes without a valid task hint, and mark them as hinted for `lifetime` seconds."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

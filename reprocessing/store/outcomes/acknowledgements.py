@@ -155,39 +155,48 @@ class ReportedAttempt:
 
 
 def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
-    """Return these attempts with the data of their letters."""
+    """Return these attempts, with their letters' data, sorted by id."""
     return rows.fetch(ReportedAttempt, _NAMED, {"attempts": list(attempts)})
 
 
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
-    """Apply all reports about these attempts; return copies that may be deleted. A repeated call changes nothing.
+    """Apply all reports about these attempts to their letters; return copies in DLQs that may be deleted.
 
-    Call it with the lanes locked. `dues`: seconds until a failed letter may be tried again. `spent`: whether a failed
-    letter has no attempt left.
+    A repeated call changes nothing. Lock the lanes before. For each attempt, `dues`: seconds until the letter may be
+    tried again if it failed; `spent`: whether it then has no attempt left.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
 def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return attempts about which no report came in time, if nothing else can show the outcome; in order of lanes."""
+    """Return up to `limit` attempts whose consumer did not report in time, if no watched DLQ can show the outcome.
+
+    Sorted by lane.
+    """
     return rows.fetch(OpenAttempt, _OVERDUE, {"limit": limit})
 
 
 def close_silent(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts as silent (not reported) and park their letters. Call it with the lanes locked."""
+    """Close attempts whose consumer did not report in time, and park their letters; return copies that may be deleted.
+
+    Lock the lanes before.
+    """
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
 
 
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return last attempts of letters that ended unknown, if no watched DLQ can show the outcome; in order of lanes.
+    """Return up to `limit` last attempts with an unknown result whose messages can no longer come back, sorted by lane.
 
-    Their deadline is over, so their messages can no longer come back.
+    Their deadline is over. Only targets without a watched DLQ are read: no DLQ can show the outcome.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
 
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts of parked letters as unknown; this frees their lanes and keys. Call it with the lanes locked."""
+    """Close attempts of parked letters with outcome unknown; return copies in DLQs that may be deleted.
+
+    This frees their lanes and idempotency keys. Lock the lanes before.
+    """
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 
 

@@ -132,7 +132,7 @@ SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An open attempt whose letter may be presumed delivered."""
+    """An attempt without an outcome that can be closed now."""
 
     attempt_id: int
     lane_id: int
@@ -161,7 +161,7 @@ class TargetLook:
 
 
 def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return attempts whose letters may be presumed delivered, in order of lanes.
+    """Return up to `limit` attempts whose letters may be presumed delivered, sorted by lane.
 
     `count_lag`: seconds by which SQS's counts may lag.
     """
@@ -169,9 +169,9 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return last attempts with unknown outcome that may be closed, as their letters did not come back, by lane.
+    """Return up to `limit` last attempts with an unknown result that may be closed, sorted by lane.
 
-    `count_lag`: seconds by which SQS's counts may lag.
+    Their messages did not come back, and can no longer come back. `count_lag`: seconds by which SQS's counts may lag.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
@@ -182,6 +182,9 @@ def watched_targets() -> list[WatchedTarget]:
 
 
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
-    """Record looks at targets, requested at `at` and answered `took` seconds later; delete old looks."""
+    """Record looks at targets, requested at `at` and answered `took` seconds later.
+
+    Delete looks that are older than a day plus the target's window.
+    """
     if looks:
         rows.execute(_SIGHT, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

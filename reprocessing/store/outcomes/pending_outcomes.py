@@ -113,14 +113,17 @@ _NEWEST = _STATEMENT.format(
 
 
 def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return the targets of this DLQ, or of all DLQs. `count_lag`: seconds by which SQS's counts may lag."""
+    """Return for each target of this DLQ (None: of all DLQs) what its oldest letter without outcome waits for.
+
+    Only DLQs that a person sees (`seen`). `count_lag`: seconds by which SQS's counts may lag.
+    """
     return _seen(
         rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}), seen
     )
 
 
 def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return the targets of this run with letters that have no outcome yet, with the newest such letter of each."""
+    """Return for each target of this run what the run's newest letter without outcome waits for."""
     return _seen(
         rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}),
         seen,
@@ -136,7 +139,7 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return the shortest time in seconds until these letters' outcomes are known, by target; None: unknown."""
+    """Return by target id the shortest time (s) until the letters' outcomes are known; None: it cannot be told."""
     cadences = schedule.poll_intervals([one.watched_by_id for one in found if one.watched_by_id])
     return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
 
@@ -178,23 +181,23 @@ def describe(one: PendingOutcome) -> str:
 
 
 def is_endless(one: PendingOutcome) -> bool:
-    """Return whether the wait does not end by itself."""
+    """Return whether the wait may last for ever: the target is not empty, or nothing can show the outcome."""
     return is_never_empty(one) or describe(one).startswith("nothing")
 
 
 def is_never_empty(one: PendingOutcome) -> bool:
-    """Return whether the wait ends only when somebody empties the target."""
+    """Return whether the letter waits for a target that has not been empty since the target received it."""
     return describe(one).startswith(f"{resource_name(one.target)} has not been empty")
 
 
 def is_long(one: PendingOutcome) -> bool:
-    """Return whether the target has not been empty for so long that its consumer may be stopped."""
+    """Return whether the letter has waited for an empty target for 2 minutes, so that the consumer may be stopped."""
     since = one.again_from or one.taken_at
     return since is not None and one.now - since >= _LONG
 
 
 def has_had_time(one: PendingOutcome) -> bool:
-    """Return whether a running consumer would have received the letter by now."""
+    """Return whether a running consumer would have received the letter by now: 10 seconds have passed."""
     return one.taken_at is not None and one.now - one.taken_at >= _SOON
 
 

@@ -143,17 +143,17 @@ def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[
 
 
 def report_digests(said: Sequence[ConsumerReport], reporter: int | None) -> list[bytes]:
-    """Return the digests by which repeated reports are recognised. Call it outside a transaction."""
+    """Return for each report the digest by which a repeated report is recognised. Call it outside a transaction."""
     return content.keyed([report.digest(reporter) for report in said])
 
 
 def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests: Sequence[bytes]) -> set[bytes]:
-    """Write reports with these digests; return the digests of the reports that were not stored before."""
+    """Store reports, each with its digest (`report_digests`); return the digests of reports that are new."""
     values = {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": list(digests)}
     values["message"] = [content.sealed_text(report.message, Part.REPORT) for report in said]
     return set(rows.column(bytes, _KEEP, values))
 
 
 def unmatched_attempts() -> list[int]:
-    """Return attempts about which a report arrived before the attempt's message id was recorded."""
+    """Return the ids of attempts to which a report must be applied: it came before their message id was stored."""
     return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -196,9 +196,10 @@ def lock_letters(
 def release_letters(
     letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None
 ) -> set[int]:
-    """Queue parked letters again, due at `due`, for `target` if given; return the ids of their lanes.
+    """Queue parked letters again; return the ids of their lanes.
 
-    Rules do not decide about a letter with a given target.
+    `due`: when they may be sent; None: at once. `target`: id of another target; rules then do not decide about the
+    letters. None: their target is unchanged.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
     touched = set(rows.column(int, _RELEASE, values))
@@ -207,7 +208,10 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the DLQs of these letters without a run that could take the letters; lock the active runs."""
+    """Return the ids of these letters' DLQs that have no run to send the letters.
+
+    Running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
+    """
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
@@ -220,7 +224,7 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 def advance_held_lanes(dlq: int) -> None:
     """Let held lanes of a DLQ continue if the DLQ no longer holds lanes, or if they have no parked letter any more.
 
-    It commits by itself. The caller must not have locked the DLQ's row: other transactions lock lanes first.
+    It commits by itself. The caller must not hold a lock on the DLQ's row, to avoid deadlocks: others lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):

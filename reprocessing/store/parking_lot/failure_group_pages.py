@@ -1,4 +1,4 @@
-"""Pages of failure groups, with the number of each group's letters, and of the letters that follow these in lanes."""
+"""Read pages of failure groups, and count each group's letters and the letters that wait behind them in lanes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class PageStart:
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """The number of letters of a group by state. `behind`: later letters in their lanes; see `MAX_BEHIND`."""
+    """How many letters a group has by state. `behind`: letters that wait behind them in lanes; 1,001 means more."""
 
     parked: int = 0
     captured: int = 0
@@ -101,9 +101,9 @@ def group_page(
     *, limit: int, seen: VisibleDlqs = EVERY_DLQ, dlq: int | None = None, status: str | None = None,
     after: PageStart | None = None,
 ) -> list[GroupRow]:  # fmt: skip
-    """Return failure groups, open groups first, then the newest first.
+    """Return up to `limit` failure groups, open groups first, then those with the latest failure first.
 
-    `dlq`, `status`: only groups of this DLQ, with this status; None: of all DLQs, with any status.
+    `dlq`, `status`: only groups of this DLQ, with this status; None: any. `after`: the page before ended here.
     """
     values = {
         "group": None, "dlqs": seen.array, "dlq": dlq, "status": status, "limit": limit,
@@ -120,7 +120,7 @@ def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
-    """Count the letters of these groups by state, and up to `MAX_BEHIND` + 1 later letters in their lanes."""
+    """Return how many letters each of these groups has by state, and how many letters wait behind them in lanes."""
     counted = counters.counts_in_groups(list(groups))
     values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -131,7 +131,7 @@ def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
 
 
 def letters_behind(group: int) -> list[int]:
-    """Return the ids of up to `MAX_BEHIND` + 1 later letters in the lanes of a group's letters."""
+    """Return the ids of up to 1,001 letters that wait in lanes behind a group's letters."""
     return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED})
 
 

@@ -34,7 +34,7 @@ SELECT r.type, r.fingerprint
  ORDER BY r.received_at DESC, r.id DESC LIMIT 1
 """
 
-# Chunks of bounded size. `version` changes with every write of the row.
+# About 16 MiB of bodies at most. `version` changes with every write of the row.
 _UNSORTED = f"""
 SELECT l.id, l.dlq_id, l.message_id, l.version, l.first_sent_at, l.size, l.reason, l.detail, d.message_type,
        CASE WHEN l.weight > 0 THEN p.body END AS body, p.attributes, p.system, a.outcome,
@@ -190,7 +190,7 @@ class LargestGroup:
 
 
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
-    """Return the first letters, by id, that have no group, or that were parked or reported after they got a group.
+    """Return up to `limit` letters, by id, that have no group, or that were parked or reported after they got a group.
 
     A letter whose payload cannot be opened has no body and no attributes.
     """
@@ -233,7 +233,7 @@ def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection
 
 
 def record_release(letters: Collection[int]) -> None:
-    """Record on the groups of these locked letters that letters were released now."""
+    """Record in the failure groups of these letters that letters were released now. Lock the letters before."""
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 
@@ -250,5 +250,5 @@ def set_status(  # noqa: PLR0913  # each by its name
 
 
 def largest_groups(limit: int, *, seen: VisibleDlqs = EVERY_DLQ) -> list[LargestGroup]:
-    """Return the open groups of these DLQs with the most captured or parked letters."""
+    """Return up to `limit` open groups with the most captured or parked letters, of DLQs that a person sees."""
     return rows.fetch(LargestGroup, _WORST, {"limit": limit, "dlqs": seen.array})

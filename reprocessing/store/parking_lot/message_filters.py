@@ -1,4 +1,4 @@
-"""Turn a message filter into SQL: one WHERE clause for list, count, preview, bulk action and export.
+"""Turn a message filter into SQL: lists, counts, previews, bulk actions and exports use the same WHERE clause.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.
@@ -144,7 +144,7 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
-    """Return the condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
+    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
     parts: list[LiteralString] = []
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
@@ -160,10 +160,10 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. Sealed bodies are searched here, for `seconds` at most; None: no limit.
+    """Return the parameters of `where_clause`. This searches encrypted bodies, for `seconds` at most; None: no limit.
 
     Raises:
-        InvalidFilter: the search took longer.
+        InvalidFilter: the search took longer than `seconds`.
     """
     found = _plain_parameters(sieve)
     if sieve.text is None or not payload_keys.has_keys():
@@ -203,13 +203,13 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
 
 def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
-    """Return the last finished letters that a filter matches."""
+    """Return up to `limit` letters that a filter matches, the last finished first."""
     with patiently():
         return _newest(sieve, None, limit)
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Count the letters that a filter matches by state and reason, up to `MAX_COUNT` + 1 in all."""
+    """Return how many letters a filter matches, by DLQ, state and reason; counted up to `MAX_COUNT` + 1 in all."""
     with patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
@@ -217,18 +217,18 @@ def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
 
 
 def count_letters(sieve: MessageFilter) -> int:
-    """Count the letters that a filter matches, up to `MAX_COUNT` + 1."""
+    """Return how many letters a filter matches, counted up to `MAX_COUNT` + 1."""
     with patiently():
         return _count(sieve)
 
 
 def counted(n: int) -> str:
-    """Return a number of letters in words: "10,000+" if it is larger than `MAX_COUNT`."""
+    """Return a number of letters as text, such as "9,999", or "10,000+" if it is larger than `MAX_COUNT`."""
     return f"{n:,}" if n <= MAX_COUNT else f"{MAX_COUNT:,}+"
 
 
 def is_exhaustive(sieve: MessageFilter) -> bool:
-    """Return whether all letters that could contain the filter's text are searched, not only the newest."""
+    """Return whether all letters that could contain the filter's text are searched, not only the newest of them."""
     if sieve.text is None:
         return True
     asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
@@ -238,10 +238,10 @@ def is_exhaustive(sieve: MessageFilter) -> bool:
 
 
 def require_exhaustive(sieve: MessageFilter) -> None:
-    """Refuse a filter that may match more letters than its list shows.
+    """Refuse a filter with a text that could match letters which are not searched, because they are not the newest.
 
     Raises:
-        InvalidFilter: there are more letters than are searched for a text.
+        InvalidFilter: `is_exhaustive` is false.
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(
@@ -251,7 +251,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return an equivalent filter without reasons, which have no index; None: the filter matches nothing."""
+    """Return the filter, limited to one DLQ (by index) if only one has letters of the reasons; None: no DLQ has any."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
@@ -294,7 +294,7 @@ def _patient(sieve: MessageFilter) -> dict[str, Any]:
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Set a statement timeout. If it is exceeded, raise an error that says what to do."""
+    """Set a statement timeout of 5 seconds within the block. If it is exceeded, raise InvalidFilter."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})

@@ -1,4 +1,4 @@
-"""Seal what was stored readable before payloads were encrypted: payloads, edits, digests, reports and filters."""
+"""Seal (encrypt) what was stored before encryption was set up: payloads, edits, digests, reports and filters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHUNK, LETTERS = 8 * 1024 * 1024, 500
 #: Permits sealing captured and edited bytes until the end of the transaction.
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
-# A chunk has letters of one DLQ, because a data key belongs to a DLQ. Letters are read in the order of their ids.
+# Letters are read in the order of their ids.
 _DLQ = """
 SELECT l.dlq_id FROM redrive_letter l WHERE l.id > %(above)b::bigint ORDER BY l.id LIMIT 1
 """
@@ -131,7 +131,10 @@ class Sealed:
 
 
 def seal_payloads(above: int, day: date) -> Sealed:
-    """Seal the next readable payloads with ids above `above`, in one transaction; another chunk may follow."""
+    """Seal the next readable payloads, of letters with ids above `above`, in one transaction: up to 500, or 8 MiB.
+
+    `day`: the day of the data keys.
+    """
     found = rows.fetch(_Readable, _READABLE, {"above": above, "limit": LETTERS, "chunk": CHUNK})
     if not found:
         return Sealed(0, 0)
@@ -157,7 +160,7 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def seal_edits(above: int, day: date) -> Sealed:
-    """Seal the next readable edits, as `seal_payloads` does."""
+    """Seal up to 20 readable edits with ids above `above`, in one transaction. `day`: the day of the data keys."""
     found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
     if not found:
         return Sealed(0, 0)
@@ -184,7 +187,7 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_texts() -> int:
-    """Seal readable texts of consumer reports and bulk actions; return how many."""
+    """Seal all readable texts of consumer reports, and of the filters of bulk actions; return how many."""
     done = 0
     for read, write, part in ((_REPORTS, _SEAL_REPORTS, Part.REPORT), (_FILTERS, _SEAL_FILTERS, Part.FILTER)):
         above = 0

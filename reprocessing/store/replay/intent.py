@@ -189,7 +189,7 @@ def intend(  # noqa: PLR0913  # each by its name
     most: int = 2**31 - 1,
     book: int = 2**63 - 1,
 ) -> list[IntendedSend]:
-    """Commit that these first letters of these lanes are about to be sent; return the letters that may be sent.
+    """Commit attempts for the first letters of these lanes, before they are sent; return the letters that may be sent.
 
     A letter is not returned if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids it.
 
@@ -211,7 +211,7 @@ def intend(  # noqa: PLR0913  # each by its name
 
 
 def _opened(intended: list[IntendedSend]) -> list[IntendedSend]:
-    """Return the letters with their payloads opened, after the commit: a key may have to be unwrapped by AWS KMS."""
+    """Return the letters with their payloads opened. Call it after the commit, because AWS KMS may be called."""
     readable, problems = content.opened_or_why(intended)
     if not problems:
         return readable

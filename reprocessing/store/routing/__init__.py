@@ -1,1 +1,1 @@
-"""Statements for rules, conditions and rate classes."""
+"""Store rules and rate classes, and write the rules' decisions about letters."""

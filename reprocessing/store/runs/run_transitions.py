@@ -88,10 +88,10 @@ def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -
 
 
 def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enlisted | None:
-    """Start a plan; None: it is no longer a plan, or AWS redrives its DLQ.
+    """Start a plan; return how many letters were put onto lanes. None: it is no longer a plan, or AWS redrives its DLQ.
 
-    First the run takes over (adopts) unfinished letters of ended runs. The letters of a large plan are put onto lanes
-    later, in batches. `approval`: id of the approval that is being executed.
+    First the run takes over (adopts) unfinished letters of ended runs. The letters of a plan with more than 2,000
+    letters are put onto lanes later, in batches. `approval`: id of the approval that is being executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -116,12 +116,12 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
 
 
 def reopen(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
-    """Continue a finished run to which letters came back; None: it is not finished. Errors as in `start`."""
+    """Continue a finished run to which letters came back; None: it is not finished. Raises ApprovalNeeded."""
     return _begin_again(run, RunState.FINISHED, by, reason, approval)
 
 
 def resume(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
-    """Resume a paused run; its waves begin again with one letter. None: the run is not paused. Errors as in `start`."""
+    """Resume a paused run; its waves begin again with one letter. None: it is not paused. Raises ApprovalNeeded."""
     return _begin_again(run, RunState.PAUSED, by, reason, approval)
 
 

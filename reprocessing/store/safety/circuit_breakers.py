@@ -1,4 +1,4 @@
-"""Open and close circuit breakers by the outcomes of attempts. A repeated or lost call does no harm.
+"""Open and close circuit breakers by the outcomes of attempts. A call may be repeated; the next replaces a lost call.
 
 A canary is a single letter that is sent to test the target after the cooldown.
 
@@ -149,7 +149,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
-    """Send no other canary until the outcome of a canary that the target accepted can be known."""
+    """Delay the next canary until the outcome of a canary that the target accepted can be known. None: no change."""
     until = awaited_until and awaited_until + circuit_breaker.PATIENCE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
@@ -213,6 +213,6 @@ def _told(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Call `move_breakers` for all breakers, in case a worker died before its call, and reset idle ramps."""
+    """Call `move_breakers` for all breakers, in case a worker was killed before its call, and reset idle ramps."""
     rate_ramps.reset_idle_ramps()
     return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

@@ -1,4 +1,4 @@
-"""Find targets that have failed for a long time in automatic runs. Pause such a run, or park its only message."""
+"""Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message."""
 
 from __future__ import annotations
 
@@ -155,7 +155,10 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing, or park the run's only message. It commits by itself."""
+    """Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message.
+
+    It commits by itself.
+    """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": ATTEMPTS_READ}):

@@ -117,10 +117,9 @@ class _Recounted:
 
 
 def count_again(letters: Collection[int]) -> dict[int, int]:
-    """Count spared attempts of these letters again if a message sent between the attempt and the opening succeeded.
+    """Count spared attempts again if a message that was sent between the attempt and the breaker's opening succeeded.
 
-    Return the attempts that count, by letter, of the letters that changed. Such a letter never has more than
-    `max_attempts` of them.
+    Return the number of attempts that count, by letter id, for the letters that changed. It is at most `max_attempts`.
     """
     if not letters:
         return {}
