@@ -52,7 +52,7 @@ def check_request(asked: TokenRequest) -> None:
     """Check that a token can be made.
 
     Raises:
-        InvalidApiToken: a token has this name, not exactly one of user and teams is given, or `expires_at` is past.
+        InvalidApiToken: a token has this name, both a user and teams are given, or neither, or `expires_at` is past.
     """
     if ApiToken.objects.filter(name=asked.name).exists():
         raise InvalidApiToken(
@@ -124,7 +124,7 @@ def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, t
 
 
 def listed() -> QuerySet[ApiToken]:
-    """Return all tokens by name, with their owners."""
+    """Return all API tokens, sorted by name, with the users or teams that own them."""
     return ApiToken.objects.order_by("name").select_related("user").prefetch_related("teams")
 
 
@@ -140,7 +140,7 @@ def state_of(row: ApiToken, now: datetime) -> str:
 
 
 def record_use(token: int, *, reads: bool) -> None:
-    """Record that a token was used just now. `reads`: the request only reads; such requests are counted."""
+    """Record that an API token was used just now. `reads`: the request only reads; the token counts such requests."""
     used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
     ApiToken.objects.filter(pk=token).update(**used)
 

@@ -1,4 +1,4 @@
-"""Set the default approval limit: a deed about more messages needs a second person, if the DLQ has no own limit."""
+"""Set the approval limit of DLQs without an own limit: a deed about more messages needs a second person."""
 
 from __future__ import annotations
 

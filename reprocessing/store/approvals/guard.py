@@ -65,7 +65,7 @@ def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
 def refuse_unseen(dlq: int, what: str) -> None:
     """Refuse a deed whose messages cannot be shown to a second person first, if the DLQ has an approval limit.
 
-    `what`: the deed, as the subject of the error's sentence.
+    `what`: the words for the deed with which the error's text begins.
 
     Raises:
         ApprovalRefused: the DLQ has a limit.
@@ -78,9 +78,9 @@ def refuse_unseen(dlq: int, what: str) -> None:
 
 
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
-    """Check a deed of a kind for which no approval can be requested. Call it in the deed's transaction.
+    """Refuse a deed that needs a second person, because its kind cannot be approved; if it needs none, count it.
 
-    `what`: the deed, as the subject of the error's sentence.
+    Call it in the deed's transaction. `what`: the words for the deed with which the error's text begins.
 
     Raises:
         ApprovalRefused: the deed would need a second person.

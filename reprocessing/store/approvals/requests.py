@@ -42,7 +42,10 @@ class SealedDeed:
 
 
 def seal(deed: Deed) -> SealedDeed:
-    """Return the encrypted parts of a deed. Call it outside a transaction. Raises PayloadKeyUnavailable."""
+    """Return the encrypted parts of a deed. Raises PayloadKeyUnavailable.
+
+    Call it outside a transaction, because AWS KMS may be called.
+    """
     (stamp,) = content.keyed([deed.stamp])
     if deed.body is None or deed.attributes is None:
         return SealedDeed(None, None, stamp)
@@ -100,12 +103,12 @@ def void_edits(letters: Collection[int], why: str) -> int:
 
 
 def lock(approval: int) -> Approval | None:
-    """Lock and return an approval; None: there is none."""
+    """Lock a request for approval until the transaction ends, and return it; None: there is none."""
     return Approval.objects.select_for_update().filter(pk=approval).first()
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record that a person approved or declined a locked request, or acts alone. `state` says which.
+    """Record that a person approved or declined a locked request, or does the deed alone; `state` says which.
 
     The caller executes the deed in the same transaction.
     """

@@ -1,4 +1,4 @@
-"""Store the sums of metrics, what CloudWatch has of them, and when periodic actions were last done."""
+"""Store the sums of metrics, how much of them CloudWatch got, and when periodic actions were last done."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add values to the stored sums with the same key, in one statement."""
+    """Add each value to the stored sum of its key (metric, DLQ or target, label value), in one statement."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
 
 def current_sums() -> list[MetricSum]:
-    """Return all sums."""
+    """Return the sums of all metrics."""
     return rows.fetch(MetricSum, _SUMS, {})
 
 
@@ -130,12 +130,12 @@ def make_due(what: str) -> None:
 
 
 def record_put_attempt(at: datetime) -> None:
-    """Record that CloudWatch was called at this moment."""
+    """Record that CloudWatch was called at the time `at`, with or without success."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
 def put_attempted_since(at: datetime) -> bool:
-    """Return whether CloudWatch was called at this moment or later."""
+    """Return whether CloudWatch was called at the time `at` or later, with or without success."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 

@@ -151,7 +151,7 @@ def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLeas
 
 
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
-    """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if the lease is lost.
+    """End a capture's lease; return the id of the DLQ's newest captured letter (0: none); None if the lease is lost.
 
     `clean`: every received message is committed. `drained`: every message that was in the DLQ at the start was
     received. `trouble`: why the capture failed, for people; empty: it succeeded.
@@ -188,7 +188,7 @@ def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
 
 
 def mark_gone(copies: Sequence[Deletable]) -> None:
-    """Record that these copies were deleted. A copy received again since, with a new handle, is not changed."""
+    """Record that these copies were deleted from their DLQ. A copy that was received again meanwhile is not changed."""
     rows.execute(_GONE, rows.arrays(Deletable, copies))
 
 
@@ -223,10 +223,10 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record SQS's message counts of the DLQ. Clear the DLQ's error text (`trouble`), unless it is of AWS's redrive."""
+    """Record SQS's message counts of the DLQ. Clear its error text (`trouble`), unless AWS's redrive caused it."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
-    """Record why the DLQ could not be read, unless its `trouble` is of AWS's redrive."""
+    """Record as `trouble` why the DLQ could not be read, unless AWS's redrive caused the present `trouble`."""
     rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.ERROR_PREFIX})

@@ -129,7 +129,7 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs with letters that a run will send, and with visible copies, which AWS could move before.
+    """Return the ids of DLQs whose messages AWS could move before a run sends them: copies are visible in the DLQ.
 
     `dlq`: check only this DLQ; None: all.
     """

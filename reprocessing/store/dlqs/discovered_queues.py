@@ -235,7 +235,7 @@ def store_ages(ages: dict[str, float]) -> None:
 
 
 def complete(scan: OpenScan, *, read_kinds: Collection[SourceKind], every: float) -> bool:
-    """End a scan: delete queues and sources that it did not find, and announce new DLQs. Return False: lease is lost.
+    """End a scan: delete queues and sources that it did not find, and announce new DLQs. False: its lease is lost.
 
     The first scan of a scope announces nothing: the person who started it sees the list.
 

@@ -133,12 +133,12 @@ def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:
-    """Return the rows of these scopes, sorted by their text for people; scopes that are not stored are left out."""
+    """Return the stored rows of these scopes, sorted by their description (`Scope.words`)."""
     return [row for row in all_scopes() if row.scope in scopes]
 
 
 def all_scopes() -> list[DiscoveryScope]:
-    """Return the rows of all scopes, sorted by their text for people."""
+    """Return the rows of all scopes, sorted by their description (`Scope.words`)."""
     return sorted(DiscoveryScope.objects.all(), key=lambda row: row.scope.words)
 
 
@@ -149,7 +149,7 @@ def begin_scan(scope_id: int) -> OpenScan | None:
 
 
 def keep_lease(scan: OpenScan) -> bool:
-    """Renew the lease. Return False if another process has leased the scope, or the scope was deleted."""
+    """Renew a scan's lease. Return False if another process has leased the scope, or the scope was deleted."""
     return rows.execute(_KEEP, {"scope": scan.id, "fence": scan.fence, "lease": LEASE}) == 1
 
 

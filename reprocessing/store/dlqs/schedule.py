@@ -42,7 +42,7 @@ class PollTurn:
 def claim_due(*, now: datetime, limit: int) -> list[int]:
     """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first. Set when each is due again.
 
-    It is due again at the next scheduled time, but within `RETRY_AFTER`, in case the poll's task is lost. With a new
+    It is due again at the next scheduled time, but within 60 s, in case the poll's task is lost. With a new
     crontab, a DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next
     time, this is recorded as the DLQ's `trouble`.
     """
@@ -77,7 +77,7 @@ def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
 
 
 def extend_turn(turn: PollTurn, *, until: datetime) -> PollTurn:
-    """Prevent another poll of the DLQ until `until` plus `RETRY_AFTER`; no effect if the DLQ was made due meanwhile."""
+    """Prevent another poll of the DLQ until 60 s after `until`; no effect if the DLQ was made due meanwhile."""
     return turn if turn.then is None else _stamp(turn, min(turn.then, until + RETRY_AFTER))
 
 

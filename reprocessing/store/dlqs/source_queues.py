@@ -29,7 +29,7 @@ def find_source(dlq: DeadLetterQueue, text: str) -> Source:
 
 
 def unfinished_letters(source: Source) -> Mapping[str, int]:
-    """Count the unfinished and parked letters of this source queue, by state."""
+    """Return by state how many unfinished or parked letters came from this source queue."""
     unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=source.dlq_id)
     found = unfinished.filter(source=source).values_list("state").annotate(n=Count("id")).order_by("state")
     return dict(found)

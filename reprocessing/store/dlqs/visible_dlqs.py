@@ -70,18 +70,18 @@ class VisibleDlqs:
         return None if self.ids is None else list(self.ids)
 
     def includes(self, dlq: int | None) -> bool:
-        """Return whether the person sees this DLQ. None stands for all DLQs, such as the DLQ of a rule for all."""
+        """Return whether the person sees this DLQ. `dlq` None stands for all: true only if the person sees all DLQs."""
         return self.ids is None or dlq in self.ids
 
     def rows(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the rows that belong to these DLQs."""
+        """Return those of these rows that belong to DLQs which the person sees."""
         if self.ids is None:
             return rows
         scope = _SCOPES.get(rows.model)
         return rows.none() if scope is None else rows.filter(scope(self.ids))
 
     def changeable(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the targets, circuit breakers or rules that only these DLQs use."""
+        """Return those of these targets, circuit breakers or rules that are used only by DLQs which the person sees."""
         if self.ids is None:
             return rows
         return self.rows(rows).filter(_UNSHARED[rows.model](self.ids))
@@ -181,7 +181,7 @@ def _bulk_actions(ids: Ids) -> Q:
 
 
 def _audit_entries(ids: Ids) -> Q:
-    """Select the entries about visible DLQs, and about targets, rules and bulk actions that no other DLQ uses."""
+    """Select audit log entries about visible DLQs, and about targets, rules and bulk actions that no other DLQ uses."""
     targets = Target.objects.filter(_targets(ids) & _unshared_targets(ids)).values("pk")
     other = Q(target__in=targets) | Q(rule__dlq__in=ids)
     other |= Q(operation__in=BulkAction.objects.filter(_bulk_actions(ids)).values("pk"))

@@ -63,5 +63,5 @@ def delete_bodies(dlq: int, *, limit: int) -> int:
 
 
 def store_deleted_through(dlq: int) -> None:
-    """Store `bodies_deleted_through`, so that the next call of `delete_bodies` does not read older letters."""
+    """Record up to which time bodies are deleted, so that the next `delete_bodies` does not read older letters."""
     rows.execute(_STORE_PROGRESS, {"dlq": dlq})

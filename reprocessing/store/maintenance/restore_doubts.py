@@ -118,7 +118,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class DoubtedLetter:
-    """A letter without a decision, and what the database shows about it since the backup (the finding)."""
+    """A letter that waits for a person's decision, and what the database shows about it (the finding)."""
 
     letter_id: int
     lane_id: int | None

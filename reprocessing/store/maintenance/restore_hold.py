@@ -33,7 +33,7 @@ class RestoreHold:
 
     @property
     def in_sight_at(self) -> datetime:
-        """Return when every copy that was invisible before the hold is visible again."""
+        """Return when every copy that was invisible before the hold is visible again: 12 hours after it began."""
         return self.since + MAX_VISIBILITY
 
 
@@ -119,7 +119,7 @@ _LOCK = f"{_STANDING} FOR UPDATE"
 
 
 def current_hold() -> RestoreHold | None:
-    """Return the hold; None: there is none."""
+    """Return the present hold after a restore; None: there is none."""
     return rows.first(RestoreHold, _STANDING, {})
 
 
@@ -145,7 +145,10 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 
 
 def doubt_newly_captured() -> int:
-    """Require a decision about letters captured since the hold began whose messages are older; return how many."""
+    """Require a decision about letters captured since the hold began whose messages were sent before; return how many.
+
+    These messages may have been captured and redriven already, after the backup.
+    """
     return rows.execute(_DOUBT_ARRIVED, {})
 
 

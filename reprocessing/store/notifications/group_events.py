@@ -1,4 +1,4 @@
-"""Open incidents for new or reopened failure groups, in the transaction that puts messages into groups."""
+"""Open incidents, to notify people, for new or reopened failure groups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Named:
 
 
 def announce_groups(groups: Collection[MovedGroup]) -> None:
-    """Open incidents for these groups, in the caller's transaction."""
+    """Open incidents, to notify people, for these groups. Call it in the transaction that puts messages into them."""
     if not groups:
         return
     found = rows.fetch(_Named, _NAMES, {"groups": [group.group_id for group in groups]})

@@ -1,4 +1,4 @@
-"""Open and end incidents, in the transaction of the change that they are about. Nothing is sent here.
+"""Open and end incidents, of which people are notified, in the transaction of the change. Nothing is sent here.
 
 Call these functions last in a transaction: an incident's row stays locked until the commit.
 """

@@ -177,7 +177,7 @@ def release_destination(claimed: LeasedDestination, now: datetime) -> None:
 
 
 def give_up_old() -> int:
-    """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; return how many."""
+    """Give up notifications that could not be sent for a day (`GIVEN_UP_AFTER`); return how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
 
 
@@ -197,7 +197,7 @@ def _free(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Add the current number of messages of failure groups to the facts of the examples."""
+    """Add to examples about failure groups how many unfinished or parked messages each group has now."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

@@ -13,7 +13,7 @@ from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
 @dataclass(frozen=True, slots=True)
 class LaneCount:
-    """The number of lanes of a DLQ in one phase, for one reason.
+    """How many lanes of a DLQ are in the same phase for the same reason.
 
     Attributes:
         why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.

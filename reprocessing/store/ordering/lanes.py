@@ -224,7 +224,7 @@ def lease(  # noqa: PLR0913  # each by its name
     runs: Sequence[int] | None = None,
     but: Collection[int] = (),
 ) -> list[LeasedLane]:
-    """Lease up to `limit` due lanes of active runs for `lease` seconds, those of killed workers first.
+    """Lease and return up to `limit` due lanes of active runs, for `lease` seconds, those of killed workers first.
 
     Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `only`: lease only these lanes;
     None: any, except lanes whose head's breaker is in `but`. `runs`: only lanes of these runs; None: of all runs.
@@ -252,7 +252,7 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[LaneState]:
-    """Set each lane's phase and due time by its head. Call it after the statement that changed the letters.
+    """Set each lane's phase and due time by its head; return the lanes. Call it after the letters were changed.
 
     `fences`: the fences of the caller's leases; None: the caller has no lease, and a leased lane is not changed.
     `passed`: for each lane, the sequence of the letter that was sent just now; None: no letter. `keep`: a lane whose
@@ -285,12 +285,12 @@ def hand_back(some: Sequence[HandedBack]) -> None:
 
 
 def are_leased() -> bool:
-    """Return whether workers replay lanes now."""
+    """Return whether any lane is leased, so that a worker sends letters now."""
     return rows.value(bool, _ARE_LEASED, {})
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return up to `limit` due lanes without a valid task hint, and mark them as hinted for `lifetime` seconds."""
+    """Mark up to `limit` due lanes without a valid task hint as hinted for `lifetime` seconds; return their ids."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

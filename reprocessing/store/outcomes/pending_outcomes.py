@@ -131,7 +131,7 @@ def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DL
 
 
 def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:
-    """Return the waits of these DLQs, without the names of other DLQs that the evidence depends on."""
+    """Return the pending outcomes of DLQs that a person sees, without the names of other DLQs."""
     return [
         wait if wait.watched_by_id is None or seen.includes(wait.watched_by_id) else replace(wait, watched_by="its DLQ")
         for wait in found if seen.includes(wait.dlq_id)
@@ -186,7 +186,7 @@ def is_endless(one: PendingOutcome) -> bool:
 
 
 def is_never_empty(one: PendingOutcome) -> bool:
-    """Return whether the letter waits for a target that has not been empty since the target received it."""
+    """Return whether the letter waits because its target has not been empty since the letter was sent to it."""
     return describe(one).startswith(f"{resource_name(one.target)} has not been empty")
 
 

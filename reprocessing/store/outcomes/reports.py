@@ -136,7 +136,7 @@ class ReportMatch:
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
     """Return what each of these reports is about, by its position; reports about unknown messages are left out.
 
-    `reporter`: None for a caller in this database, who may report on every message.
+    `reporter`: id of the reporter; None: a caller with access to this database, who may report on every message.
     """
     values = {**rows.arrays(ConsumerReport, said), "ns": list(range(len(said))), "reporter": reporter}
     return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}

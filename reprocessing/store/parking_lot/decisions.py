@@ -180,7 +180,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[LockedLetter]:
-    """Lock lanes, then letters; return each letter, with the reason if a person's decision cannot be applied to it.
+    """Lock letters, their lanes first; return each letter, with the reason if a person's decision cannot be applied.
 
     `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
     the new target; None: unchanged.
@@ -222,7 +222,7 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let held lanes of a DLQ continue if the DLQ no longer holds lanes, or if they have no parked letter any more.
+    """Let held lanes of a DLQ continue, if parked letters no longer hold its lanes, or no letter of the lane is parked.
 
     It commits by itself. The caller must not hold a lock on the DLQ's row, to avoid deadlocks: others lock lanes first.
     """

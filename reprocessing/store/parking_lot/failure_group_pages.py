@@ -55,7 +55,7 @@ _WHO = f"SELECT found.id FROM (SELECT %(group)b::bigint AS id) g CROSS JOIN LATE
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A failure group."""
+    """A failure group, as it is shown in lists."""
 
     id: int
     dlq_id: int

@@ -190,7 +190,7 @@ class LargestGroup:
 
 
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
-    """Return up to `limit` letters, by id, that have no group, or that were parked or reported after they got a group.
+    """Return up to `limit` letters, by id, that need a failure group: they have none, or were parked or reported since.
 
     A letter whose payload cannot be opened has no body and no attributes.
     """
@@ -207,7 +207,7 @@ def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, Failu
     """Put each letter into the failure group of its cause, in the caller's transaction; return how many letters.
 
     Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
-    captured or parked after that.
+    captured or parked after the group was resolved.
     """
     values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))

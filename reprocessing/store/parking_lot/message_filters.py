@@ -191,7 +191,7 @@ class LetterPage:
 
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return the letters that a filter matches, the last finished first. `below`: last letter of the previous page."""
+    """Return a page of letters that a filter matches, the last finished first. `below`: end of the page before."""
     with patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -268,7 +268,7 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
 
 
 def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
-    """Search the bodies once, for the page and the count."""
+    """Return a page for a filter with a text; the bodies are searched once, for the page and the count."""
     held = rows.column(int, _IDS.format(where=where_clause(sieve)), _patient(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 

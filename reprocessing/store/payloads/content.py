@@ -86,7 +86,7 @@ def sealer_of(dlq: int, day: date) -> Sealer:
 
 
 def opened(found: Sequence[Row]) -> list[Row]:
-    """Return rows with their content opened; readable content is unchanged. Raises PayloadUnreadable."""
+    """Return rows with their sealed content decrypted; readable content is unchanged. Raises PayloadUnreadable."""
     if not (ids := _key_ids(found)):
         return list(found)
     keys = payload_keys.unwrapped_keys(ids)
@@ -94,7 +94,7 @@ def opened(found: Sequence[Row]) -> list[Row]:
 
 
 def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows that can be opened, and by message id why the others cannot."""
+    """Return the rows whose content can be decrypted, decrypted; and by message id why other rows cannot."""
     try:
         return opened(found), {}
     except PayloadUnreadable:
@@ -109,14 +109,14 @@ def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
 
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
-    """Return bytes opened; readable bytes are unchanged. `of`: id of their message. Raises PayloadUnreadable."""
+    """Return bytes decrypted; readable bytes are unchanged. `of`: id of their message. Raises PayloadUnreadable."""
     if (key_id := sealing.key_id(content)) is None:
         return content
     return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)
 
 
 def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
-    """Return SQS's own attributes of the message `of` with the sealed ones opened. Raises PayloadUnreadable."""
+    """Return SQS's own attributes of the message `of`, with sealed attributes decrypted. Raises PayloadUnreadable."""
     if (sealed := _sealed_system(system)) is None:
         return dict(system)
     key_id = sealing.key_id(sealed) or 0
@@ -130,7 +130,7 @@ def sealed_text(text: str, part: Part) -> str:
 
 
 def opened_text(text: str, part: Part) -> str:
-    """Return a text that `sealed_text` returned. Raises PayloadUnreadable."""
+    """Return the text from which `sealed_text` made this text. Raises PayloadUnreadable."""
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of="").decode()
 

@@ -173,7 +173,7 @@ def try_first_key() -> None:
 
 
 def is_live(key_id: int) -> bool:
-    """Return whether a key was not destroyed, and keep it from being destroyed until the transaction ends."""
+    """Return whether a data key still exists. If so, nobody can destroy it until the transaction ends."""
     return rows.first(_Id, _LIVES, {"id": key_id}) is not None
 
 

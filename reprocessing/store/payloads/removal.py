@@ -88,9 +88,9 @@ class _Locked:
 def remove_content(
     letters: Collection[int], act: AuditAct, *, by: str, reason: str, after: dict[str, Any] | None = None
 ) -> Removed:
-    """Remove the content of these letters, with an audit log entry each. Letters in progress are not changed.
+    """Remove payloads, edits and report texts of these letters; discard those that are captured or parked.
 
-    `after`: facts that are added to the audit log entries.
+    Letters in progress are not changed. Each other letter gets an audit log entry; `after`: facts to add to it.
     """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})
     found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})

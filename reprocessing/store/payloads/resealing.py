@@ -203,7 +203,7 @@ def _sealers(dlqs: set[int], day: date) -> dict[int, Sealer]:
 
 
 def _all_live(sealers: Iterable[Sealer]) -> bool:
-    """Return whether no data key was destroyed, and keep the keys from being destroyed until the commit."""
+    """Return whether all data keys still exist. Nobody can destroy the existing keys until the commit."""
     ids = sorted({sealer.key_id for sealer in sealers if sealer.key_id is not None})
     live = rows.column(int, _LIVE, {"ids": ids})
     if len(live) < len(ids):
@@ -212,7 +212,7 @@ def _all_live(sealers: Iterable[Sealer]) -> bool:
 
 
 def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
-    """Return the digests of the bodies before these edits: those of the captured payloads, or of edits before them."""
+    """Return for each edit the digest of the body before it: the captured body, or the body of the edit before."""
     statement: LiteralString = """
 SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[])

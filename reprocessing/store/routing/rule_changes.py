@@ -140,7 +140,7 @@ def remove(rule: int, *, by: str, reason: str, approval: int | None = None) -> N
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled, after the references of letters to it, in several transactions."""
+    """Delete a rule that `remove` disabled. First, in several transactions, remove the rule from its letters."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -195,7 +195,7 @@ _TITLES = {
 def _pass(  # noqa: PLR0913  # each by its name
     kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: int | None, before: Rule | None = None
 ) -> None:
-    """Let the guard check a change of the rules in force: it is about any number of messages of the rule's DLQ."""
+    """Check whether a change of rules in force needs a second person: it is about any number of the DLQ's messages."""
     messages = messages_of(row, before if before and before.enabled else row)
     about = [] if ALL in messages else sorted(messages)
     title = f"{_TITLES[kind]} {row.name}"
@@ -206,7 +206,7 @@ def _pass(  # noqa: PLR0913  # each by its name
 
 
 def messages_of(*some: Rule) -> dict[int, int | None]:
-    """Return for the approval check which DLQs' messages a change of these rules is about: None is any number of them.
+    """Return for the approval check the DLQs of these rules, each with None: a change is about any number of messages.
 
     `{ALL: None}`: one of the rules is for all DLQs.
     """
@@ -215,7 +215,7 @@ def messages_of(*some: Rule) -> dict[int, int | None]:
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return `messages_of` a rule that is to be saved, and of the stored rule; empty: both are not enabled."""
+    """Return `messages_of` a rule before and after a change, only if it is enabled there; empty: in neither case."""
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}
 

@@ -62,7 +62,7 @@ def in_force() -> InForce:
 
 
 def rules_with_targets(dlq: int) -> list[Row]:
-    """Return the enabled rules for this DLQ that name a target and have not ended."""
+    """Return the enabled rules for this DLQ, or for all, that name a target and whose validity has not ended."""
     found = Row.objects.filter(
         Q(valid_until=None) | Q(valid_until__gt=lanes.database_now()),
         Q(dlq=None) | Q(dlq=dlq),

@@ -122,7 +122,7 @@ SELECT count(*) AS n FROM moved
 
 
 class _Steps:
-    """The statements that enlist the letters of one condition on a letter l."""
+    """The SQL statements that enlist all letters for which a condition is true."""
 
     def __init__(self, which: LiteralString) -> None:
         self.lock_lanes = _LOCK_LANES.format(which=which)

@@ -101,7 +101,7 @@ def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]
 
 
 def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Enlist one batch of a run in a transaction.
+    """Enlist one batch of a run in a transaction; return how many letters.
 
     None: the run is not running, AWS redrives the DLQ, or another worker enlists letters of the run now.
     """
@@ -109,9 +109,9 @@ def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
 
 
 def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Select and enlist one batch of a standing run in a transaction.
+    """Select and enlist one batch of a standing run in a transaction; return how many letters.
 
-    None: the run is not running, its DLQ is not automatic any more, or another worker enlists.
+    None: the run is not running, its DLQ is not automatic any more, or another worker enlists letters of the run now.
 
     Raises:
         NativeRedriveConflict: AWS's own redrive moves the messages of this DLQ.

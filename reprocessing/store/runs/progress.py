@@ -97,12 +97,12 @@ class RunCounts:
 
     @property
     def under_way(self) -> int:
-        """Return the number of letters that will finish without a person."""
+        """Return the number of unfinished letters that are not held: they finish without an action of a person."""
         return self.open - self.held
 
     @property
     def is_least(self) -> bool:
-        """Return whether the true `percent` may be higher."""
+        """Return whether the true `percent` may be higher: false, since all letters were counted."""
         return False
 
     @property

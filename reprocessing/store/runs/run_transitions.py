@@ -149,7 +149,7 @@ def _is_in(run: int, state: RunState) -> bool:
 
 
 def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
-    """Let the guard check a run that a person starts or continues. A standing run is automatic, and not checked."""
+    """Check whether a run that a person starts or continues needs a second person. A standing run is not checked."""
     row = Run.objects.get(pk=run)
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
         return
@@ -186,7 +186,7 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None
 
 
 def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Abort a plan in the caller's transaction, so that other runs can select its letters; None: it is no plan."""
+    """Abort a plan in the caller's transaction, so that other runs can select its letters. None: it is not a plan."""
     was = move_run(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
         rows.execute(FREE_CAPTURED_LETTERS, {"run": run})

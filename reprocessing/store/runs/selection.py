@@ -127,9 +127,7 @@ def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
 
 
 def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Lock those of these letters that have no run, and before which their lanes have only letters of `run`.
-
-    Return the ids of the locked letters.
+    """Lock and return (by id) those of these letters that have no run, and that overtake no letter outside `run`.
 
     Until the caller's transaction ends, no other run can select them.
     """

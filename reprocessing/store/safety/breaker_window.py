@@ -80,7 +80,7 @@ class Window:
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """Return the window of each of these breakers, by breaker: the outcomes of the newest attempts of its epoch.
+    """Return by id the window of each of these breakers: the outcomes of the newest attempts of its epoch.
 
     `sizes`: the most attempts of each window. A window ends with the newest failure; with `settled`, it ends with the
     newest settled attempt.

@@ -134,7 +134,7 @@ class SendLimit:
 
     @property
     def on_trial(self) -> bool:
-        """Return whether only one letter may be sent at a time."""
+        """Return whether only one letter at a time may be sent (a canary), because the breaker is not closed."""
         return self.state != "closed"
 
     @property

@@ -110,7 +110,10 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
 
 
 def _keep_policy(target: Target) -> None:
-    """Check Celery targets for a redrive policy: without one, workers delete the messages that they reject."""
+    """Add the health check of the redrive policy to a Celery target; remove it from a target of another kind.
+
+    If its queue has no redrive policy, a Celery worker deletes the messages that it rejects.
+    """
     its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
     if target.kind == TargetKind.CELERY:
         HealthCheck.objects.get_or_create(**its, defaults={"every": 30.0, "max_age": 90.0})
