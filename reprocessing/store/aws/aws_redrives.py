@@ -97,7 +97,7 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
-# FOR UPDATE waits for enlistments in progress.
+# FOR UPDATE waits for transactions that put letters onto lanes (see `lock_out_aws`).
 _OURS = """
 SELECT aws_redrive_last_task_at AS after FROM redrive_dlq
  WHERE id = %(dlq)b AND aws_redrive_since IS NULL AND coalesce(aws_redrive_last_task_at < %(through)b::timestamptz,
@@ -212,7 +212,7 @@ def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int
 
 
 def record_status_error(redrive: AwsRedrive, why: str) -> None:
-    """Record why the state of AWS's redrive cannot be read, as the DLQ's `trouble`; an empty `why` clears it."""
+    """Record why the state of AWS's redrive cannot be read, as the DLQ's error text; an empty `why` clears the text."""
     trouble = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
     rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": ERROR_PREFIX})
 

@@ -69,7 +69,7 @@ UPDATE redrive_metric m SET told = m.told - u.value
  WHERE (m.name, m.place, m.part) = (u.name, u.place, u.part)
 """
 
-# Stores when an action was last done, in seconds since 1970.
+# The row's value is the time when the action was last done, in seconds since 1970.
 _IS_DUE = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES (%(what)b::text, 0, 'turn', extract(epoch FROM redrive_now()))

@@ -54,8 +54,8 @@ UPDATE redrive_dlq
 RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
 """
 
-# After a clean end, every received copy is committed. Messages of an earlier, dead capture may still be invisible:
-# `before` is restored.
+# After a clean end, every received copy is committed. Messages that an earlier, killed capture received may still be
+# invisible: the time `before`, until which they are, is written again.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
@@ -95,7 +95,7 @@ UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
 """
 
 # Copies of letters of unfinished runs: copies that become visible soon (each is extended once), and copies that are
-# visible already, unless a dead worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
+# visible already, unless a killed worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
 # with a join, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c
@@ -114,7 +114,7 @@ UPDATE redrive_dlq_copy c SET extended = true, visible_until = %(until)b::timest
  WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('delete', 'gone')
 """
 
-# Copies whose letter is finished, for example after a lost worker's last attempt. Each sweep reads `limit` copies in
+# Copies whose letter is finished, for example after a killed worker's last attempt. Each sweep reads `limit` copies in
 # the order in which they become visible; the next sweep continues after them.
 _SWEEP = """
 WITH held AS MATERIALIZED (

@@ -40,16 +40,16 @@ SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.i
                   AND l.blocked_reason = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
 """
 
-# The same condition as the partial index, so that the planner uses the index.
+# Letters that are marked as moved by AWS. The partial index has the same condition, so that the planner uses it.
 _MOVED: Final[LiteralString] = "(l.blocked_reason = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
-# A letter on a lane keeps its state, run and lane; a parked letter becomes captured.
+# Removes the mark: a letter on a lane keeps its state, run and lane; a parked letter becomes captured.
 _AS_IT_WAS: Final[LiteralString] = """
 state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', blocked_reason = '', detail = '',
 planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-# A person decides about letters that were parked for another reason.
+# Letters whose mark may be removed. A person decides about letters that were parked for another reason.
 _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """
@@ -79,8 +79,8 @@ UPDATE redrive_letter l SET {_AS_IT_WAS}
    AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
-# The attributes may be sealed, so they are compared as they were opened. Letters that were captured before payloads
-# were encrypted have plain digests.
+# The attributes may be sealed, so they are decrypted before they are compared. Letters that were captured before
+# payloads were encrypted have plain digests.
 _CANDIDATES = f"""
 SELECT l.id, l.message_id, l.body_hash, p.attributes
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id

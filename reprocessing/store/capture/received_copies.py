@@ -101,7 +101,7 @@ WITH seen AS (
 SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted n USING (message_id)
 """
 
-#: The `MarkedCopy` parameters of a statement, as rows.
+#: SQL: the `MarkedCopy` objects that are given as parameters, as rows.
 MARKED: Final[LiteralString] = """
 SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(plain_hash)b::bytea[], %(public_id)b::uuid[],
                      %(no)b::int[], %(source)b::text[]) AS s(message_id, body_hash, plain_hash, public_id, no, source)

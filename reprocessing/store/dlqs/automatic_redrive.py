@@ -17,7 +17,7 @@ from reprocessing.store.safety import stops
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 
-# Beat dates its ticks by its own clock; a date in the future is not reported.
+# Beat dates its ticks by its own clock, so that the age of a tick may be below 0; this is not reported.
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,

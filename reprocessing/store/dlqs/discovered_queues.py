@@ -60,7 +60,7 @@ SELECT arn, url, tags, trouble <> '' AS is_unread, visible + in_flight > 0 AS ha
   FROM redrive_discovered_queue q WHERE read_at >= %(began)b::timestamptz
 """
 
-# Queues that sources of this scan name and SQS did not list: they do not exist, or are in another account.
+# Queues that sources of this scan name as their DLQ, but that SQS did not list: deleted, or in another account.
 _UNLISTED: Final[LiteralString] = """
 SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
   LEFT JOIN redrive_discovered_queue q ON q.arn = s.dlq_arn

@@ -204,7 +204,7 @@ def _everybody(_: Ids) -> Q:
     return Q()
 
 
-#: For each model, the condition that selects the rows of some DLQs. All admin pages use it.
+#: For each model, the condition that selects the rows of given DLQs. All admin pages use it.
 _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
     DeadLetterQueue: _path("pk"),
     **dict.fromkeys((Letter, ParkedLetter, Lane, Run, Source, FailureGroup, Incident), _path("dlq")),

@@ -60,7 +60,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# Letters left undecided by an earlier restore are marked as doubted (in need of a decision) again.
+# Letters that still need a decision after an earlier restore get a new row.
 _FORGET = "DELETE FROM redrive_restore_doubt"
 
 _DOUBT = """

@@ -17,7 +17,7 @@ from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLING_SECONDS: Final = 10.0
-#: If a condition is true again within so many seconds, its incident continues. So the end is notified after this time.
+#: If a condition is true again within so many seconds, its incident continues. So people are notified of the end later.
 RESUME_WITHIN: Final = 60.0
 
 # A condition that is checked repeatedly is also announced repeatedly: its row is written only if the facts changed. Of

@@ -19,11 +19,11 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import unfinished_messages
 
 _OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
-#: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
+#: Seconds of the lease on a destination. If its worker is killed, another worker takes over after that.
 LEASE_SECONDS: Final = 60.0
 
-#: True of a route r if a text may be sent to it now, and no other worker has the lease. An urgent incident that has
-#: just opened does not wait until a minute has passed since the last text.
+#: True of a route r if a text may be sent to it now, and no other worker has the lease. Between two texts is at least a
+#: minute, unless an urgent incident has just opened.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())

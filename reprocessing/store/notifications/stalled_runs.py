@@ -52,7 +52,7 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.mes
  ORDER BY r.id
 """  # noqa: S608  # the inserted texts are constants
 
-# Runs that sent messages to these targets, which have no outcome yet, and that sent nothing to them since.
+# Runs that sent messages to one of the given targets, whose outcome is open, and that have sent nothing there since.
 _AWAITING: Final[LiteralString] = f"""
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {BREAKER_NAME} AS target,
        u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds

@@ -27,9 +27,9 @@ class LeasedLane:
     inherited: bool
 
 
-# Lanes of dead owners come first, then the lanes that have been due longest, in index order. The clock is a subquery,
-# so that the planner reads only the due part of the index. Whether a run is active is checked for each lane of a dead
-# owner, so that the planner does not begin with the runs. Lanes whose breaker permits no send are not read: for each
+# Lanes that killed workers leased come first, then the lanes that have been due longest, in index order. The clock is a
+# subquery, so that the planner reads only the due part of the index. Whether a run is active is checked for each lane
+# of a killed worker, not by a join with the runs. Lanes whose breaker permits no send are not read: for each
 # run, the breakers of its ready lanes are found by steps in an index, and only lanes of breakers that are usable or not
 # known are read. If the wave of a run is full, only lanes that the wave waits for are read.
 _DUE: Final[LiteralString] = f"""
@@ -109,8 +109,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
 
 # The head (first unfinished letter) decides the lane's phase. If the head may not be sent now, the lease is given back,
 # unless the rules have not decided about the head yet. While an attempt has `holds_lane`, the lane's phase is awaiting,
-# even if the head came back or was released. A null fence means that the caller is not the owner; then a leased lane is
-# not changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index. A
+# even if the head came back or was released. A null fence means that the caller has no lease; then a leased lane is not
+# changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index. A
 # lane that stays leased keeps its `due_at` while three quarters of the lease are left: no index entry is written then.
 _NEXT = f"""
 WITH mine AS (

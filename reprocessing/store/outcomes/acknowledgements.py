@@ -30,7 +30,7 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_r
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
 """  # noqa: S608  # the inserted text is a constant
 
-# If both outcomes were reported, the attempt failed: trying again loses nothing. A returned attempt has already failed,
+# If success and failure were reported, the attempt failed: a repetition loses nothing. A returned attempt has failed,
 # and only the newest attempt changes its letter. A closed attempt keeps its outcome; `counts_as_failure` records later
 # reports. A person's decision about a letter is kept. A letter without a body cannot be sent: it waits for its return.
 _BELIEVE = f"""
@@ -91,7 +91,7 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  ORDER BY a.lane_id LIMIT %(limit)b
 """
 _OVERDUE = _UNWATCHED.format(but="t.proof = 'acknowledged' AND a.taken_at IS NOT NULL")
-# The last attempts of parked letters that ended unknown and whose copies can no longer return.
+# The last attempts of parked letters, if the attempt's result is unknown and no copy can come back any more.
 _OUTLASTED = _UNWATCHED.format(but="a.taken_at IS NULL")
 
 _SILENT = f"""

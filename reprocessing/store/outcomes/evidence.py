@@ -26,9 +26,9 @@ LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LO
 # A look shows some moment between request (`seen_at`) and answer (`TOLD`). `seen_at` is used if the look must be late
 # enough, `TOLD` if a later event must follow the look.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# If no time has to pass between the two looks, both may be the same look.
+# If no time must pass between the two looks that are needed, one look may serve as both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
-#: Fewest looks in a row that must find the target empty, if SQS's counts are not exact.
+#: If SQS's counts are not exact, at least so many looks in a row must find the target empty.
 LOOKS = 4
 # Each count of a look has an age of its own, so a look may miss a message whose state has just changed. Several looks
 # in a row hardly miss it. Beat makes about 30 of them in a pause of 60 s.

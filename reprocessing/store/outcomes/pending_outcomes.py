@@ -62,7 +62,7 @@ class PendingOutcome:
 
 
 _COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
-# One letter without outcome of each target, and which conditions of `evidence.presumable_attempts` it still fails.
+# For each target, one letter without outcome, and which conditions of `evidence.presumable_attempts` it does not meet.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until

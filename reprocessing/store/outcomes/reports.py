@@ -13,7 +13,7 @@ from reprocessing.store.payloads import content
 
 #: For so many seconds, a report's attempt is searched again: it may not have been recorded when the report arrived.
 RECENT_SECONDS: Final = 60.0
-#: For so many recent reports, the newest first, the attempt is searched again.
+#: The attempts of at most so many recent reports, the newest first, are searched again.
 _MOST: Final = 5_000
 
 _TARGETS: Final[LiteralString] = """

@@ -33,7 +33,7 @@ LEASE_SECONDS: Final = 20.0
 MAX_LATE_COUNT: Final = 1_000
 
 
-#: Audit log entry of each bulk action.
+#: The kind of audit log entry for each kind of bulk action.
 _NOTED: Final = {
     BulkActionKind.RELEASE: AuditAct.RELEASED, BulkActionKind.DISCARD: AuditAct.DISCARDED,
     BulkActionKind.RESTORE: AuditAct.RESTORED,
@@ -41,7 +41,7 @@ _NOTED: Final = {
 }  # fmt: skip
 
 
-#: The deed of each bulk action that may need a second person; None: it changes no message.
+#: For each kind of bulk action, the deed that may need a second person, and its words; None: it changes no message.
 _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
     BulkActionKind.RELEASE: (DeedKind.RELEASE, "Replay all parked messages that match a filter"),
     BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),

@@ -62,7 +62,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE
 """
 
-# A FIFO target needs a message group; some targets accept only tasks or events.
+# Returns why a letter cannot be released, discarded or restored. A FIFO target needs a message group; some targets
+# accept only tasks or events.
 _ASK = """
 SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
@@ -89,7 +90,7 @@ SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# Waits for the transaction of a run that is ending at this moment.
+# Locks active runs. If a run is ending at this moment, this waits until the run has ended.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
  WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (

@@ -111,7 +111,7 @@ WITH mine AS (
 UPDATE redrive_failure_group g SET released_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
-# Letters that these failure reports are about, and letters of these attempts.
+# Letters that the given failure reports are about, and letters of the given attempts, are put into groups again.
 _DOUBT = """
 WITH said AS (
     SELECT message_id, public_id FROM redrive_report

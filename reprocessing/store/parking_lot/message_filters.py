@@ -25,7 +25,7 @@ from reprocessing.store.payloads.content import IS_SEALED
 
 #: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
-#: Milliseconds of one statement: a person waits for it.
+#: Milliseconds after which a statement is stopped, because a person waits for its result.
 _PATIENCE: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {

@@ -33,7 +33,7 @@ UPDATE redrive_letter
 
 _CLAIMS = "DELETE FROM redrive_claim WHERE letter_id = ANY(%(letters)b::bigint[])"
 
-# A key queue without letters in progress keeps its row, which its letters refer to, without the key.
+# A key queue without unfinished or parked letters loses its key. Its row stays, since its letters refer to it.
 _LANES = """
 UPDATE redrive_lane n
    SET key = NULL, key_hash = sha256(convert_to('erased lane ' || n.id, 'UTF8')), highest_sent_sequence = NULL, why = ''

@@ -131,7 +131,7 @@ class Sealed:
 
 
 def seal_payloads(above: int, day: date) -> Sealed:
-    """Seal the next readable payloads, of letters with ids above `above`, in one transaction: up to 500, or 8 MiB.
+    """Seal up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
 
     `day`: the day of the data keys.
     """

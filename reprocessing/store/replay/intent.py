@@ -16,7 +16,7 @@ from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
-# The CTEs in order:
+# The parts of the statement (CTEs), in order:
 # `mine`: lanes that the caller still leases, with enough time left.
 # `wanted`: letters that are still the first of these lanes, with no rule changed since.
 # `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size counts
@@ -195,8 +195,8 @@ def intend(  # noqa: PLR0913  # each by its name
 
     `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
     `canary`: after so many seconds without an outcome, another canary may be sent; None: four times `hold`. `most`:
-    highest number of letters without outcome at a target whose letters can return. `book`: the rulebook version that
-    decided about the letters; if there is a newer version, nothing is sent.
+    highest number of letters without outcome at one target, if its messages may come back. `book`: the version of the
+    rules that decided about the letters; if there is a newer version, nothing is sent.
     """
     values = {
         "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,

@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 #: Seconds over which sends are counted.
 WINDOW: Final = 10.0
-#: Max attempts that are read for all DLQs, and limits for one target.
+#: Highest number of attempts that are read for all DLQs; lowest and highest number for one target.
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
 # Reads the newest attempts of each target by an index. A target may have attempts of other DLQs, which do not count.

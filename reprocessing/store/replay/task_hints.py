@@ -12,8 +12,8 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
-# Counts lanes with a task hint, and lanes that are leased; both have an index. A lane whose owner died counts until it
-# gets a hint.
+# Counts lanes with a task hint, and lanes that are leased; both have an index. A lane that a killed worker leased
+# counts (`orphaned`) until it gets a hint.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,

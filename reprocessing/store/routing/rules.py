@@ -121,7 +121,7 @@ def raise_version() -> None:
 
 
 def raise_version_if_due(now: datetime) -> bool:
-    """Raise the rulebook's version if a rule's validity has begun or ended since; return whether it was raised."""
+    """Raise the rulebook's version if a rule's validity began or ended since it was last raised; return whether."""
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
     with transaction.atomic():
@@ -154,7 +154,7 @@ class RuleStatus:
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether the share of errors is so high that people are notified."""
+        """Return whether the share of errors is so high (1 %) that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 

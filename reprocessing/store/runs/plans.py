@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 #: A plan that was not started is given up after so many seconds, because other runs cannot take its letters.
 PLAN_SECONDS: Final = 86_400.0
-#: Key in a stored selection: no person named the plan, so the DLQ's next plan replaces it.
+#: A stored selection has this key if no person named the plan, so that the DLQ's next plan replaces the plan.
 UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 

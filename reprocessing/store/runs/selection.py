@@ -73,9 +73,9 @@ _NEXT = f"""
 SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
-# Of each lane of these letters, only the letters up to the last of these are read, by index: an earlier letter may have
-# arrived, or gone to another run. The DLQ, which the source implies, is not named, and OFFSET 0 prevents a join: else
-# the planner may read all captured letters of the DLQ.
+# Of each lane of the given letters, only the letters up to the last given letter are read, by index: an earlier letter
+# may have arrived, or gone to another run. The DLQ, which the source implies, is not named, and OFFSET 0 prevents a
+# join: else the planner may read all captured letters of the DLQ.
 _LEADING_FREE = """
 WITH given AS (
     SELECT id, source_id, key_hash, single, sequence, message_id FROM redrive_letter

@@ -109,7 +109,7 @@ coalesce(
       LIMIT 1)
 ) IS NOT NULL"""
 
-# Only runs that may send, and whose messages failed at the target lately.
+# Only active standing runs whose messages failed at the target lately: within twice the highest cooldown.
 _FAILING: Final[LiteralString] = f"""
 WITH {_SENDS}, {_RESTARTS}, tried AS (
     SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,

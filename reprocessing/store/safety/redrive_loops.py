@@ -13,7 +13,7 @@ from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 #: Letters of a suspected DLQ are searched only among so many of the newest letters of all DLQs.
 _READ: Final = 20_000
 
-# Standing runs whose DLQ had enough deliveries and captures in this and the previous hour. Reads only stored counts.
+# Standing runs whose DLQ had at least `least` deliveries and captures in this and the previous hour, by stored counts.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'

@@ -52,8 +52,8 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failur
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
 
-# The wave does not wait for a letter that a person's release or a rule delays. It waits for a delay that the target
-# asked for: the target would ask the same for the next letter.
+# True of a letter l for which the wave does not wait, since a person's release or a rule delays it. The wave waits for a
+# delay that the target asked for: the target would ask the same for the next letter.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
     SELECT (v.after ->> 'due')::timestamptz FROM redrive_audit_entry v
