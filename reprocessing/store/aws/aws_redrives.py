@@ -174,8 +174,8 @@ def record_end(
 ) -> bool:
     """Record the end of AWS's redrive; return False if another process has recorded it.
 
-    `said`: the result, for people. `through`: when the newest task began, by AWS's clock. `moved`: AWS may have moved
-    messages, so letters with visible copies are marked. `failed`: `said` is also shown as the DLQ's `trouble`.
+    `said`: the result, for people. `through`: when the newest redrive began, by AWS's clock. `moved`: AWS may have
+    moved messages, so letters with visible copies are marked. `failed`: `said` is also shown as the DLQ's `trouble`.
     """
     trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
@@ -195,7 +195,8 @@ def record_end(
 def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
     """Record redrives of AWS that began and ended between two checks; return how many letters AWS may have moved.
 
-    By AWS's clock, `through`: when the newest task began; `moved`: when the newest task that moved a message began.
+    `through`: when the newest redrive began; `moved`: when the newest redrive that moved messages began (None: there is
+    none). Both times are by AWS's clock.
     """
 
     def work() -> int:

@@ -73,7 +73,7 @@ def _named(objects: State) -> Q:
 
 
 def are_marked(objects: State) -> bool:
-    """Return whether `write_marks` would change nothing but the time, the person and the source."""
+    """Return whether exactly these objects, with these settings, are marked as managed, and none is unlocked."""
     rows = ManagedObject.objects.filter(kind__in=list(objects))
     held = {(row.kind, row.name): row for row in rows}
     wanted = {(kind.value, name): settings for kind, found in objects.items() for name, settings in found.items()}
@@ -83,7 +83,7 @@ def are_marked(objects: State) -> bool:
 
 
 def find_mark(kind: Kind, name: str) -> ManagedObject | None:
-    """Return the mark of an object; None: no file manages the object."""
+    """Return the mark of an object that a configuration file manages; None: no file manages the object."""
     return ManagedObject.objects.filter(kind=kind, name=name).first()
 
 

@@ -45,12 +45,12 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield what the service does with a DLQ; each use needs IAM permissions. `role`: ARN; empty: its own role."""
+    """Yield each use of a DLQ that needs IAM permissions. `role`: the ARN of the role; empty: the service's own."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
 def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield what the service does with a queue to which it sends letters."""
+    """Yield each use of a queue, to which letters are sent, that needs IAM permissions. `role`: see `uses_of_dlq`."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 

@@ -122,7 +122,7 @@ def add_scope(scope: Scope) -> int:
 
 
 def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
-    """Yield what discovery reads in these scopes, for their IAM policy; a use may be repeated."""
+    """Yield the AWS resources that discovery reads in these scopes, for an IAM policy. A resource may be repeated."""
     purposes = (
         Purpose.DISCOVER_QUEUES, Purpose.DISCOVER_FUNCTIONS, Purpose.DISCOVER_SUBSCRIPTIONS, Purpose.DISCOVER_RULES,
         Purpose.DISCOVER_AGES,

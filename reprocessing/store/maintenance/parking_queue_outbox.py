@@ -50,5 +50,5 @@ def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
 
 
 def record_sent(ids: Sequence[int]) -> None:
-    """Record that these messages were sent."""
+    """Record that these messages (by `notice_id`) were sent to their parking queue."""
     rows.execute(_SENT, {"ids": list(ids)})

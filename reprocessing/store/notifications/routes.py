@@ -23,7 +23,7 @@ class Route:
     dlqs: tuple[str, ...]
 
     def told(self) -> dict[str, object]:
-        """Return the route as the audit log records it."""
+        """Return the notification route as the audit log records it: destination, events and DLQs."""
         return {"notifications": self.destination, "events": [kind.value for kind in self.kinds] or "all",
                 "dlqs": list(self.dlqs) or "all"}  # fmt: skip
 

@@ -6,8 +6,8 @@ from typing import Final, LiteralString
 
 from reprocessing.store.aws.aws_redrive_checks import MOVES_UNKNOWN, WAITS_FOR_AWS
 
-# Active runs: they are running, and their DLQ is neither stopped, nor in mode observe, nor redriven by AWS. If all sends
-# are stopped, no run is active.
+# Active runs: they are running, and their DLQ is not stopped, not in mode observe, and not redriven by AWS. No run is
+# active if all sends are stopped.
 ACTIVE_RUNS: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe'

@@ -153,7 +153,7 @@ class WatchedTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """What a look at a target found. `empty`: no message is visible or delayed; `quiet`: none is in flight, either."""
+    """What SQS's counts of a target queue showed. `empty`: no message is visible or delayed; `quiet`: nor in flight."""
 
     target_id: int
     empty: bool
@@ -182,7 +182,7 @@ def watched_targets() -> list[WatchedTarget]:
 
 
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
-    """Record looks at targets, requested at `at` and answered `took` seconds later.
+    """Record what SQS's counts of target queues showed (looks), requested at `at` and answered `took` seconds later.
 
     Delete looks that are older than a day plus the target's window.
     """

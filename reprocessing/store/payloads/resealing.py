@@ -124,7 +124,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows a chunk sealed, and the id of its last row; `last` 0: there are no more rows."""
+    """How many rows one call sealed (encrypted), and the id of the last row; `last` 0: there are no more rows."""
 
     n: int
     last: int

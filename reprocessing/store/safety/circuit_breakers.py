@@ -174,7 +174,10 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 
 
 def _follow(moved: Sequence[_Move]) -> None:
-    """Mark attempts as `spared` (not counted against `max_attempts`), and open or end incidents, in the transaction."""
+    """After breakers have moved: mark attempts as `spared` (not counted), and open or end incidents.
+
+    Call it in the same transaction.
+    """
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})
     announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.rest) for move in opened])
@@ -184,8 +187,8 @@ def _follow(moved: Sequence[_Move]) -> None:
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
     """Open breakers after a wave failed, or after a message used up its attempts; return the opened breakers.
 
-    `failures`: breakers that are not open, each with the epoch of its failed attempts. A breaker that has another epoch
-    by now is skipped.
+    `failures`: breakers that are not open, each with the epoch of its failed attempts (an epoch begins when the breaker
+    changes its state). A breaker that has another epoch by now is skipped.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [

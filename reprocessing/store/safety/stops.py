@@ -1,6 +1,6 @@
 """Stop and resume the sends of a DLQ, of a lane, or of all DLQs. The same statement writes the audit log entry.
 
-Leases and intents check these rows through `active_runs.ACTIVE_RUNS` and the lane's `stopped_at`.
+What is stopped is neither leased nor sent: the statements read `active_runs.ACTIVE_RUNS` and a lane's `stopped_at`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failur
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
 
-# True of a letter l for which the wave does not wait, since a person's release or a rule delays it. The wave waits for a
+# True of a letter l for which its wave does not wait, since a person's release or a rule delays it. A wave waits for a
 # delay that the target asked for: the target would ask the same for the next letter.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
