@@ -72,8 +72,8 @@ def refuse_unseen(dlq: int, what: str) -> None:
     """
     if limits.limits_of([dlq]):
         raise ApprovalRefused(
-            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. A run can be "
-            "approved: manage.py drain_dlq NAME, a dry run."
+            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. A second person "
+            "can approve a run instead. To plan one: manage.py drain_dlq NAME, a dry run."
         )
 
 

@@ -83,8 +83,8 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the open incident with the event's kind and subject.
 
-    Incidents of some kinds are opened again if they ended less than `RESUME_WITHIN` seconds ago. This is part of the
-    caller's transaction.
+    Incidents of some kinds are opened again if they ended less than 60 seconds ago (`RESUME_WITHIN`). This is part of
+    the caller's transaction.
     """
     if not events:
         return

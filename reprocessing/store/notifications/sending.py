@@ -101,7 +101,7 @@ SELECT count(*) FROM redrive_notification WHERE given_up_at > redrive_now() - in
 
 @dataclass(frozen=True, slots=True)
 class LeasedDestination:
-    """A destination that this process has leased for `LEASE_SECONDS`."""
+    """A notification destination that this process has leased for 60 seconds (`LEASE_SECONDS`)."""
 
     route_id: int
     destination: str

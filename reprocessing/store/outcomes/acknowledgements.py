@@ -140,7 +140,7 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class ReportedAttempt:
-    """A reported attempt, and what decides whether its letter is sent again if the attempt failed."""
+    """An attempt about which a consumer reported, and data that decide whether its letter is sent again."""
 
     attempt_id: int
     lane_id: int
@@ -201,5 +201,5 @@ def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
 
 
 def has_open_outcomes() -> bool:
-    """Return whether any letter awaits its outcome, or a report arrived in the last `RECENT_SECONDS`."""
+    """Return whether any letter awaits its outcome, or a report arrived in the last 60 s (`RECENT_SECONDS`)."""
     return rows.value(bool, _AWAITED, {"lately": RECENT_SECONDS})

@@ -160,7 +160,7 @@ def _known_in(one: PendingOutcome, every: float) -> float | None:
 
 
 def _needed(one: PendingOutcome) -> datetime:
-    """Return when the capture that proves delivery may begin, if every look from now on finds the target empty."""
+    """Return when the capture that proves delivery may begin, if the target is empty from now on."""
     earliest = max(one.now, one.counted_from or one.now)
     emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
     seen = one.seen_at or earliest
@@ -172,7 +172,7 @@ def describe(one: PendingOutcome) -> str:
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
     if one.proof == "accepted":
-        return "the next outcome check: the target has accepted them, and that counts as delivered"
+        return "the next outcome check: the target has accepted the messages, and that counts as delivered"
     if one.proof == "acknowledged" and one.now < one.until:
         return f"its consumer's report on the {one.which} message, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":

@@ -184,7 +184,7 @@ def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """One page of letters, and the number of letters on all pages, counted up to `MAX_COUNT` + 1."""
+    """One page of letters, and the number of letters on all pages; 10,001 means more than 10,000."""
 
     letters: list[ListedLetter]
     n: int
@@ -209,7 +209,7 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Return how many letters a filter matches, by DLQ, state and reason; counted up to `MAX_COUNT` + 1 in all."""
+    """Return how many letters a filter matches, by DLQ, state and reason. At most 10,001 letters are counted in all."""
     with patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
@@ -217,13 +217,13 @@ def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
 
 
 def count_letters(sieve: MessageFilter) -> int:
-    """Return how many letters a filter matches, counted up to `MAX_COUNT` + 1."""
+    """Return how many letters a filter matches; 10,001 means more than 10,000."""
     with patiently():
         return _count(sieve)
 
 
 def counted(n: int) -> str:
-    """Return a number of letters as text, such as "9,999", or "10,000+" if it is larger than `MAX_COUNT`."""
+    """Return a number of letters as text, such as "9,999", or "10,000+" if it is larger than 10,000."""
     return f"{n:,}" if n <= MAX_COUNT else f"{MAX_COUNT:,}+"
 
 

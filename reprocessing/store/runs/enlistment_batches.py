@@ -78,7 +78,7 @@ def unenlisted_runs(*, limit: int) -> list[UnenlistedRun]:
 
 
 def next_batches(run: int) -> list[list[int]]:
-    """Return the letter ids of a run's next batches (`BATCH_LETTERS` each), in the order in which to enlist them."""
+    """Return the letter ids of a run's next batches (2,000 letters each), in the order in which to enlist them."""
     return _cut(rows.column(int, _NEXT, {"run": run, "limit": MAX_LOOKAHEAD}))
 
 

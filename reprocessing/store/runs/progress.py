@@ -116,7 +116,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a large run, up to `MAX_COUNT` letters in each state. Held letters and failed attempts are not counted.
+    """Counts of a large run, up to 50,000 letters in each state. Held letters and failed attempts are not counted.
 
     `delivered` includes presumed deliveries. `capped`: names of the fields whose true count may be higher.
     """
@@ -141,7 +141,7 @@ def count_letters(run: int) -> RunCounts:
 
 
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
-    """Return how many letters a run has in each state. Each state is counted up to `MAX_COUNT`, to limit the cost.
+    """Return how many letters a run has in each state. In a large run, up to 50,000 letters of each state are counted.
 
     `selected`: number of letters of the plan. If one state has more letters, its count is `selected` minus the other
     counts.

@@ -116,12 +116,18 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
 
 
 def reopen(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
-    """Continue a finished run to which letters came back; None: it is not finished. Raises ApprovalNeeded."""
+    """Continue a finished run to which letters came back; return its state before. None: the run is not finished.
+
+    Raises ApprovalNeeded if a second person is needed.
+    """
     return _begin_again(run, RunState.FINISHED, by, reason, approval)
 
 
 def resume(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
-    """Resume a paused run; its waves begin again with one letter. None: it is not paused. Raises ApprovalNeeded."""
+    """Resume a paused run, with a new wave of one letter; return its state before. None: the run is not paused.
+
+    Raises ApprovalNeeded if a second person is needed.
+    """
     return _begin_again(run, RunState.PAUSED, by, reason, approval)
 
 
@@ -159,12 +165,12 @@ def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
 
 
 def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Pause a run; None: it is not running."""
+    """Pause a run; return its state before. None: the run is not running."""
     return rows.in_transaction(partial(move_run, run, [RunState.RUNNING], RunState.PAUSED, by=by, reason=reason))
 
 
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
-    """Abort a run; None: the run had ended already.
+    """Abort a run; return its state before. None: the run had ended already.
 
     Sent letters still get an outcome, and another run may adopt queued letters. If the run was only a plan, other runs
     can select its letters again. `stop_dlq`: also stop the DLQ's sends, unless the run was only a plan.
@@ -186,7 +192,10 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None
 
 
 def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Abort a plan in the caller's transaction, so that other runs can select its letters. None: it is not a plan."""
+    """Abort a plan, so that other runs can select its letters; return its state before. None: it is not a plan.
+
+    Call it in a transaction.
+    """
     was = move_run(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
         rows.execute(FREE_CAPTURED_LETTERS, {"run": run})
@@ -194,7 +203,7 @@ def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def move_run(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> RunBefore | None:
-    """Change a run's state to `to` and write an audit log entry; None: the run is in no state of `out_of`."""
+    """Change a run's state to `to`, with an audit log entry; return its state before. None: it is not in `out_of`."""
     act = _ACTS.get(to) or (AuditAct.RESUMED if RunState.PAUSED in out_of else AuditAct.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(RunBefore, _MOVE, values)
