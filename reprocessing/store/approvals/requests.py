@@ -156,7 +156,7 @@ def _end(row: Approval, state: ApprovalState, **values: str) -> None:
 
 
 def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Write an audit log entry for each DLQ of the deed, so that the DLQ's teams see it; one entry for all DLQs."""
+    """Write an audit log entry for each DLQ of the deed, so that its teams see it; for a deed about all DLQs, one."""
     told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
     AuditEntry.objects.bulk_create(
         AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _about(row)

@@ -211,7 +211,7 @@ def refresh_known(
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return the copies whose letter (of any DLQ) was sent and came back to this DLQ."""
+    """Return those of these received copies that are returns: a sent letter (of any DLQ) came back to this DLQ."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 

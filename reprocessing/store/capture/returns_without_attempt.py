@@ -85,7 +85,7 @@ def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[Unknown
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record these copies, and queue their letters again if they are sending, awaiting or delivered.
+    """Record returned copies, and queue their letters again if these are sending, awaiting or delivered.
 
     Lock the letters' lanes before. `handles`: the copies' receipt handles. `until`: when the copies become visible;
     after that, nothing is recorded.

@@ -189,7 +189,7 @@ class _Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPage:
-    """One page of a scan: what was read, and the stage and marker with which the scan continues.
+    """One page of a scan: what was read, and the stage and position (`marker`) with which the scan continues.
 
     `unread`: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
     """

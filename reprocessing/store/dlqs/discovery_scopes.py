@@ -31,6 +31,7 @@ class OpenScan:
 
     Attributes:
         began_at: when the scan began. A continued scan does not read again what was read since then.
+        stage, marker: what is read next, and from which position.
         unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
     """

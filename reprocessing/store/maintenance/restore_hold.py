@@ -176,7 +176,7 @@ def undrained_dlqs() -> list[str]:
 
 
 def refuse_release(*, early: bool) -> None:
-    """Raise an error if the hold cannot be ended. `early`: it may be ended although DLQs are not drained.
+    """Raise an error if the hold after a restore cannot be ended. `early`: DLQs need not be drained.
 
     Raises:
         RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
@@ -196,7 +196,7 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """End the hold and return it; None: there is none. `early`: end it although unknown copies may become visible.
+    """End the hold after a restore, and return it; None: there is none. `early`: even if DLQs are not drained.
 
     Raises:
         RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).

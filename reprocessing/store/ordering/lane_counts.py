@@ -16,7 +16,8 @@ class LaneCount:
     """How many lanes of a DLQ are in the same phase for the same reason.
 
     Attributes:
-        why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
+        is_barred: no worker may lease these lanes; `due`: they are due.
+        why: if they are barred, the reason; else the reason that the last worker recorded.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 

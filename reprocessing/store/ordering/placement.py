@@ -15,7 +15,10 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class UnplacedLetter:
-    """A captured letter without a place in a lane. `body`: empty if it is not needed; `asked_at`: time of the query."""
+    """A captured letter whose place in a lane (ordering key and sequence) is not determined yet.
+
+    `body`: empty if it is not needed; `asked_at`: time of the query.
+    """
 
     id: int
     message_id: str
@@ -124,7 +127,7 @@ UPDATE redrive_letter l SET target_id = o.target_id
 
 
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-    """Return captured letters of a DLQ without a place in a lane: the next 1,000, or about 16 MiB.
+    """Return captured letters of a DLQ whose place in a lane is not determined yet: the next 1,000, or about 16 MiB.
 
     `bodies`: include all bodies; else only those of Celery tasks and of letters without a source queue.
     """
@@ -133,13 +136,13 @@ def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
 
 @dataclass(frozen=True, slots=True)
 class UnplacedParkedLetter(UnplacedLetter):
-    """A parked letter without a place in a lane."""
+    """A parked letter whose place in a lane (ordering key and sequence) is not determined."""
 
     dlq_id: int
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield those of these letters that are parked and have no place in a lane, in chunks of about 16 MiB."""
+    """Yield those of these letters that are parked and have no ordering key or lane yet, in chunks of about 16 MiB."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -147,9 +150,9 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
 
 
 def place_again(dlq: int) -> int:
-    """Make a DLQ's captured letters get their places again, after its settings changed; return how many letters.
+    """Cause the places of a DLQ's captured letters to be determined again, after its settings changed; return how many.
 
-    Plans that are not started select their letters again, too.
+    A place is an ordering key, sequence and idempotency key. Plans that are not started select their letters again.
     """
     rows.execute(_NEW_VERSION, {"dlq": dlq})
     rows.execute(_UNSELECT, {"dlq": dlq})

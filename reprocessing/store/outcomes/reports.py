@@ -134,7 +134,7 @@ class ReportMatch:
 
 
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
-    """Return what each of these reports is about, by its position; reports about unknown messages are left out.
+    """Return what each of these reports is about, by the report's position. Unknown messages are left out.
 
     `reporter`: id of the reporter; None: a caller with access to this database, who may report on every message.
     """

@@ -181,7 +181,7 @@ def create(  # noqa: PLR0913  # each by its name
 def _pass(
     act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
-    """Let the guard check a bulk action as a whole; its batches are not checked again."""
+    """Check whether a bulk action as a whole needs a second person. Its batches are not checked again."""
     known = _DEEDS[act]
     if known is None or (approval is None and not limits.is_any_limited()):
         return

@@ -76,7 +76,7 @@ _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
 
 @dataclass(frozen=True, slots=True)
 class ListedLetter:
-    """A letter of a list, without its bytes."""
+    """A letter as it is shown in lists, without its bytes."""
 
     id: int
     public_id: UUID
@@ -100,7 +100,7 @@ class ListedLetter:
 class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state.
 
-    `strays`: how many of these letters have no place in a lane.
+    `strays`: how many of these letters have no ordering key or lane yet.
     """
 
     dlq: str

@@ -108,7 +108,10 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int 
 
 
 def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int | None = None) -> bool:
-    """Enable or disable a rule; return whether the rule changed. Raises InvalidRule or ApprovalNeeded."""
+    """Enable or disable a rule; return whether the rule changed.
+
+    Raises InvalidRule if it cannot be evaluated, and ApprovalNeeded if a second person is needed.
+    """
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)

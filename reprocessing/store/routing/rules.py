@@ -1,4 +1,4 @@
-"""Read the rules in force, and the rulebook's version, which every change of a rule raises."""
+"""Read the rules in force, and the rulebook's version: a number that every change of a rule raises."""
 
 from __future__ import annotations
 

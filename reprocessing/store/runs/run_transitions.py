@@ -75,7 +75,7 @@ def page_stamp(run: Run) -> str:
 
 
 def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
-    """Call `move` in one transaction if the run is unchanged since a page showed it; if it has changed, return None.
+    """Call `move` in one transaction, and return its result, if the run is unchanged since a page showed it; else None.
 
     `seen`: the page's `page_stamp`.
     """

@@ -157,7 +157,7 @@ class GivenUp:
 def give_up_on_failing_targets() -> GivenUp:
     """Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message.
 
-    It commits by itself.
+    `give_up_after` is 24 hours by default. This function commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []

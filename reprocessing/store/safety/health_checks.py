@@ -183,7 +183,7 @@ SELECT id AS check_id FROM gone
 
 
 def are_due() -> bool:
-    """Return whether a health check is due, and letters wait for its target."""
+    """Return whether any health check is due for whose target letters wait."""
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
