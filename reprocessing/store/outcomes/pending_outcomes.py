@@ -181,7 +181,7 @@ def describe(one: PendingOutcome) -> str:
 
 
 def is_endless(one: PendingOutcome) -> bool:
-    """Return whether the wait may last for ever: the target is not empty, or nothing can show the outcome."""
+    """Return whether waiting may bring no outcome: the target has not been empty, or nothing can show the outcome."""
     return is_never_empty(one) or describe(one).startswith("nothing")
 
 

@@ -160,7 +160,10 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def seal_edits(above: int, day: date) -> Sealed:
-    """Encrypt (seal) up to 20 readable edits with ids above `above`, in one transaction. `day`: that of the data keys."""
+    """Encrypt (seal) up to 20 readable edits with ids above `above`, in one transaction.
+
+    `day`: the day of the data keys.
+    """
     found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
     if not found:
         return Sealed(0, 0)
