@@ -35,7 +35,7 @@ def first(shape: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> list[Shape]:
-    """Return the values of a statement with one column; raise TypeError if a value has another type."""
+    """Return the values of a statement with one column; raise TypeError if a value is not of type `kind`."""
     found = [value for (value,) in _all(tuple_row, statement, parameters)]
     for value in found:
         if type(value) is not kind:
@@ -44,7 +44,7 @@ def column(kind: type[Shape], statement: LiteralString, parameters: Mapping[str,
 
 
 def value(kind: type[Shape], statement: LiteralString, parameters: Mapping[str, Any]) -> Shape:
-    """Return the only value of a statement with one row and one column; raise ValueError for any other count."""
+    """Return the only value of a statement with one row and one column; raise ValueError if there are more, or none."""
     (only,) = column(kind, statement, parameters)
     return only
 
@@ -56,12 +56,18 @@ def arrays(shape: type[Any], items: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def execute(statement: LiteralString, parameters: Mapping[str, Any]) -> int:
-    """Run the statement; return how many rows it changed or returned. Deadlocks and errors as in `fetch`."""
+    """Run the statement; return how many rows it changed or returned.
+
+    Errors are Django's (`django.db.Error`). If no transaction is open, the statement is run again after a deadlock.
+    """
     return _run(tuple_row, statement, parameters, lambda cursor: cursor.rowcount)
 
 
 def in_transaction(work: Callable[[], Done]) -> Done:
-    """Run `work` in one transaction, and run all of it again after a deadlock. Errors as in `fetch`."""
+    """Run `work` in one transaction; run all of it again after a deadlock, unless an outer transaction is open.
+
+    Return what `work` returns. Errors are Django's (`django.db.Error`).
+    """
 
     def run() -> Done:
         with transaction.atomic():

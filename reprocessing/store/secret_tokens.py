@@ -1,4 +1,4 @@
-"""Make secret tokens. The database has only their digests."""
+"""Make secret tokens, and the digests by which they are looked up. The database has only the digests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def new_token(prefix: str) -> str:
 
 
 def can_be_token(text: str) -> bool:
-    """Return whether a text has a length that a token may have."""
+    """Return whether a text could be a token: it has 1 to 200 characters."""
     return 0 < len(text) <= _LONGEST
 
 

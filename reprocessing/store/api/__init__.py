@@ -1,1 +1,1 @@
-"""Tokens of the HTTP API, and answers of its requests by idempotency key."""
+"""Store the HTTP API's tokens, and its answers to requests with the header `Idempotency-Key`."""

@@ -1,8 +1,8 @@
-"""Answer each request with an idempotency key once. A repetition gets the answer of the first request.
+"""Store the answer of each HTTP API request by its header `Idempotency-Key`; a repeated request gets the stored answer.
 
 A request leases its key before it acts, and stores its answer afterwards. While the lease lasts, an equal request is
 told to wait. A process that was killed stores no answer: when the lease has ended, an equal request takes the key over
-and acts again. What requests do is compare-and-set, or has an id made from the key, so that this does nothing twice.
+and acts again. This changes nothing twice: each change is compare-and-set, or has an id made from the key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEPT_SECONDS: Final = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """The key is leased: act, then store the answer."""
+    """The request has leased its key. Its caller acts, then calls `store_answer` or `release_key`."""
 
     id: int
     leased_until: datetime
@@ -29,7 +29,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The key has an answer of an equal request."""
+    """An equal request was answered before, with this HTTP status and this body."""
 
     status: int
     answer: bytes = field(repr=False)
@@ -37,12 +37,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """An equal request is being answered now."""
+    """An equal request is being answered now; the client must wait and repeat its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRequest:
-    """The key belongs to another request."""
+    """The key was used before for a different request, so this request must be refused."""
 
 
 Claim = Leased | Answered | InProgress | OtherRequest
@@ -87,12 +87,15 @@ DELETE FROM redrive_api_call
 
 
 def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
-    """Lease the key for this request, or return why not."""
+    """Lease an idempotency key for a request, or return why it was not leased: one of the classes of `Claim`.
+
+    `token`: id of the API token; each token has its own keys. Equal requests have an equal `request_hash`.
+    """
     asked = {"token": token, "key": key, "hash": request_hash, "lease": LEASE_SECONDS, "kept": KEPT_SECONDS}
     if leased := rows.first(Leased, _LEASE, asked):
         return leased
     known = rows.first(_Known, _KNOWN, {"token": token, "key": key, "hash": request_hash})
-    if known is None:  # the first request was not answered, and gave the key back meanwhile
+    if known is None:  # another request released the key between the two statements
         return InProgress()
     if not known.same:
         return OtherRequest()
@@ -100,12 +103,12 @@ def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
 
 
 def store_answer(held: Leased, status: int, answer: bytes) -> None:
-    """Store the answer, unless another request took the key over."""
+    """Store the answer of a request, unless its lease ended and an equal request took the key over."""
     rows.execute(_STORE, {"id": held.id, "held": held.leased_until, "status": status, "answer": answer})
 
 
 def release_key(held: Leased) -> None:
-    """Give the key back without an answer: nothing was done, so the same request may be sent again."""
+    """Release a leased key without an answer: the request did nothing, so the client may send it again."""
     rows.execute(_RELEASE, {"id": held.id, "held": held.leased_until})
 
 

@@ -24,7 +24,7 @@ ACTIVE: Final = "active"
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """The parameters of a new token. It belongs to `user`, or to `teams`. `expires_at`: None: it does not end."""
+    """The parameters of a new token, which belongs to `user` or to `teams`. `expires_at` None: it does not expire."""
 
     name: str
     scopes: tuple[Scope, ...]
@@ -42,7 +42,7 @@ class MadeToken:
 
 
 def by_secret(secret: str) -> ApiToken | None:
-    """Return the token with this secret, also if it was revoked or has expired, with its user."""
+    """Return the token with this secret (None: there is none). It may be revoked or expired: see `state_of`."""
     if not can_be_token(secret):
         return None
     return ApiToken.objects.select_related("user").filter(token_hash=token_digest(secret)).first()
@@ -52,7 +52,7 @@ def check_request(asked: TokenRequest) -> None:
     """Check that a token can be made.
 
     Raises:
-        InvalidApiToken: its name is taken, it belongs to nobody or to both, or it would have expired.
+        InvalidApiToken: a token has this name, both a user and teams are given, or neither, or `expires_at` is past.
     """
     if ApiToken.objects.filter(name=asked.name).exists():
         raise InvalidApiToken(
@@ -67,7 +67,7 @@ def check_request(asked: TokenRequest) -> None:
 
 
 def make_token(asked: TokenRequest, *, by: str, reason: str) -> MadeToken:
-    """Make a token, with an audit log entry. Errors as in `check_request`."""
+    """Make a token, with an audit log entry. Raises InvalidApiToken if `check_request` does."""
     with transaction.atomic():
         check_request(asked)
         secret = new_token(_PREFIX)
@@ -81,10 +81,10 @@ def make_token(asked: TokenRequest, *, by: str, reason: str) -> MadeToken:
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Revoke a token, so that it is refused from now on; return whether it was active.
+    """Revoke a token, so that it is refused from now on; return False if it was revoked before.
 
     Raises:
-        InvalidApiToken: no token has this name. The text lists the names.
+        InvalidApiToken: no token has this name. The error's text lists the existing names.
     """
     with transaction.atomic():
         row = find_token(name, locked=True)
@@ -98,7 +98,7 @@ def revoke(name: str, *, by: str, reason: str) -> bool:
 
 
 def find_token(name: str, *, locked: bool = False) -> ApiToken:
-    """Return the token with this name. Errors as in `revoke`."""
+    """Return the token with this name; `locked`: lock its row. Raises InvalidApiToken if no token has the name."""
     every = ApiToken.objects.select_for_update() if locked else ApiToken.objects.all()
     if (found := every.filter(name=name).first()) is None:
         known = ", ".join(ApiToken.objects.order_by("name").values_list("name", flat=True))
@@ -108,10 +108,10 @@ def find_token(name: str, *, locked: bool = False) -> ApiToken:
 
 
 def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, tuple[Group, ...]]:
-    """Return the user and the teams with these names.
+    """Return the user with this name (None if no name is given), and the groups with the names `teams`.
 
     Raises:
-        InvalidApiToken: a name is unknown. For teams, the text lists the groups.
+        InvalidApiToken: a name is unknown. If it is a team's, the error's text lists the groups.
     """
     person = User.objects.filter(username=user).first() if user is not None else None
     if user is not None and person is None:
@@ -124,7 +124,7 @@ def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, t
 
 
 def listed() -> QuerySet[ApiToken]:
-    """Return all tokens by name, with their owners."""
+    """Return all API tokens, sorted by name, with the users or teams that own them."""
     return ApiToken.objects.order_by("name").select_related("user").prefetch_related("teams")
 
 
@@ -140,7 +140,7 @@ def state_of(row: ApiToken, now: datetime) -> str:
 
 
 def record_use(token: int, *, reads: bool) -> None:
-    """Record that a token was used just now; `reads`: the request reads, and is counted."""
+    """Record that an API token was used just now. `reads`: the request only reads; the token counts such requests."""
     used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
     ApiToken.objects.filter(pk=token).update(**used)
 

@@ -1,1 +1,1 @@
-"""Approvals: which deeds need a second person, and the requests for it."""
+"""Decide which deeds (actions of a person) need a second person, and store the requests for approval."""

@@ -1,4 +1,4 @@
-"""Set above how many messages a second person is needed, for DLQs that do not set it themselves."""
+"""Set the approval limit of DLQs without an own limit: a deed about more messages needs a second person."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _TITLE: Final = "Need a second person less often, for all DLQs"
 
 
 def set_default(above: int | None, *, by: str, reason: str, approval: int | None = None) -> bool:
-    """Set the limit of DLQs without an own limit, with an audit log entry; return whether it changed. None: no limit.
+    """Set the default approval limit, with an audit log entry; return whether it changed.
 
-    `approval`: id of the approval that is being executed.
+    `above`: how many messages one person may handle alone; None: no limit. `approval`: id of the approval that is
+    being executed; None: a person acts alone.
 
     Raises:
         ApprovalNeeded: the change lets one person do more, so it needs a second person.

@@ -1,4 +1,7 @@
-"""Read what a deed would act on, as counts and a digest: equal digests mean that nothing changed between."""
+"""Count the messages that a deed would act on, and compute a digest of everything that the deed would act on.
+
+If the digest at the approval differs from the digest at the request, something changed in between.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import run_transitions
 
-# Everything that a person decides by: a change of any of these values changes the digest.
+# A person decides by these values of a letter, so a change of any of them changes the digest.
 _LETTERS: Final[LiteralString] = """
 SELECT l.dlq_id, count(*) AS messages,
        sha256(convert_to(string_agg(format('%%s|%%s|%%s|%%s|%%s|%%s|%%s|%%s', l.id, l.state,
@@ -29,12 +32,18 @@ _OF_RUN: Final[LiteralString] = "l.run_id = %(run)b AND l.state IN ('captured', 
 
 
 class Vanished(LookupError):
-    """What a deed is about does not exist any more."""
+    """The run that a deed is about does not exist any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What a deed acts on now. `dlqs`: ids of the DLQs; empty: all."""
+    """What a deed would act on at one moment.
+
+    Attributes:
+        digest: equal digests mean that nothing changed.
+        messages: how many messages of each DLQ, by the DLQ's id; empty for deeds about rules or settings.
+        dlqs: ids of the DLQs; empty: all.
+    """
 
     digest: bytes
     messages: Mapping[int, int]
@@ -52,7 +61,7 @@ def freeze(deed: Deed) -> Frozen:
     """Return the present state of everything that a deed would act on.
 
     Raises:
-        Vanished: its run does not exist any more.
+        Vanished: the deed's run does not exist any more.
     """
     match deed.kind:
         case DeedKind.RELEASE | DeedKind.DISCARD | DeedKind.RESTORE | DeedKind.EDIT:
@@ -66,7 +75,7 @@ def freeze(deed: Deed) -> Frozen:
 
 
 def count_by_dlq(sieve: MessageFilter) -> dict[int, int]:
-    """Return how many messages of each DLQ a filter matches."""
+    """Return how many messages of each DLQ a filter matches, by the DLQ's id."""
     return {counted.dlq_id: counted.messages for counted in _matching(sieve)}
 
 

@@ -1,7 +1,7 @@
-"""The guard that every deed of a person passes, in the deed's own transaction (docs/adr/0043).
+"""Refuse deeds that need a second person and have no approval (docs/adr/0043). Each deed calls this before it acts.
 
-A deed that needs a second person raises `ApprovalNeeded`, unless it brings an approval of exactly this deed. What a
-person does alone is counted: many small deeds within a day are one large deed.
+A DLQ's limit is the number of messages that one person may handle alone within a day. So each deed without approval is
+counted: many small deeds count as one large deed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _TURN = "SELECT pg_advisory_xact_lock(1381126739, %(dlq)b::int) IS NOT NULL AS d
 
 
 def check(deed: Deed, messages: Messages, *, by: str, approval: int | None, again: bool = False) -> None:
-    """Let a deed pass, in the caller's transaction, before it changes anything.
+    """Check that a deed may be done. Call it in the deed's transaction, before the deed changes anything.
 
     Args:
         deed: the deed.
-        messages: how many messages of each DLQ it is about.
-        by: who does it.
+        messages: how many messages of each DLQ the deed is about.
+        by: the name of the person.
         approval: id of the approval that is being executed; None: the person acts alone.
-        again: these messages were counted when the run began, so they are not counted once more.
+        again: these messages were counted when their run began, so they are not counted a second time.
 
     Raises:
         ApprovalNeeded: the deed needs a second person.
@@ -52,7 +52,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: int | None, agai
 
 
 def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
-    """Return whether a deed about these messages needs a second person; also for the text of a page or a plan."""
+    """Return whether a deed about these messages needs a second person. It only reads, so pages and plans may ask."""
     if ALL in messages:
         return limits.is_any_limited()
     for dlq, limit in limits.limits_of(_dlqs(messages)).items():
@@ -63,20 +63,24 @@ def is_needed(messages: Messages, *, by: str, again: bool = False) -> bool:
 
 
 def refuse_unseen(dlq: int, what: str) -> None:
-    """Refuse a deed that cannot be shown to a second person first, if the DLQ has a limit.
+    """Refuse a deed whose messages cannot be shown to a second person first, if the DLQ has an approval limit.
+
+    `what`: the words for the deed with which the error's text begins.
 
     Raises:
         ApprovalRefused: the DLQ has a limit.
     """
     if limits.limits_of([dlq]):
         raise ApprovalRefused(
-            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. A run can be "
-            "approved: manage.py drain_dlq NAME, a dry run."
+            f"{what} needs a second person, but its messages cannot be shown first. Nothing was done. A second person "
+            "can approve a run instead. To plan one: manage.py drain_dlq NAME, a dry run."
         )
 
 
 def refuse_above(messages: Messages, what: str, *, by: str) -> None:
-    """Let a deed pass that no approval can be requested for, in the caller's transaction; refuse it above a limit.
+    """Refuse a deed that needs a second person, because its kind cannot be approved; if it needs none, count it.
+
+    Call it in the deed's transaction. `what`: the words for the deed with which the error's text begins.
 
     Raises:
         ApprovalRefused: the deed would need a second person.
@@ -95,7 +99,7 @@ def _dlqs(messages: Messages) -> list[int]:
 
 
 def _take_turns(messages: Messages, by: str) -> None:
-    """Let other deeds about these DLQs wait until the commit, so that each sum has all deeds; forget old counts."""
+    """Lock these DLQs until the commit, so that a concurrent deed sees this deed's count. Delete old counts."""
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})
         UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__lte=database_now() - WITHIN).delete()
@@ -109,7 +113,7 @@ def _count(messages: Messages, by: str) -> None:
 
 
 def _use(approval: int, deed: Deed) -> None:
-    """Mark an approval as used. The statement finds only a row that this same transaction may use, and only once."""
+    """Mark an approval as used. Raises ApprovalRefused if it was used before, is of another deed, or not approved."""
     (stamp,) = content.keyed([deed.stamp])
     fit = Approval.objects.filter(
         pk=approval, state__in=[ApprovalState.APPROVED, ApprovalState.ALONE], stamp=stamp, used_at=None
@@ -121,6 +125,6 @@ def _use(approval: int, deed: Deed) -> None:
 
 
 def _done_alone(dlq: int, by: str) -> int:
-    """Return how many messages of a DLQ a person handled alone within a day."""
+    """Return how many messages of a DLQ a person has handled alone in the last 24 hours."""
     done = UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__gt=database_now() - WITHIN)
     return int(done.aggregate(n=Sum("messages"))["n"] or 0)

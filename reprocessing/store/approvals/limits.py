@@ -1,4 +1,4 @@
-"""Above how many messages a second person is needed: per DLQ, and for DLQs that do not set it themselves."""
+"""Read the approval limits of DLQs. A deed about more messages of a DLQ than the DLQ's limit needs a second person."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from reprocessing.models import ApprovalDefault, DeadLetterQueue
 
 
 def default_limit() -> int | None:
-    """Return the limit of DLQs without an own limit; None: they need no second person."""
+    """Return the approval limit of DLQs without an own limit; None: deeds about them need no second person."""
     return ApprovalDefault.objects.values_list("above", flat=True).first()
 
 
 def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
-    """Return the limit of each of these DLQs that has one. 0: everything needs a second person."""
+    """Return the approval limits of these DLQs by id: a DLQ's own limit, or else the default limit.
+
+    0: every deed needs a second person. DLQs without any limit are left out.
+    """
     own = dict(DeadLetterQueue.objects.filter(pk__in=list(dlqs)).values_list("pk", "approval_above"))
     if all(limit is not None for limit in own.values()):
         return {dlq: limit for dlq, limit in own.items() if limit is not None}
@@ -23,10 +26,10 @@ def limits_of(dlqs: Iterable[int]) -> dict[int, int]:
 
 
 def is_any_limited() -> bool:
-    """Return whether any DLQ has a limit, so that deeds about all DLQs need a second person."""
+    """Return whether any DLQ has an approval limit, so that deeds about all DLQs need a second person."""
     return default_limit() is not None or DeadLetterQueue.objects.filter(approval_above__isnull=False).exists()
 
 
 def is_looser(limit: int | None, than: int | None) -> bool:
-    """Return whether a limit lets one person do more than another limit. None: no limit."""
+    """Return whether the approval limit `limit` lets one person do more than the limit `than`. None: no limit."""
     return than is not None and (limit is None or limit > than)

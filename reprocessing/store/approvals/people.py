@@ -1,4 +1,4 @@
-"""Tell whether two names are the same person."""
+"""Decide whether two names are of the same person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reprocessing.domain.approvals.person import VIA_API, person_key
 
 
 def is_same_person(one: str, other: str) -> bool:
-    """Return whether two names are variants of one name, or two accounts with the same e-mail address."""
+    """Return whether two names differ only in letter case or spaces, or are of accounts with one e-mail address."""
     return person_key(one) == person_key(other) or bool(_addresses(one) & _addresses(other))
 
 

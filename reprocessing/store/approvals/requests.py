@@ -1,4 +1,4 @@
-"""Store requested approvals, and end them, each with audit log entries and an incident for notifications."""
+"""Store requests for approval, and how they end. Each change is recorded in the audit log, and people are notified."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
 
-#: Who ends an approval that expired.
+#: The name in the audit log if a request ends without a person: it is void or has expired.
 _NOBODY: Final = "the service"
 _ACTS: Final = {
     ApprovalState.OPEN: AuditAct.REQUESTED, ApprovalState.APPROVED: AuditAct.APPROVED,
@@ -31,7 +31,10 @@ _ACTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SealedDeed:
-    """What of a deed is stored encrypted: the edited message, and the digest of the deed."""
+    """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
+
+    `body` and `attributes` are those of the edited message; None: the deed does not edit a message.
+    """
 
     body: bytes | None
     attributes: bytes | None
@@ -39,7 +42,10 @@ class SealedDeed:
 
 
 def seal(deed: Deed) -> SealedDeed:
-    """Return the encrypted parts of a deed. Call it outside a transaction. Raises PayloadKeyUnavailable."""
+    """Return the encrypted parts of a deed. Raises PayloadKeyUnavailable.
+
+    Call it outside a transaction, because AWS KMS may be called.
+    """
     (stamp,) = content.keyed([deed.stamp])
     if deed.body is None or deed.attributes is None:
         return SealedDeed(None, None, stamp)
@@ -55,9 +61,10 @@ def create(  # noqa: PLR0913  # each by its name
     deed: Deed, sealed: SealedDeed, frozen: Frozen, preview: Collection[tuple[str, str]], *, messages: int | None,
     by: str, reason: str, expires_at: datetime,
 ) -> Approval:  # fmt: skip
-    """Store a request, or return the open request of the same deed by the same person.
+    """Store a request for approval and return it, or return the open request of the same deed by the same person.
 
-    In the caller's transaction, which must hold a lock that other requests of this person wait for.
+    The caller's transaction must hold a lock for which other requests of this person wait: else two equal requests
+    could be stored. `messages`: how many the deed is about; None: it is not about messages.
     """
     key = person_key(by)
     known = Approval.objects.filter(
@@ -77,7 +84,7 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def deed_of(row: Approval) -> Deed:
-    """Return the stored deed. Raises PayloadUnreadable."""
+    """Return the deed of a stored request, decrypted. Raises PayloadUnreadable if its key is not available."""
     body = attributes = None
     if row.body is not None and row.attributes is not None:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
@@ -87,7 +94,7 @@ def deed_of(row: Approval) -> Deed:
 
 
 def void_edits(letters: Collection[int], why: str) -> int:
-    """End the open requests to edit these letters, whose content is removed; return how many."""
+    """End the open requests to edit these letters, whose content was removed; return how many requests ended."""
     found = Approval.objects.select_for_update().filter(state=ApprovalState.OPEN, letters__overlap=list(letters))
     edits = list(found.exclude(body=None).order_by("pk"))
     for row in edits:
@@ -96,24 +103,27 @@ def void_edits(letters: Collection[int], why: str) -> int:
 
 
 def lock(approval: int) -> Approval | None:
-    """Lock and return an approval; None: there is none."""
+    """Lock a request for approval until the transaction ends, and return it; None: there is none."""
     return Approval.objects.select_for_update().filter(pk=approval).first()
 
 
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Record who approved or declined a locked approval, or acts alone. The deed follows in the same transaction."""
+    """Record that a person approved or declined a locked request, or does the deed alone; `state` says which.
+
+    The caller executes the deed in the same transaction.
+    """
     _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
     _record(row, state, by=by, reason=reason)
 
 
 def end(row: Approval, state: ApprovalState, outcome: str) -> None:
-    """End a locked approval that is void or has expired; nothing was done."""
+    """End a locked request that is void or has expired, without executing its deed. `outcome`: why, for people."""
     _end(row, state, outcome=outcome)
     _record(row, state, by=_NOBODY, reason=outcome)
 
 
 def finish(row: Approval, outcome: str) -> None:
-    """Record what the executed deed did. Tell the result to those who were told of the request."""
+    """Record what the executed deed did (`outcome`, for people). If a person acted alone, send a notification."""
     Approval.objects.filter(pk=row.pk).update(outcome=outcome)
     if row.state == ApprovalState.ALONE:
         facts = _facts(row) | {"who": row.decided_by, "why": row.decision_reason}
@@ -121,13 +131,16 @@ def finish(row: Approval, outcome: str) -> None:
 
 
 def expired() -> list[int]:
-    """Return the ids of open approvals whose time is over."""
+    """Return the ids of open requests past their `expires_at`; the caller must end them."""
     over = Approval.objects.filter(state=ApprovalState.OPEN, expires_at__lte=database_now()).order_by("pk")
     return list(over.values_list("pk", flat=True))
 
 
 def delete_ended(*, history: float) -> int:
-    """Delete requests that ended `history` seconds ago, and counts that no limit needs; return how many requests."""
+    """Delete requests that ended more than `history` seconds ago; return how many.
+
+    Also delete the counts of deeds older than a day: no limit needs them.
+    """
     now = database_now()
     UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
     return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
@@ -143,7 +156,7 @@ def _end(row: Approval, state: ApprovalState, **values: str) -> None:
 
 
 def _record(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
-    """Write an audit log entry for each DLQ of the deed, so that its teams see it; one entry if it is about all."""
+    """Write an audit log entry for each DLQ of the deed, so that its teams see it; for a deed about all DLQs, one."""
     told = {"approval": row.pk, "what": row.title, "messages": row.messages, "requested_by": row.by}
     AuditEntry.objects.bulk_create(
         AuditEntry(act=_ACTS[state], dlq=dlq, by=by, reason=reason, after=told) for dlq in _about(row)

@@ -1,1 +1,1 @@
-"""Store AWS's own redrives of watched DLQs, and the sums of metrics."""
+"""Store AWS's own redrives of watched DLQs, and the sums of the service's metrics."""

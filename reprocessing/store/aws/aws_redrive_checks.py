@@ -8,12 +8,12 @@ from typing import Final, LiteralString
 
 from reprocessing.store import rows
 
-#: Seconds for which an answer of AWS is valid. A worker asks again a little earlier, so that lanes do not wait.
+#: Seconds for which an answer of AWS is valid. A worker asks again after 45 seconds, so that lanes do not wait.
 ANSWER_VALID_FOR: Final = 60
 _ASK_AFTER: Final = 45
-#: If AWS does not answer, another worker may ask after so many seconds: no call takes longer.
+#: Seconds after which another worker may ask AWS again, if AWS has not answered. No call to AWS takes longer.
 _ANSWERED_WITHIN: Final = 20
-#: DLQs that one worker asks about at a time.
+#: Highest number of DLQs about which a worker asks AWS in one call of `dlqs_to_ask_about`.
 _MOST: Final = 32
 
 # The least `visible_until` is read from an index. With EXISTS, the planner would read all copies if most are invisible.
@@ -22,8 +22,8 @@ coalesce((SELECT c.visible_until FROM redrive_dlq_copy c WHERE c.dlq_id = d.id A
            ORDER BY c.dlq_id, c.visible_until LIMIT 1) <= redrive_now(), false)
 """
 
-#: True of a DLQ d if copies of its messages are visible, and AWS has not said for a minute whether it moved them. Until
-#: AWS answers, no lane of the DLQ is leased: a message that AWS moved would be sent a second time (docs/adr/0032).
+#: True of a DLQ d if copies of its messages are visible, and AWS has not answered for a minute whether it moved them.
+#: Until AWS answers, no lane of the DLQ is leased: a message that AWS moved would be sent twice (docs/adr/0032).
 MOVES_UNKNOWN: Final[LiteralString] = f"""
 (coalesce(d.aws_redrive_answered_at <= redrive_now() - make_interval(secs => {ANSWER_VALID_FOR}), true) AND {_IN_SIGHT})
 """
@@ -60,21 +60,22 @@ UPDATE redrive_dlq SET aws_redrive_error = %(why)b::text WHERE id = %(dlq)b AND 
 
 
 def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
-    """Return DLQs that have lanes to lease, and about which AWS was not asked lately. The caller must ask AWS now.
+    """Return the ids of up to 32 DLQs for which the caller must call `ListMessageMoveTasks` now.
 
-    For 20 seconds, other callers do not get these DLQs. `runs`: only lanes of these runs; None: lanes of all runs.
+    They have due lanes and visible copies, and AWS has not answered for 45 seconds. For 20 seconds, other callers do
+    not get them. `runs`: only lanes of these runs; None: lanes of all runs.
     """
     return rows.column(int, _TO_ASK, {"runs": None if runs is None else list(runs)})
 
 
 def record_answer(dlq: int, *, at: datetime) -> None:
-    """Record that AWS answered. Call it after everything that follows from the answer is committed.
+    """Record that AWS answered `ListMessageMoveTasks` for a DLQ. First commit everything that follows from the answer.
 
-    `at`: when the question was asked, by PostgreSQL's clock.
+    `at`: when AWS was called, by PostgreSQL's clock.
     """
     rows.execute(_ANSWERED, {"dlq": dlq, "at": at})
 
 
 def record_no_answer(dlq: int, why: str) -> None:
-    """Record why AWS did not answer."""
+    """Record why AWS did not answer `ListMessageMoveTasks` for a DLQ."""
     rows.execute(_UNANSWERED, {"dlq": dlq, "why": why})

@@ -38,15 +38,16 @@ class HandoverBlockers:
     """Everything that may forbid handing a DLQ to AWS.
 
     Attributes:
+        moving: AWS redrives the DLQ already.
         stopped: sends of the DLQ, or all sends, are stopped.
         captured_until: end of a running capture's lease.
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
-        hidden: copies that this service keeps invisible, until `hidden_until`.
-        to_delete: copies of finished letters, which AWS would send again.
+        hidden: number of copies that this service keeps invisible; the last until `hidden_until`.
+        to_delete: number of copies of finished letters, which AWS would send again.
         under_way: letters are queued, sent without an outcome, or selected by an active run.
         awaited: letters await an outcome at targets whose messages fail into this DLQ; its captures show the outcome.
         plans: names of the DLQ's plans that a person named.
-        captured: copies that are visible. AWS may move them; they do not forbid the hand-over.
+        captured: number of visible copies. AWS may move them, so they do not forbid the hand-over.
     """
 
     mode: str
@@ -118,15 +119,17 @@ SELECT 'started', id, %(by)b::text, %(reason)b::text, '{"native_redrive": false}
 
 
 def handover_blockers(dlq: int) -> HandoverBlockers:
-    """Return what may forbid handing this DLQ to AWS's redrive; if nothing does, `is_free` is true."""
+    """Return what may forbid handing this DLQ to AWS's redrive. `is_free` of the result: nothing forbids it."""
     return rows.fetch(HandoverBlockers, _STANDING, {"dlq": dlq})[0]
 
 
 def hand_to_aws(dlq: int, wish: RedriveRequest, *, by: str, reason: str) -> AwsRedrive | HandoverBlockers:
-    """Mark a DLQ as redriven by AWS: from the commit on, this service does not touch it. AWS is not called yet.
+    """Mark a DLQ as redriven by AWS: from the commit on, this service does not touch it. The caller calls AWS later.
+
+    Plans without a name are given up, and letters that AWS may move are marked (see `moved_by_aws`).
 
     Returns:
-        The stored redrive; or, if the DLQ was not marked, the reasons.
+        The stored redrive; or the blockers, and then the DLQ was not marked.
     """
 
     def work() -> AwsRedrive | HandoverBlockers:

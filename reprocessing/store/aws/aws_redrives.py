@@ -15,9 +15,9 @@ from reprocessing.store import rows
 from reprocessing.store.capture import moved_by_aws
 from reprocessing.store.safety.paused_runs import THE_SERVICE
 
-#: Who asked for a redrive that was not started here.
+#: The requester that is recorded for a redrive which this service did not start.
 UNKNOWN_REQUESTER: Final = "somebody outside this service"
-#: Prefix of a DLQ's trouble that AWS's redrive caused; polls do not clear such trouble.
+#: A DLQ's error text (`trouble`) begins with this if AWS's redrive caused it. Polls do not clear such a text.
 ERROR_PREFIX: Final[LiteralString] = "AWS's own redrive "
 #: AWS ends a redrive after 36 hours (AWS: Amazon SQS dead-letter queue redrive, quotas); one hour more for delays.
 MAX_DURATION: Final = timedelta(hours=37)
@@ -28,10 +28,11 @@ class AwsRedrive:
     """AWS's redrive of a DLQ.
 
     Attributes:
+        at: when the redrive was recorded, for the person `by`, with the person's `reason`.
         to: ARN of the destination; empty: the source queues.
         handle: AWS's id of the task; empty: not known yet.
-        age: seconds since the redrive was recorded.
-        after: when the newest earlier task began, by AWS's clock.
+        age: seconds since `at`.
+        after: when the newest earlier task began, by AWS's clock; None: there was none.
     """
 
     dlq_id: int
@@ -96,7 +97,7 @@ SELECT 'changed', id, %(by)b::text, %(said)b::text,
        jsonb_build_object('native_redrive', false) FROM ended
 """
 
-# FOR UPDATE waits for enlistments in progress.
+# FOR UPDATE waits for transactions that put letters onto lanes (see `lock_out_aws`).
 _OURS = """
 SELECT aws_redrive_last_task_at AS after FROM redrive_dlq
  WHERE id = %(dlq)b AND aws_redrive_since IS NULL AND coalesce(aws_redrive_last_task_at < %(through)b::timestamptz,
@@ -146,7 +147,7 @@ def lock_out_aws(dlq: int) -> None:
 
 
 def describe(redrive: AwsRedrive) -> str:
-    """Return the sentence that says since when and why no message of the DLQ is captured or sent."""
+    """Return a sentence for people: since when, and at whose request, AWS redrives the DLQ."""
     return (
         f"A redrive by AWS has run since {redrive.at:%Y-%m-%d %H:%M:%S} UTC, as {redrive.by} asked "
         f'("{redrive.reason}"): nothing is captured or sent until it ends. '
@@ -155,12 +156,15 @@ def describe(redrive: AwsRedrive) -> str:
 
 
 def record_task(redrive: AwsRedrive, handle: str) -> None:
-    """Record the handle by which AWS knows the task."""
+    """Record AWS's id of the redrive's task, unless an id is recorded already."""
     rows.execute(_TOLD, {"dlq": redrive.dlq_id, "at": redrive.at, "handle": handle})
 
 
 def record_unrequested(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
-    """Record a redrive that this service did not start; return False if a capture runs, or a redrive is recorded."""
+    """Record a redrive of AWS that this service did not start; return whether it was recorded.
+
+    It is not recorded during a capture, or if a redrive of this DLQ is recorded already. Arguments: see `AwsRedrive`.
+    """
     values = {"dlq": dlq, "by": UNKNOWN_REQUESTER, "to": to, "handle": handle, "after": after}
     return rows.execute(_NOTICED, values) == 1
 
@@ -170,8 +174,8 @@ def record_end(
 ) -> bool:
     """Record the end of AWS's redrive; return False if another process has recorded it.
 
-    `said`: the result, for people. `through`: when the newest task began, by AWS's clock. `moved`: AWS may have moved
-    the letters whose copies are visible. `failed`: `said` is also recorded as the DLQ's trouble.
+    `said`: the result, for people. `through`: when the newest redrive began, by AWS's clock. `moved`: AWS may have
+    moved messages, so letters with visible copies are marked. `failed`: `said` is also shown as the DLQ's `trouble`.
     """
     trouble = f"{ERROR_PREFIX}failed. {said} Messages that it did not move are still in the DLQ." if failed else ""
     values = {
@@ -189,9 +193,10 @@ def record_end(
 
 
 def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int:
-    """Record tasks of AWS that began and ended between two checks; return how many letters AWS may have moved.
+    """Record redrives of AWS that began and ended between two checks; return how many letters AWS may have moved.
 
-    By AWS's clock, `through`: when the newest task began; `moved`: when the newest task that moved a message began.
+    `through`: when the newest redrive began; `moved`: when the newest redrive that moved messages began (None: there is
+    none). Both times are by AWS's clock.
     """
 
     def work() -> int:
@@ -208,16 +213,16 @@ def record_missed(dlq: int, *, through: datetime, moved: datetime | None) -> int
 
 
 def record_status_error(redrive: AwsRedrive, why: str) -> None:
-    """Record why the result of AWS's redrive cannot be read; an empty `why` clears this trouble."""
+    """Record why the state of AWS's redrive cannot be read, as the DLQ's error text; an empty `why` clears the text."""
     trouble = f"{ERROR_PREFIX}cannot be checked, so the DLQ stays with AWS: {why}" if why else ""
     rows.execute(_STANDS, {"dlq": redrive.dlq_id, "at": redrive.at, "trouble": trouble, "ours": ERROR_PREFIX})
 
 
 def record_cancel(dlq: int, *, by: str, reason: str) -> None:
-    """Record who cancels AWS's redrive, before AWS is called."""
+    """Record in the audit log who cancels AWS's redrive. Call it before AWS is called."""
     rows.execute(_CANCELLED, {"dlq": dlq, "by": by, "reason": reason})
 
 
 def is_time_to_ask(dlq: int, *, every: float) -> bool:
-    """Return whether AWS was last called `every` seconds ago or earlier; if so, record a call now."""
+    """Return whether AWS was last called for this DLQ at least `every` seconds ago. If so, record a call now."""
     return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

@@ -1,4 +1,4 @@
-"""Store the sums that metrics publish, and when periodic actions were last done."""
+"""Store the sums of metrics, how much of them CloudWatch got, and when periodic actions were last done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LETTER_EVENTS: Final = "redrive_came_to"
 
 @dataclass(frozen=True, slots=True)
 class MetricSum:
-    """The stored sum of one label (`part`) of a metric. `place`: id of a DLQ or target; 0: none."""
+    """A metric's sum for one label value (`part`) and one DLQ or target (`place`: its id; 0: none)."""
 
     name: str
     place: int
@@ -69,7 +69,7 @@ UPDATE redrive_metric m SET told = m.told - u.value
  WHERE (m.name, m.place, m.part) = (u.name, u.place, u.part)
 """
 
-# Stores when an action was last done, in seconds since 1970.
+# The row's value is the time when the action was last done, in seconds since 1970.
 _IS_DUE = """
 INSERT INTO redrive_metric AS m (name, place, part, value)
 VALUES (%(what)b::text, 0, 'turn', extract(epoch FROM redrive_now()))
@@ -99,48 +99,48 @@ SELECT queue, extract(epoch FROM clock_timestamp() - consumed_at)::float8 AS age
 
 
 def add_to_sums(some: Mapping[MetricKey, float]) -> None:
-    """Add these values to the sums with the same name, place and part, in one statement."""
+    """Add each value to the stored sum of its key (metric, DLQ or target, label value), in one statement."""
     if some:
         rows.execute(_ADD, _columns([MetricSum(*key, value) for key, value in some.items()]))
 
 
 def current_sums() -> list[MetricSum]:
-    """Return all sums."""
+    """Return the sums of all metrics."""
     return rows.fetch(MetricSum, _SUMS, {})
 
 
 def take_unpublished(names: list[str]) -> list[MetricSum]:
-    """Return by how much these metrics grew since the last call, and record this growth as published."""
+    """Return by how much the sums of these metrics grew since the last call, and record this growth as published."""
     return rows.fetch(MetricSum, _OWED, {"names": names})
 
 
 def return_unpublished(some: list[MetricSum]) -> None:
-    """Undo `take_unpublished` for values that could not be published."""
+    """Undo `take_unpublished` for values that could not be published; its next call returns them again."""
     rows.execute(_TAKE_BACK, _columns(some))
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the action `what` was not done for `every` seconds; if so, record it as done now."""
+    """Return whether the action `what` was last done at least `every` seconds ago. If so, record it as done now."""
     return rows.execute(_IS_DUE, {"what": what, "every": every}) == 1
 
 
 def make_due(what: str) -> None:
-    """Make the action `what` due again."""
+    """Make the action `what` due again, as if it had never been done."""
     rows.execute(_IS_OVER, {"what": what})
 
 
 def record_put_attempt(at: datetime) -> None:
-    """Record that CloudWatch was called at this moment."""
+    """Record that CloudWatch was called at the time `at`, with or without success."""
     rows.execute(_NOTE_ASKED, {"at": at})
 
 
 def put_attempted_since(at: datetime) -> bool:
-    """Return whether CloudWatch was called at this moment or later."""
+    """Return whether CloudWatch was called at the time `at` or later, with or without success."""
     return rows.value(bool, _ASKED_SINCE, {"at": at})
 
 
 def heartbeats() -> list[QueueHeartbeat]:
-    """Return the heartbeat of each of the service's own Celery queues, in the order of their names."""
+    """Return the heartbeats of the service's own Celery queues, sorted by queue name."""
     return rows.fetch(QueueHeartbeat, _BEATS, {})
 
 

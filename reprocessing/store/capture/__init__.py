@@ -1,1 +1,1 @@
-"""Statements for receiving from a DLQ, for copies that stay in the DLQ, and for messages that come back."""
+"""Store messages received from a DLQ as letters, track their copies in the DLQ, and record messages that come back."""

@@ -23,13 +23,13 @@ class CaptureLease:
     dlq_id: int
     fence: int
     began_at: datetime
-    clean: bool  #: no message of a dead capture can still be invisible, so this capture can empty the DLQ
-    orphans_hidden_until: datetime | None  #: until then, messages that the dead capture received may be invisible
+    clean: bool  #: no message that a killed capture received can still be invisible, so this capture sees all messages
+    orphans_hidden_until: datetime | None  #: until then, messages that a killed capture received may be invisible
 
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A lease renewed at the time `at`. `has_let_go`: some letters of the DLQ may be marked as moved by AWS."""
+    """A lease that was renewed at `at`. `has_let_go`: letters of the DLQ may be marked as moved by AWS."""
 
     at: datetime
     has_let_go: bool
@@ -54,8 +54,8 @@ UPDATE redrive_dlq
 RETURNING redrive_now() AS at, aws_may_have_moved_at IS NOT NULL AS has_let_go
 """
 
-# After a clean end, every received copy is committed. Messages of an earlier, dead capture may still be invisible:
-# `before` is restored.
+# After a clean end, every received copy is committed. Messages that an earlier, killed capture received may still be
+# invisible: the time `before`, until which they are, is written again.
 _END = """
 UPDATE redrive_dlq
    SET leased_until = NULL, trouble = %(trouble)b::text,
@@ -66,9 +66,9 @@ UPDATE redrive_dlq
 RETURNING coalesce((SELECT max(l.id) FROM redrive_letter l WHERE l.dlq_id = %(dlq)b AND l.state = 'captured'), 0) AS n
 """
 
-# SQS may count a deleted message as in flight for `count_lag` seconds more. A copy that is visible again is not
-# counted: counting it would hide another reader. A copy may be invisible for longer than recorded (see
-# `copies_to_extend`). A copy known only from a backup (`COPY_IS_UNSEEN`) is counted only once it was received again.
+# The count is compared with SQS's count of messages in flight, to notice another reader. SQS may count a deleted
+# message as in flight for `count_lag` seconds more. A copy that is visible again is not counted: another reader may
+# have received it. A copy known only from a backup (`COPY_IS_UNSEEN`) is counted after it was received again.
 _LAG: Final[LiteralString] = "make_interval(secs => %(count_lag)b::float8)"
 _OUT_OF_SIGHT = f"""
 SELECT (SELECT count(*) FROM redrive_dlq_copy c
@@ -95,7 +95,7 @@ UPDATE redrive_dlq_copy c SET state = 'gone', gone_at = redrive_now()
 """
 
 # Copies of letters of unfinished runs: copies that become visible soon (each is extended once), and copies that are
-# visible already, unless a dead worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
+# visible already, unless a killed worker may have extended them (`COPY_IS_UNSEEN`). The letter's state is a subquery:
 # with a join, the planner might read all copies for each letter.
 _TO_EXTEND = f"""
 SELECT c.dlq_id, c.message_id, c.handle FROM redrive_dlq_copy c
@@ -114,7 +114,7 @@ UPDATE redrive_dlq_copy c SET extended = true, visible_until = %(until)b::timest
  WHERE c.dlq_id = %(dlq)b AND c.message_id = g.message_id AND c.handle = g.handle AND c.state NOT IN ('delete', 'gone')
 """
 
-# Copies whose letter is finished, for example after a lost worker's last attempt. Each sweep reads `limit` copies in
+# Copies whose letter is finished, for example after a killed worker's last attempt. Each sweep reads `limit` copies in
 # the order in which they become visible; the next sweep continues after them.
 _SWEEP = """
 WITH held AS MATERIALIZED (
@@ -138,22 +138,23 @@ UPDATE redrive_dlq_copy c SET state = 'delete'
 def lease(dlq: int, *, lease: float, dirty: float) -> CaptureLease | None:
     """Lease the DLQ for a capture, for `lease` seconds; None if it is leased, in mode observe, or redriven by AWS.
 
-    `dirty`: if this capture dies, messages that it received are invisible for so many seconds. Until then, no later
-    capture counts as having emptied the DLQ.
+    `dirty`: for so many seconds, messages that this capture receives may be invisible if its worker is killed. Until
+    then, no later capture is recorded as having emptied the DLQ.
     """
     return rows.first(CaptureLease, _LEASE, {"dlq": dlq, "lease": lease, "dirty": dirty})
 
 
 def renew(capturing: CaptureLease, *, lease: float, dirty: float) -> RenewedLease | None:
-    """Renew the lease; None if another capture has taken the DLQ."""
+    """Renew the lease of a capture; None if another capture has leased the DLQ. Arguments: see `lease`."""
     values = {"dlq": capturing.dlq_id, "fence": capturing.fence, "lease": lease, "dirty": dirty}
     return rows.first(RenewedLease, _RENEW, values)
 
 
 def end(capturing: CaptureLease, *, clean: bool, drained: bool, trouble: str = "") -> int | None:
-    """End the lease; return the id of the DLQ's newest captured letter (0: none), or None if the lease is lost.
+    """End a capture's lease; return the id of the DLQ's newest captured letter (0: none); None if the lease is lost.
 
-    `clean`: every received message is committed. `drained`: every message in the DLQ at the start was received.
+    `clean`: every received message is committed. `drained`: every message that was in the DLQ at the start was
+    received. `trouble`: why the capture failed, for people; empty: it succeeded.
     """
     values = {
         "dlq": capturing.dlq_id,
@@ -174,38 +175,38 @@ def count_held(dlq: int) -> int:
 
 
 def count_invisible(dlq: int, *, count_lag: float) -> int:
-    """Return how many of the messages in flight in this DLQ were received by this service.
+    """Return how many of the messages that SQS counts as in flight in this DLQ were received by this service.
 
-    `count_lag`: seconds in which SQS may still count a deleted message.
+    `count_lag`: seconds for which SQS may still count a deleted message.
     """
     return rows.value(int, _OUT_OF_SIGHT, {"dlq": dlq, "count_lag": count_lag})
 
 
 def copies_to_delete(dlq: int, *, limit: int) -> list[Deletable]:
-    """Return copies that are marked for deletion and whose receipt handle may still be valid."""
+    """Return up to `limit` copies that are marked for deletion, and whose receipt handle may still be valid."""
     return rows.fetch(Deletable, _TO_DELETE, {"dlq": dlq, "limit": limit})
 
 
 def mark_gone(copies: Sequence[Deletable]) -> None:
-    """Record that these copies were deleted. A copy received again since, with a new handle, is not changed."""
+    """Record that these copies were deleted from their DLQ. A copy that was received again meanwhile is not changed."""
     rows.execute(_GONE, rows.arrays(Deletable, copies))
 
 
 def copies_to_extend(dlq: int, *, within: float, limit: int, since: float = 0.0) -> list[Deletable]:
-    """Return held copies of unfinished letters that become visible within `within` seconds.
+    """Return up to `limit` copies whose visibility timeout must be extended, because their letters are still in a run.
 
-    Also return copies that have been visible for at most `since` seconds.
+    They become visible within `within` seconds, or have been visible for at most `since` seconds.
     """
     return rows.fetch(Deletable, _TO_EXTEND, {"dlq": dlq, "within": within, "limit": limit, "since": since})
 
 
 def mark_extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> None:
-    """Record that these copies stay invisible until `until`, except copies that were received again."""
+    """Record that SQS keeps these copies invisible until `until`. Copies that were received again are not changed."""
     rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
 def delete_finished_copies(dlq: int, *, limit: int) -> int:
-    """Mark copies of finished letters for deletion, among the next `limit` held copies; return how many were marked."""
+    """Mark copies of finished letters for deletion; return how many. Each call checks the next `limit` held copies."""
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 
 
@@ -222,10 +223,10 @@ UPDATE redrive_dlq SET trouble = %(trouble)b WHERE id = %(dlq)b AND NOT starts_w
 
 
 def note_depth(dlq: int, *, visible: int, in_flight: int) -> None:
-    """Record SQS's counts of the DLQ, and clear the DLQ's `trouble`, except trouble that AWS's own redrive caused."""
+    """Record SQS's message counts of the DLQ. Clear its error text (`trouble`), unless AWS's redrive caused it."""
     rows.execute(_DEPTH, {"dlq": dlq, "visible": visible, "in_flight": in_flight, "native": aws_redrives.ERROR_PREFIX})
 
 
 def note_trouble(dlq: int, trouble: str) -> None:
-    """Record why the DLQ could not be read."""
+    """Record as `trouble` why the DLQ could not be read, unless AWS's redrive caused the present `trouble`."""
     rows.execute(_TROUBLE, {"dlq": dlq, "trouble": trouble, "native": aws_redrives.ERROR_PREFIX})

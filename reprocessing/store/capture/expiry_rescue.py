@@ -1,4 +1,4 @@
-"""Mark copies for deletion before SQS drops them; after that, only PostgreSQL holds their letters.
+"""Mark copies of unfinished letters for deletion before SQS drops them. PostgreSQL has the letters.
 
 SQS does not report expiry: an expired copy looks like one that another reader took. A deletion is recorded.
 """
@@ -38,7 +38,7 @@ def mark_expiring_copies(dlq: int, *, limit: int, margin: float = RESCUE_SECONDS
 
 
 def most_urgent_first(some: Iterable[DeadLetterQueue]) -> list[DeadLetterQueue]:
-    """Return the DLQs, those whose first copy SQS drops soonest first, and those without copies last."""
+    """Return the DLQs sorted by when SQS drops the first copy of an unfinished letter; DLQs without copies are last."""
     first = dlq_status.expiries()
     every = list(some)
     held = sorted((dlq for dlq in every if dlq.pk in first), key=lambda dlq: first[dlq.pk])

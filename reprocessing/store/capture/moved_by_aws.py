@@ -2,7 +2,7 @@
 
 A message that AWS moves gets a new message id and a new SentTimestamp, and keeps its bytes. So it is recognised by
 body, attributes and source queue, and by a send time after the letter's capture. Equal messages cannot be
-distinguished; each letter is continued once.
+distinguished, so each received copy is matched with one letter.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ SELECT EXISTS (SELECT FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.i
                   AND l.blocked_reason = 'moved_by_aws' AND l.state IN ('waiting', 'sending', 'awaiting')) AS is_so
 """
 
-# The same condition as the partial index, so that the planner uses the index.
+# Letters that are marked as moved by AWS. The partial index has the same condition, so that the planner uses it.
 _MOVED: Final[LiteralString] = "(l.blocked_reason = 'moved_by_aws' OR l.reason = 'moved_by_aws')"
-# A letter on a lane keeps its state, run and lane; a parked letter becomes captured.
+# Removes the mark: a letter on a lane keeps its state, run and lane; a parked letter becomes captured.
 _AS_IT_WAS: Final[LiteralString] = """
 state = CASE WHEN l.state = 'parked' THEN 'captured' ELSE l.state END, reason = '', blocked_reason = '', detail = '',
 planned = l.state NOT IN ('captured', 'parked'), finished_at = NULL,
 run_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.run_id END,
 lane_id = CASE WHEN l.state NOT IN ('captured', 'parked') THEN l.lane_id END
 """
-# A person decides about letters that were parked for another reason.
+# Letters whose mark may be removed. A person decides about letters that were parked for another reason.
 _OPEN: Final[LiteralString] = """
 (l.state IN ('captured', 'waiting', 'sending', 'awaiting') OR (l.state = 'parked' AND l.reason = 'moved_by_aws'))
 """
@@ -79,8 +79,8 @@ UPDATE redrive_letter l SET {_AS_IT_WAS}
    AND {_MOVED} AND {_OPEN} AND redrive_now() < %(until)b::timestamptz
 """  # noqa: S608  # the inserted texts are constants
 
-# The attributes may be sealed, so they are compared as they were opened. Letters that were captured before payloads
-# were encrypted have plain digests.
+# The attributes may be sealed, so they are decrypted before they are compared. Letters that were captured before
+# payloads were encrypted have plain digests.
 _CANDIDATES = f"""
 SELECT l.id, l.message_id, l.body_hash, p.attributes
   FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
@@ -129,9 +129,9 @@ class _MovedLetter:
 
 
 def exposed_dlqs(dlq: int | None = None) -> list[int]:
-    """Return the ids of DLQs with letters to be sent and visible copies: AWS could move the messages before that.
+    """Return the ids of DLQs whose messages AWS could move before a run sends them: copies are visible in the DLQ.
 
-    `dlq`: look only at this DLQ.
+    `dlq`: check only this DLQ; None: all.
     """
     return rows.column(int, _EXPOSED, {"dlq": dlq})
 
@@ -142,9 +142,9 @@ def letters_wait_for_capture(dlq: int) -> bool:
 
 
 def mark_moved(dlq: int, *, until: datetime | None = None) -> int:
-    """Mark unfinished letters whose copies are visible as moved by AWS; return how many.
+    """Mark unfinished letters whose copies are visible as possibly moved by AWS; return how many.
 
-    `until`: when AWS was done; copies that were invisible until then or longer are left out.
+    `until`: when AWS's redrive had ended at the latest; copies that were invisible until then are left out.
     """
     return rows.value(int, _LET_GO, {"dlq": dlq, "until": until})
 
@@ -155,18 +155,18 @@ def has_moved_letters(dlq: int) -> bool:
 
 
 def unmark_not_moved(dlq: int, ids: Sequence[str], *, until: datetime) -> int:
-    """Let letters that are marked as moved by AWS go on, if their messages were received again; return how many.
+    """Remove the mark "moved by AWS" from letters whose messages were received from the DLQ again; return how many.
 
-    `until`: when the received copies become visible; after that, nothing is recorded.
+    `ids`: message ids of the received copies. `until`: when these become visible; after that, nothing is recorded.
     """
     return rows.execute(_STAYED, {"dlq": dlq, "ids": list(ids), "until": until})
 
 
 def continue_moved(dlq: int, copies: Sequence[NewLetter], *, until: datetime, at_capture: bool) -> set[str]:
-    """Attach these new copies to the letters that AWS moved, and continue these letters.
+    """Match these new copies with letters that AWS moved, and remove these letters' marks.
 
-    Return the message ids of the attached copies. `until`: as in `unmark_not_moved`. `at_capture`: copies in this DLQ
-    are deleted as soon as they are captured.
+    Return the message ids of the matched copies. `until`: when the copies become visible; after that, nothing is
+    recorded. `at_capture`: copies in this DLQ are deleted as soon as they are captured.
     """
     state = "delete" if at_capture else "held"
     digests = {body_hash(copy.body): copy.body_hash for copy in copies} | {

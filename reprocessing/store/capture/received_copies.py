@@ -1,7 +1,7 @@
-"""Classify received copies: known copies, messages that were sent and came back (returns), and new letters.
+"""Classify received copies: copies received before, messages that were sent and came back (returns), and new letters.
 
-Parameter `until` of the functions: when the copies become visible. After that, nothing is recorded, because another
-reader may receive the copies.
+Parameter `until` of the functions: when the copies become visible again. After that, nothing is recorded, because
+another reader may receive the copies.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class NewLetter:
     body_hash: bytes
     first_sent_at: datetime
     expires_at: datetime
-    place: StoredPlace | None = None  #: None: it gets its place later
+    place: StoredPlace | None = None  #: its ordering key, sequence and idempotency key; None: they are set later
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCopy:
-    """A copy that was received before; `state`: `held`, or `delete` if the copy is to be deleted."""
+    """A copy that was received before. `state`: `held` (it stays in the DLQ), or `delete` (it is to be deleted)."""
 
     message_id: str
     state: str
@@ -50,7 +50,7 @@ class KnownCopy:
 
 @dataclass(frozen=True, slots=True)
 class MarkedCopy:
-    """A received copy, with the redrive id (`public_id`) and attempt number (`no`) in its attributes, if any."""
+    """A received copy. `public_id`, `no`: redrive id and attempt number in its attributes; None: it has none."""
 
     message_id: str
     body_hash: bytes
@@ -62,7 +62,10 @@ class MarkedCopy:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedCopy:
-    """A copy of a letter that was sent and came back, with the backoff of the letter's rule or rate class, if any."""
+    """A copy of a letter that was sent and came back.
+
+    `backoff_*`: the backoff (s) that the letter's rule or rate class sets; None: not set.
+    """
 
     message_id: str
     attempt_id: int
@@ -98,7 +101,7 @@ WITH seen AS (
 SELECT message_id, coalesce(n.state, 'held') AS state FROM known LEFT JOIN noted n USING (message_id)
 """
 
-#: The `MarkedCopy` parameters of a statement, as rows.
+#: SQL: the `MarkedCopy` objects that are given as parameters, as rows.
 MARKED: Final[LiteralString] = """
 SELECT * FROM unnest(%(message_id)b::text[], %(body_hash)b::bytea[], %(plain_hash)b::bytea[], %(public_id)b::uuid[],
                      %(no)b::int[], %(source)b::text[]) AS s(message_id, body_hash, plain_hash, public_id, no, source)
@@ -114,9 +117,9 @@ AND CASE WHEN s.source IS NOT NULL THEN t.arn = s.source
            OR EXISTS (SELECT FROM redrive_source o WHERE o.dlq_id = %(dlq)b AND o.target_id = t.id) END
 """
 
-# A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes; of several
-# attempts the newest counts. A consumer may forward a message with its redrive id, so that id counts only if the
-# message failed in the attempt's target. Celery workers forward nothing, and may change the bytes. The message may be a
+# A return is recognised by the message id that the target gave, or else by its redrive id and equal bytes. If several
+# attempts match, the newest is taken. A consumer may forward a message with its redrive id, so the redrive id counts
+# only if the message failed in the attempt's target. Celery workers may change the bytes. The message may be a
 # version from before an edit. A copy without a source queue may have failed in any target with this DLQ. OFFSET 0:
 # without statistics the planner would join whole tables for a few copies.
 _RETURNS = f"""
@@ -199,18 +202,24 @@ RETURNING message_id
 def refresh_known(
     dlq: int, ids: Sequence[str], handles: Sequence[str], *, until: datetime, at_capture: bool
 ) -> list[KnownCopy]:
-    """Record the new receipt handles of known copies; return the known copies."""
+    """Record the new receipt handles of copies that were received before; return these copies.
+
+    `at_capture`: copies in this DLQ are deleted as soon as they are captured.
+    """
     values = {"dlq": dlq, "ids": list(ids), "handles": list(handles), "until": until, "at_capture": at_capture}
     return rows.fetch(KnownCopy, _REFRESH, values)
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return the copies whose letter (of any DLQ) was sent and came back to this DLQ."""
+    """Return those of these received copies that are returns: a sent letter (of any DLQ) came back to this DLQ."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 
 def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
-    """Return the body digests of letters with an open or unknown attempt: a copy with such a digest may be a return."""
+    """Return which of these body digests belong to letters with an open attempt, or an attempt of unknown outcome.
+
+    A received copy with such a digest may be a return, not a new message.
+    """
     return set(rows.column(bytes, _TWINS, {"hashes": list(hashes)}))
 
 
@@ -221,8 +230,8 @@ def admit(  # noqa: PLR0913  # each by its name
     """Write new letters, their payloads and their copies, in one statement; return the message ids that were new.
 
     Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
-    `places_version`: the DLQ's when its settings were read; if it was raised since, the letters get no places.
-    `sealer`: seals the payloads.
+    `places_version`: the DLQ's version when its ordering settings were read; if it was raised since, the letters get
+    their places later. `sealer`: encrypts the payloads.
     """
     values = {
         **rows.arrays(NewLetter, letters),

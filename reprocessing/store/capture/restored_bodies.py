@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from reprocessing.store import rows
 
-# If the letter stays finished, its body is deleted again after the days that count from now.
+# `finished_at` becomes now: if the letter stays finished, its body is deleted again `keep_bodies` days from now.
 _RESTORE = """
 WITH back AS (
     SELECT DISTINCT ON (letter_id) * FROM unnest(%(letter_id)b::bigint[], %(body)b::bytea[], %(attributes)b::bytea[],
@@ -32,7 +32,7 @@ SELECT b.letter_id, b.body, b.attributes, b.system FROM back b JOIN restored l O
 
 @dataclass(frozen=True, slots=True)
 class ReturnedBody:
-    """The bytes of a returned copy, for its letter. `body_hash` is the hash of `body`."""
+    """The bytes of a returned copy, to be stored for its letter. `body_hash` is the digest of `body`."""
 
     letter_id: int
     body: bytes
@@ -44,7 +44,7 @@ class ReturnedBody:
 
 @dataclass(frozen=True, slots=True)
 class LetterWithoutBody:
-    """A letter whose body was deleted: the DLQ and the message id to which sealed bytes belong."""
+    """A letter whose body was deleted. Its DLQ and message id are needed to encrypt a body that came back."""
 
     id: int
     dlq_id: int
@@ -57,17 +57,17 @@ SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bi
 
 
 def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
-    """Return those of these letters whose body was deleted, by id."""
+    """Return those of these letters whose body was deleted, by the letter's id."""
     if not letters:
         return {}
     return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}
 
 
 def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
-    """Store the returned bytes of letters whose bodies were deleted, in the transaction that then moves the letters.
+    """Store the bytes of returned copies for letters whose bodies were deleted.
 
-    `until`: when the copies become visible in SQS again. After this time nothing is stored, because the return is not
-    recorded either.
+    Call it in the transaction that then records the return. `until`: when the copies become visible in SQS again. After
+    this time nothing is stored, because the return is not recorded either.
     """
     if found:
         values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found], "until": until}

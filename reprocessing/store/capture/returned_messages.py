@@ -81,7 +81,8 @@ class ReturnedMessage:
 def record(dlq: int, returns: Sequence[ReturnedMessage], *, until: datetime) -> list[Deletable]:
     """Record messages that came back, and queue or park their letters; return the copies that may be deleted.
 
-    Call it with the lanes locked: a person may have released a letter since, so that the DLQ allows another attempt.
-    If a later attempt of the letter was sent, the letter is not changed. `until`: see `received_copies`.
+    Lock the lanes before, so that this sees whether a person has released a letter, which allows more attempts. If a
+    later attempt of a letter was sent, the letter is not changed. `until`: when the copies become visible; after that,
+    nothing is recorded.
     """
     return rows.fetch(Deletable, _RETURN, {**rows.arrays(ReturnedMessage, returns), "dlq": dlq, "until": until})

@@ -1,6 +1,6 @@
-"""Record returned messages that were sent after the restored backup was made, so their attempt is not in the database.
+"""After a restore from a backup: record returned messages that were sent after the backup was made.
 
-The redrive id names a letter, but the letter has no attempt with the number in the message. The message failed again.
+Such a message has a letter's redrive id, and the number of an attempt that is not in the database. It failed again.
 """
 
 from __future__ import annotations
@@ -79,11 +79,15 @@ class UnknownReturn:
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
-    """Return the copies, received from this DLQ, of letters whose attempt is not in the database."""
+    """Return which of these copies, received from this DLQ, came back from an attempt that is not in the database."""
     marked = [copy for copy in copies if copy.public_id is not None]
     return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record these copies, and queue their letters again if sent or delivered. Call it with the lanes locked."""
+    """Record returned copies, and queue their letters again if these are sending, awaiting or delivered.
+
+    Lock the letters' lanes before. `handles`: the copies' receipt handles. `until`: when the copies become visible;
+    after that, nothing is recorded.
+    """
     rows.execute(_RECORD, {**rows.arrays(UnknownReturn, back), "dlq": dlq, "handles": list(handles), "until": until})

@@ -1,1 +1,1 @@
-"""Policies, the state that a configuration file describes, and what the last apply wrote."""
+"""Read the settings that a configuration file describes, find policies, and record what the last apply wrote."""

@@ -1,4 +1,4 @@
-"""An advisory lock: only one apply of a configuration writes at a time."""
+"""Take the advisory lock that lets only one apply of a configuration write at a time."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('redrive configuration'))"
 
 
 def lock_applies() -> None:
-    """Wait for the lock, and hold it until the end of the caller's transaction."""
+    """Wait until no other apply holds the lock, and hold it until the end of the caller's transaction."""
     rows.execute(_LOCK, {})

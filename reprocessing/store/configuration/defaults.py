@@ -12,7 +12,7 @@ from reprocessing.models.dlq import DeleteWhen
 
 
 def dlq_defaults(*, fifo: bool) -> Settings:
-    """Return the default settings of a DLQ, by the names of its fields."""
+    """Return the default settings of a DLQ by field name; some depend on whether the DLQ is FIFO."""
     new, keys = DeadLetterQueue(), KeyPolicy.of(fifo=fifo)
     return {
         **{name: _plain(getattr(new, name)) for name in POLICY_FIELDS},

@@ -1,4 +1,7 @@
-"""Mark the objects that a configuration file manages, unlock them, and find drift from what the last apply wrote."""
+"""Mark the objects (DLQs, targets, rules ...) that a configuration file manages, unlock them, and find their drift.
+
+Drift is a difference between an object and what the last apply wrote.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,17 @@ _WRITTEN = ("written", "applied_from", "applied_by", "applied_at", "unlocked_at"
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A managed object that was changed or unlocked. `change`: None if it was only unlocked."""
+    """A managed object that was changed or unlocked since the last apply. `change`: None if it was only unlocked."""
 
     mark: ManagedObject
     change: ObjectChange | None
 
 
 def write_marks(objects: State, *, by: str, source: str) -> None:
-    """Mark these objects as managed and locked. Delete the marks of other objects of these kinds."""
+    """Mark these objects as managed and locked, so that the admin does not change them.
+
+    Delete the marks of other objects of these kinds. `source`: where the file came from, such as a commit.
+    """
     now = database_now()
     ManagedObject.objects.filter(kind__in=list(objects)).exclude(_named(objects)).delete()
     ManagedObject.objects.bulk_create(
@@ -40,7 +46,10 @@ def write_marks(objects: State, *, by: str, source: str) -> None:
 
 
 def update_marks(before: State, after: State) -> None:
-    """Update the marks of objects that an apply changed or removed. Objects that had drift before keep their marks."""
+    """Update the marks of objects that an apply changed or removed.
+
+    `before`, `after`: all settings before and after the apply. Objects that had drift before keep their marks.
+    """
     changed, gone = [], []
     for mark in ManagedObject.objects.all():
         kind = Kind(mark.kind)
@@ -64,7 +73,7 @@ def _named(objects: State) -> Q:
 
 
 def are_marked(objects: State) -> bool:
-    """Return whether `write_marks` would change nothing but the time, the person and the source."""
+    """Return whether exactly these objects, with these settings, are marked as managed, and none is unlocked."""
     rows = ManagedObject.objects.filter(kind__in=list(objects))
     held = {(row.kind, row.name): row for row in rows}
     wanted = {(kind.value, name): settings for kind, found in objects.items() for name, settings in found.items()}
@@ -74,12 +83,12 @@ def are_marked(objects: State) -> bool:
 
 
 def find_mark(kind: Kind, name: str) -> ManagedObject | None:
-    """Return the mark of an object; None: no file manages the object."""
+    """Return the mark of an object that a configuration file manages; None: no file manages the object."""
     return ManagedObject.objects.filter(kind=kind, name=name).first()
 
 
 def unlock(mark: int, *, by: str, reason: str) -> bool:
-    """Unlock an object until the next apply. Return False if it was unlocked before."""
+    """Unlock an object, so that people may change it until the next apply. Return False if it was unlocked before."""
     with transaction.atomic():
         row = ManagedObject.objects.select_for_update().get(pk=mark)
         if row.unlocked_at is not None:

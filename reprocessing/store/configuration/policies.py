@@ -9,7 +9,7 @@ from reprocessing.models import Policy
 
 
 def find_policy(name: str | None) -> Policy | None:
-    """Return the policy with this name; None: no policy.
+    """Return the policy with this name; without a name, None.
 
     Raises:
         InvalidPolicy: no policy has this name; the message lists the names.

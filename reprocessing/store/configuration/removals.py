@@ -1,4 +1,4 @@
-"""Find out whether objects of a configuration file can be removed safely, and remove them."""
+"""Check whether objects that are no longer in a configuration file can be removed, and remove them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ from reprocessing.store.routing import rule_changes
 
 
 def objections(kind: Kind, name: str) -> Iterator[str]:
-    """Yield why an object cannot be removed, and what to do. The plan checks references of other objects."""
+    """Yield sentences: why an object cannot be removed, and what to do. Nothing is yielded if it can be removed.
+
+    References from other objects are not checked here; the plan of the apply checks them.
+    """
     match kind:
         case Kind.DLQ:
             yield from _of_dlq(DeadLetterQueue.objects.get(name=name))
@@ -88,7 +91,7 @@ def _has_history(target: Target) -> bool:
 
 
 def remove_dlq(name: str, *, by: str, reason: str) -> None:
-    """Delete a DLQ without `objections`, and the targets that only its sources used."""
+    """Delete a DLQ, and the targets that only its sources used. `objections` must have yielded nothing."""
     dlq = DeadLetterQueue.objects.select_for_update().get(name=name)
     led = list(Target.objects.filter(Q(sources__dlq=dlq) | Q(watched_by=dlq)).distinct())
     orphans = [target.pk for target in led if not _is_used_elsewhere(target, dlq)]
@@ -145,7 +148,10 @@ _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
 
 
 def remove(kind: Kind, name: str, *, by: str, reason: str) -> None:
-    """Remove an object without `objections`. A rule is only disabled: call `rule_changes.erase` after the commit."""
+    """Remove an object for which `objections` yielded nothing.
+
+    A rule is only disabled: call `rule_changes.erase` after the commit to delete it.
+    """
     _REMOVE[kind](name, by, reason)
 
 

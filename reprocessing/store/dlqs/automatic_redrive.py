@@ -13,11 +13,11 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.stalled_lanes import TICK_TASK
 from reprocessing.store.safety import stops
 
-#: Seconds; beat sends a tick every two seconds.
+#: Beat, or the workers, are reported as missing if not seen for so many seconds. Beat sends a tick every 2 seconds.
 _LATELY: Final = 60.0
 _START: Final = "Start one: celery -A redrive_service {} (with the environment of this command)."
 
-# Beat dates its ticks by its own clock; a date in the future is not reported.
+# Beat dates its ticks by its own clock, so that the age of a tick may be below 0; this is not reported.
 _SEEN: Final[LiteralString] = """
 SELECT (SELECT extract(epoch FROM clock_timestamp() - max(last_run_at))::float8
           FROM django_celery_beat_periodictask WHERE task = %(tick)b AND enabled) AS ticked,
@@ -34,7 +34,7 @@ class _Seen:
 
 
 def missing_processes() -> list[str]:
-    """Return how to start beat, and how to start a worker: a sentence for each of them that was not seen lately."""
+    """Return a sentence for beat if it was not seen for 60 s, and one for the workers: each says how to start them."""
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):

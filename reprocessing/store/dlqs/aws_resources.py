@@ -21,7 +21,10 @@ _PURPOSES = {
 
 
 def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUse]:
-    """Yield each AWS resource that these DLQs need, and what for, except parking queues. Some resources come twice."""
+    """Yield each AWS resource that the service uses for these DLQs, and its purpose. A resource may be repeated.
+
+    Parking queues are left out.
+    """
     for dlq in dlqs:
         yield from uses_of_dlq(dlq.arn, dlq.role_arn)
     for source in Source.objects.filter(dlq__in=dlqs).select_related("dlq"):
@@ -42,12 +45,12 @@ def required_permissions(dlqs: Sequence[DeadLetterQueue]) -> Iterator[ResourceUs
 
 
 def uses_of_dlq(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield what the service does with a DLQ: each use needs IAM permissions."""
+    """Yield each use of a DLQ that needs IAM permissions. `role`: the ARN of the role; empty: the service's own."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.WATCH, Purpose.TAKE))
 
 
 def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
-    """Yield what the service does with a queue to which it sends letters."""
+    """Yield each use of a queue, to which letters are sent, that needs IAM permissions. `role`: see `uses_of_dlq`."""
     yield from (ResourceUse(purpose, arn, role) for purpose in (Purpose.LOOK, Purpose.SEND))
 
 

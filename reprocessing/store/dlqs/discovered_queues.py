@@ -60,7 +60,7 @@ SELECT arn, url, tags, trouble <> '' AS is_unread, visible + in_flight > 0 AS ha
   FROM redrive_discovered_queue q WHERE read_at >= %(began)b::timestamptz
 """
 
-# Queues that sources of this scan name and SQS did not list: they do not exist, or are in another account.
+# Queues that sources of this scan name as their DLQ, but that SQS did not list: deleted, or in another account.
 _UNLISTED: Final[LiteralString] = """
 SELECT DISTINCT s.dlq_arn AS arn FROM redrive_discovered_source s
   LEFT JOIN redrive_discovered_queue q ON q.arn = s.dlq_arn
@@ -111,7 +111,7 @@ class DiscoveredDlq:
         role_arn: the role that can read the queue; empty: the service's own.
         retention, oldest_age: seconds; `oldest_age` is the age at `read_at`.
         watched_as: the name of the registered DLQ; empty: it is not registered.
-        found: the sources, as texts that `sources` reads.
+        found: the sources as texts; see the property `sources`.
     """
 
     id: int
@@ -169,7 +169,7 @@ class DiscoveredDlq:
 
 @dataclass(frozen=True, slots=True)
 class ReadQueue:
-    """A queue that was read since a scan began."""
+    """A queue that a scan has tried to read. `is_unread`: it could not be read."""
 
     arn: str
     url: str
@@ -189,10 +189,9 @@ class _Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPage:
-    """One page of a scan: what was read, and the stage and marker with which the scan continues.
+    """One page of a scan: what was read, and the stage and position (`marker`) with which the scan continues.
 
-    Attributes:
-        unread: see `DiscoveryScope`.
+    `unread`: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
     """
 
     queues: Sequence[QueueReading] = ()
@@ -203,7 +202,7 @@ class ScanPage:
 
 
 def store_page(scan: OpenScan, page: ScanPage) -> bool:
-    """Store one page of a scan. Return False if the lease was lost (see `discovery_scopes.keep_lease`)."""
+    """Store one page of a scan, and renew its lease. Return False if the lease is lost; then nothing is stored."""
 
     def store() -> bool:
         if not discovery_scopes.advance(scan, page.stage, page.marker, unread=page.unread):
@@ -225,7 +224,7 @@ def queues_read(scan: OpenScan) -> list[ReadQueue]:
 
 
 def unlisted_dlqs(scan: OpenScan) -> list[str]:
-    """Return the ARNs of queues that sources of this scan name and SQS did not list."""
+    """Return the ARNs of queues that sources of this scan name as their DLQ, but that SQS did not list."""
     return rows.column(str, _UNLISTED, _of(scan))
 
 
@@ -236,7 +235,7 @@ def store_ages(ages: dict[str, float]) -> None:
 
 
 def complete(scan: OpenScan, *, read_kinds: Collection[SourceKind], every: float) -> bool:
-    """End a scan: delete what is gone, and announce new DLQs. Return False if the lease was lost.
+    """End a scan: delete queues and sources that it did not find, and announce new DLQs. False: its lease is lost.
 
     The first scan of a scope announces nothing: the person who started it sees the list.
 

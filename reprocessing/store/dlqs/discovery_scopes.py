@@ -1,4 +1,7 @@
-"""Store the scopes of discovery and the progress of their scans. The process that scans a scope leases it."""
+"""Store the scopes of discovery (a role, a region and a filter each), and the progress of their scans.
+
+The process that scans a scope leases it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from reprocessing.store import rows
 
 #: Length of a lease (s). After this time, another process may continue the scan of a killed process.
 LEASE: Final = 15.0
-#: An interrupted scan that began longer ago (s) is not continued: a new scan begins.
+#: An interrupted scan that began more than so many seconds ago is not continued: a new scan begins.
 _LONGEST_SCAN: Final = 6 * 3_600.0
 
 
@@ -28,7 +31,8 @@ class OpenScan:
 
     Attributes:
         began_at: when the scan began. A continued scan does not read again what was read since then.
-        unread: see `DiscoveryScope`.
+        stage, marker: what is read next, and from which position.
+        unread: what could not be read, as pairs of a `SourceKind` (empty: none) and a sentence with the reason.
         is_first: no earlier scan of the scope was complete.
     """
 
@@ -119,7 +123,7 @@ def add_scope(scope: Scope) -> int:
 
 
 def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
-    """Yield what discovery reads in these scopes, for their IAM policy; a use may be repeated."""
+    """Yield the AWS resources that discovery reads in these scopes, for an IAM policy. A resource may be repeated."""
     purposes = (
         Purpose.DISCOVER_QUEUES, Purpose.DISCOVER_FUNCTIONS, Purpose.DISCOVER_SUBSCRIPTIONS, Purpose.DISCOVER_RULES,
         Purpose.DISCOVER_AGES,
@@ -130,12 +134,12 @@ def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:
-    """Return the rows of these scopes, in the order of `all_scopes`."""
+    """Return the stored rows of these scopes, sorted by their description (`Scope.words`)."""
     return [row for row in all_scopes() if row.scope in scopes]
 
 
 def all_scopes() -> list[DiscoveryScope]:
-    """Return all scopes, ordered by their words."""
+    """Return the rows of all scopes, sorted by their description (`Scope.words`)."""
     return sorted(DiscoveryScope.objects.all(), key=lambda row: row.scope.words)
 
 
@@ -146,12 +150,12 @@ def begin_scan(scope_id: int) -> OpenScan | None:
 
 
 def keep_lease(scan: OpenScan) -> bool:
-    """Renew the lease. Return False if another process has leased the scope, or the scope was deleted."""
+    """Renew a scan's lease. Return False if another process has leased the scope, or the scope was deleted."""
     return rows.execute(_KEEP, {"scope": scan.id, "fence": scan.fence, "lease": LEASE}) == 1
 
 
 def advance(scan: OpenScan, stage: DiscoveryStage, marker: str = "", *, unread: Sequence[tuple[str, str]] = ()) -> bool:
-    """Store the scan's progress and what could not be read, and renew the lease. False: see `keep_lease`."""
+    """Store the scan's progress and what could not be read, and renew its lease. Return False if the lease is lost."""
     values = {"scope": scan.id, "fence": scan.fence, "lease": LEASE, "stage": stage.value, "marker": marker}
     return rows.execute(_ADVANCE, values | {"unread": Jsonb(list(unread))}) == 1
 
@@ -162,7 +166,7 @@ def release(scan: OpenScan) -> None:
 
 
 def end_scan(scan: OpenScan, *, every: float) -> bool:
-    """Record that the scan is complete; `every`: seconds until the next scan, if daily. False: see `keep_lease`."""
+    """Record that the scan is complete; return False if its lease is lost. `every`: seconds to the next daily scan."""
     return rows.execute(_END, {"scope": scan.id, "fence": scan.fence, "every": every}) == 1
 
 
@@ -177,7 +181,7 @@ def last_scan(scope_id: int) -> datetime | None:
 
 
 def set_daily(scopes: Collection[Scope], *, daily: bool, by: str, reason: str) -> None:
-    """Start or stop the repeated scans of these scopes; the first is due now. Records it in the audit log."""
+    """Start or stop the daily scans of these scopes, with an audit log entry. The first scan is due now."""
     with transaction.atomic():
         ids = [add_scope(scope) for scope in scopes]
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
@@ -186,7 +190,7 @@ def set_daily(scopes: Collection[Scope], *, daily: bool, by: str, reason: str) -
 
 
 def request_scans(by: str, reason: str) -> int:
-    """Make the scans of all scopes due now; return the number of scopes. Records it in the audit log."""
+    """Make the scans of all scopes due now, with an audit log entry; return the number of scopes."""
     with transaction.atomic():
         now = rows.value(datetime, "SELECT redrive_now() AS now", {})
         found = DiscoveryScope.objects.update(next_at=now)

@@ -23,7 +23,7 @@ class DlqStatus:
         orphans_hidden_until: until when a crashed capture may have left messages invisible.
         native: since when and for whom AWS redrives the DLQ; empty: AWS does not.
         trouble: why the last capture, or AWS's redrive, failed.
-        held, to_delete: copies that stay in the DLQ until their letters are finished, and copies to be deleted.
+        held, to_delete: how many copies stay in the DLQ until their letters are finished; how many are to be deleted.
     """
 
     id: int
@@ -136,9 +136,9 @@ SELECT message_id, state FROM redrive_letter WHERE dlq_id = %(dlq)b AND message_
 
 
 def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDlqs = EVERY_DLQ) -> list[DlqStatus]:
-    """Return the status of this DLQ (None: of all that a person sees, by name).
+    """Return the status of this DLQ (None: of all DLQs that a person sees), sorted by name.
 
-    `copies`: count copies; if false, these counts are 0.
+    `copies`: whether to count copies; if false, `held` and `to_delete` are 0.
     """
     values = {
         "dlq": dlq,
@@ -173,7 +173,7 @@ class _Expiry:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """Return for each DLQ when SQS deletes the first copy of an unfinished letter."""
+    """Return by DLQ when SQS deletes the first copy of an unfinished letter. `dlq`: only this DLQ; None: all."""
     return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
 
 

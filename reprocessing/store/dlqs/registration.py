@@ -38,8 +38,8 @@ class DlqProposal:
     Attributes:
         dlq: values by field name; `interval` in seconds, `crontab` as five fields in one text.
         ways: the ARN of a source queue's target, by the ARN of the source queue.
-        targets: values by the target's ARN; see `targets.differences`.
-        default_source: ARN of the source queue of letters that name no source queue.
+        targets: values by field name, by the target's ARN; the field `watched_by` is the ARN of the target's DLQ.
+        default_source: ARN of the source queue for letters that name no source queue.
         teams: names of the groups whose members see the DLQ; None: no change.
     """
 
@@ -101,7 +101,8 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
     `seen`: the changes that a person saw. If these are not the changes to be made, nothing is stored. None: no check.
 
     Raises:
-        DlqAlreadyRegistered: another person added or changed the DLQ at the same moment.
+        DlqAlreadyRegistered: another person has added or changed the DLQ meanwhile.
+        ApprovalNeeded: with these settings one person could do more than now, so a second person is needed.
     """
     try:
         with transaction.atomic():
@@ -118,17 +119,17 @@ def register(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Diff
 
 
 def after_commit(name: str, registered: Registered) -> None:
-    """Let held lanes continue if a change of the DLQ lets them."""
+    """Let held lanes continue if the DLQ's setting `when_parked` was changed. Call it after the commit of `write`."""
     if any(change.field == "when_parked" for change in registered.differences):
         decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
 
 
 def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
-    """Write what `register` writes, in the caller's transaction. After the commit, call `after_commit`.
+    """Add or change the DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
 
     Raises:
         DlqAlreadyRegistered: these are not the changes that a person has `seen`.
-        ApprovalNeeded: with these settings one person could do more than now, so a second person is needed.
+        ApprovalNeeded: see `register`.
     """
     if asked := any(name in RULE_KEYS for name in proposal.dlq):
         rules.lock()
@@ -161,7 +162,7 @@ def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Differe
 
 
 def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
-    """Change the settings of an approved deed, for one DLQ or for all, in the caller's transaction."""
+    """Change the settings as an approved deed says, for one DLQ or for all, in the caller's transaction."""
     key, fields = deed.arguments["dlq"], deed.arguments["fields"]
     if key is None:
         default_limit.set_default(fields["above"], by=by, reason=reason, approval=approval)
@@ -176,12 +177,12 @@ def lift(deed: Deed, *, by: str, reason: str, approval: int) -> None:
 
 
 def lifts_approvals(dlq: DeadLetterQueue, wanted: Fields) -> bool:
-    """Return whether one person could do more with the wanted settings, so that a second person is needed."""
+    """Return whether one person could do more with the wanted settings than now, so that a second person is needed."""
     return bool(_lifted(dlq, wanted))
 
 
 def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
-    """Return the wanted settings that would let one person do more, or that let the service send everything."""
+    """Return the wanted settings that would let one person do more than now, or let the service send automatically."""
     default = limits.default_limit()
 
     def effective(limit: int | None) -> int | None:
@@ -238,7 +239,7 @@ def _write_teams(dlq: DeadLetterQueue, teams: Sequence[str] | None) -> None:
 
 
 def crontab_schedule(text: str) -> CrontabSchedule:
-    """Return the unsaved row of a crontab's five fields.
+    """Return an unsaved crontab schedule for a text of five fields, such as `0 3 * * *`.
 
     Raises:
         ValueError: the text does not have five fields.
@@ -247,12 +248,12 @@ def crontab_schedule(text: str) -> CrontabSchedule:
 
 
 def crontab_text(crontab: CrontabSchedule | None) -> str | None:
-    """Return the five fields of a crontab in one text."""
+    """Return the five fields of a crontab schedule as a text such as `0 3 * * *`; None: there is no schedule."""
     return crontab and " ".join(str(getattr(crontab, part)) for part in _CRONTAB)
 
 
 def interval_seconds(interval: IntervalSchedule) -> float:
-    """Return the length of an interval in seconds; an interval may be longer than a `timedelta` can be."""
+    """Return the length of an interval in seconds, as a number because it may be too long for a `timedelta`."""
     unit = timedelta(**{interval.period: 1})
     return float(interval.every) * unit.total_seconds()
 

@@ -40,11 +40,11 @@ class PollTurn:
 
 
 def claim_due(*, now: datetime, limit: int) -> list[int]:
-    """Return the DLQs that are due for a poll, the longest due first, and set when each is due again.
+    """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first. Set when each is due again.
 
-    That is the next scheduled time, but at most `RETRY_AFTER` from now, in case the task is lost. With a new crontab, a
-    DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next time, this is
-    recorded as the DLQ's `trouble`.
+    It is due again at the next scheduled time, but within 60 s, in case the poll's task is lost. With a new
+    crontab, a DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next
+    time, this is recorded as the DLQ's `trouble`.
     """
     with transaction.atomic():
         found = list(
@@ -77,7 +77,7 @@ def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
 
 
 def extend_turn(turn: PollTurn, *, until: datetime) -> PollTurn:
-    """Prevent another poll of the DLQ until `until` plus `RETRY_AFTER`; no effect if the DLQ was made due meanwhile."""
+    """Prevent another poll of the DLQ until 60 s after `until`; no effect if the DLQ was made due meanwhile."""
     return turn if turn.then is None else _stamp(turn, min(turn.then, until + RETRY_AFTER))
 
 
@@ -100,7 +100,7 @@ def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
 
 
 def poll_now(dlq: DeadLetterQueue) -> None:
-    """Make the DLQ due now."""
+    """Make the DLQ due for a poll now."""
     DeadLetterQueue.objects.filter(pk=dlq.pk).update(next_poll_at=lanes.database_now())
 
 
@@ -111,7 +111,7 @@ def polls_per_second() -> float:
 
 
 def poll_intervals(dlqs: Collection[int]) -> dict[int, float]:
-    """Return the seconds between two polls of each of these DLQs; for a crontab, the average."""
+    """Return the seconds between two polls of each of these DLQs, by id; for a crontab, the average."""
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
     turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
     return {dlq: 1 / often if often else RECHECK_AFTER.total_seconds() for dlq, often in turns.items()}

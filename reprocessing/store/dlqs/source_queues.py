@@ -29,7 +29,7 @@ def find_source(dlq: DeadLetterQueue, text: str) -> Source:
 
 
 def unfinished_letters(source: Source) -> Mapping[str, int]:
-    """Count the unfinished and parked letters of this source queue, by state."""
+    """Return by state how many unfinished or parked letters came from this source queue."""
     unfinished = Letter.objects.filter(Q(finished_at=None) | Q(state=LetterState.PARKED), dlq=source.dlq_id)
     found = unfinished.filter(source=source).values_list("state").annotate(n=Count("id")).order_by("state")
     return dict(found)
@@ -52,10 +52,12 @@ def refuse_if_needed(source: Source) -> None:
 
 
 def remove_source(source: Source, *, by: str, reason: str) -> None:
-    """Remove a source queue, also as the default. The row stays for history; `add_dlq --source` restores it.
+    """Remove a source queue from its DLQ. If it was the DLQ's default source, the DLQ has no default source any more.
+
+    The row stays for the history; `add_dlq --source` restores it.
 
     Raises:
-        SourceInUse: unfinished letters depend on it.
+        SourceInUse: unfinished or parked letters came from it, or it was removed before.
     """
     with transaction.atomic():
         dlq = DeadLetterQueue.objects.select_for_update().get(pk=source.dlq_id)

@@ -70,18 +70,18 @@ class VisibleDlqs:
         return None if self.ids is None else list(self.ids)
 
     def includes(self, dlq: int | None) -> bool:
-        """Return whether the person sees this DLQ. None stands for all DLQs, such as the DLQ of a rule for all."""
+        """Return whether the person sees this DLQ. `dlq` None stands for all: true only if the person sees all DLQs."""
         return self.ids is None or dlq in self.ids
 
     def rows(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the rows that belong to these DLQs."""
+        """Return those of these rows that belong to DLQs which the person sees."""
         if self.ids is None:
             return rows
         scope = _SCOPES.get(rows.model)
         return rows.none() if scope is None else rows.filter(scope(self.ids))
 
     def changeable(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """Return the targets, circuit breakers or rules that only these DLQs use."""
+        """Return those of these targets, circuit breakers or rules that are used only by DLQs which the person sees."""
         if self.ids is None:
             return rows
         return self.rows(rows).filter(_UNSHARED[rows.model](self.ids))
@@ -91,7 +91,7 @@ EVERY_DLQ: Final = VisibleDlqs(None)
 
 
 def visible_dlqs(user: AbstractBaseUser | AnonymousUser) -> VisibleDlqs:
-    """Return the DLQs that this person sees. One query, besides the permissions."""
+    """Return the DLQs that this person sees; none if the person is not active or not signed in."""
     if not isinstance(user, PermissionsMixin) or not user.is_active:
         return VisibleDlqs(())
     if user.has_perm(ALL_DLQS):
@@ -181,7 +181,7 @@ def _bulk_actions(ids: Ids) -> Q:
 
 
 def _audit_entries(ids: Ids) -> Q:
-    """Select the entries about visible DLQs, and about targets, rules and bulk actions that no other DLQ uses."""
+    """Select audit log entries about visible DLQs, and about targets, rules and bulk actions that no other DLQ uses."""
     targets = Target.objects.filter(_targets(ids) & _unshared_targets(ids)).values("pk")
     other = Q(target__in=targets) | Q(rule__dlq__in=ids)
     other |= Q(operation__in=BulkAction.objects.filter(_bulk_actions(ids)).values("pk"))
@@ -196,7 +196,7 @@ def _unshared_targets(ids: Ids) -> Q:
 
 
 def _approvals(ids: Ids) -> Q:
-    """Select the requests about visible DLQs alone; one about all DLQs names none."""
+    """Select the requests for approval that are only about visible DLQs. A request about all DLQs is not selected."""
     return Q(dlq_ids__contained_by=list(ids)) & ~Q(dlq_ids=[])
 
 
@@ -204,7 +204,7 @@ def _everybody(_: Ids) -> Q:
     return Q()
 
 
-#: For each model, the condition that selects the rows of some DLQs. All admin pages use it.
+#: For each model, the condition that selects the rows of given DLQs. All admin pages use it.
 _SCOPES: Final[Mapping[type[Model], Callable[[Ids], Q]]] = {
     DeadLetterQueue: _path("pk"),
     **dict.fromkeys((Letter, ParkedLetter, Lane, Run, Source, FailureGroup, Incident), _path("dlq")),

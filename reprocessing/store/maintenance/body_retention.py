@@ -1,4 +1,4 @@
-"""Delete the bodies of finished letters earlier than their history, for DLQs with `keep_bodies`."""
+"""Delete the bodies of letters that finished more than `keep_bodies` days ago. The letters themselves are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAST: Final[LiteralString] = """
    AND l.body_deleted_at IS NULL
 """
 
-# While the outcome of an attempt is open, or SQS may deliver the copy again, the letter may be sent again.
+# The body stays while the letter may be sent again: an attempt's outcome is open, or SQS may deliver its copy again.
 _CHOOSE = f"""
 SELECT l.id {_PAST}
    AND NOT EXISTS (SELECT FROM redrive_attempt a WHERE a.letter_id = l.id AND a.closed_at IS NULL)
@@ -47,7 +47,7 @@ _DLQS = "SELECT id FROM redrive_dlq WHERE keep_bodies IS NOT NULL ORDER BY id"
 
 
 def dlqs_with_body_retention() -> list[int]:
-    """Return the ids of the DLQs with `keep_bodies`."""
+    """Return the ids of the DLQs that have the setting `keep_bodies`."""
     return rows.column(int, _DLQS, {})
 
 
@@ -63,5 +63,5 @@ def delete_bodies(dlq: int, *, limit: int) -> int:
 
 
 def store_deleted_through(dlq: int) -> None:
-    """Store `bodies_deleted_through`, so that the next call of `delete_bodies` does not read older letters."""
+    """Record up to which time bodies are deleted, so that the next `delete_bodies` does not read older letters."""
     rows.execute(_STORE_PROGRESS, {"dlq": dlq})

@@ -14,7 +14,7 @@ from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 @dataclass(frozen=True, slots=True)
 class CountByState:
-    """How many letters of a DLQ are in one state, for one parking reason, and presumed delivered or not."""
+    """The number of a DLQ's letters with the same state and parking reason. `presumed`: they are presumed delivered."""
 
     dlq_id: int
     state: str
@@ -104,22 +104,31 @@ _FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_in
 
 
 def counts_by_state(dlq: int | None = None) -> list[CountByState]:
-    """Count the letters of this DLQ, or of all, by state and reason."""
+    """Return how many letters this DLQ (None: each DLQ) has, by state and reason; numbers that are 0 are left out."""
     return rows.fetch(CountByState, _KINDS, {"dlq": dlq})
 
 
 def counts_in_groups(groups: list[int]) -> list[CountInGroup]:
-    """Count the letters of these groups, and of the groups that are merged into them, by state."""
+    """Return how many letters each of these failure groups has, by state; numbers that are 0 are left out.
+
+    The letters of groups that are merged into a group count as its letters.
+    """
     return rows.fetch(CountInGroup, _IN_GROUPS, {"groups": groups})
 
 
 def counts_by_hour(most: int, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[CountInHour]:
-    """Count letters by event in the last `most` hours. Events: captured, failed, and each finished state."""
+    """Return how many letters had each event, in each of the last `most` hours.
+
+    Events: captured, failed, and each finished state. `dlq`: None: all DLQs that a person sees.
+    """
     return rows.fetch(CountInHour, _HOURS, {"hours": most, "dlq": dlq, "dlqs": seen.array})
 
 
 def fold_deltas() -> None:
-    """Add the deltas to the counts, in both tables of counts. Deltas committed meanwhile are added by the next call."""
+    """Add the recent changes (deltas) to the stored counts, by state and by hour.
+
+    Return at once if another process does this now. Deltas committed meanwhile are added by the next call.
+    """
     with transaction.atomic():
         if rows.value(bool, _TURN, {}):
             for statement in _FOLD:

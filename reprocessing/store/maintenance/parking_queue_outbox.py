@@ -12,7 +12,7 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class PendingMessage:
-    """One pending message about a letter; `body` is empty if the letter has left the parking lot."""
+    """A message about a letter, not sent yet to the parking queue. `body` is empty if the letter is not parked now."""
 
     notice_id: int
     parking_event: str
@@ -50,5 +50,5 @@ def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
 
 
 def record_sent(ids: Sequence[int]) -> None:
-    """Record that these messages were sent."""
+    """Record that these messages (by `notice_id`) were sent to their parking queue."""
     rows.execute(_SENT, {"ids": list(ids)})

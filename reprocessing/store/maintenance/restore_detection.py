@@ -1,4 +1,4 @@
-"""Count beat's ticks in this database. After a restore from a backup the count is lower than the highest count seen."""
+"""Count beat's ticks in this database. After a restore from a backup, the count is lower than the count in Redis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTicks:
-    """The id of this database and its restored copies, and its tick count."""
+    """The id of a database, which its restored copies share, and its tick count."""
 
     database: UUID
     ticks: int
@@ -27,7 +27,7 @@ _CATCH_UP = "UPDATE redrive_tick_count SET ticks = %(ticks)b::bigint WHERE ticks
 
 
 def count_tick() -> DatabaseTicks:
-    """Count a tick. If no transaction is open, the returned count is committed."""
+    """Add 1 to the tick count and return it. If no transaction is open, the returned count is committed."""
     return rows.fetch(DatabaseTicks, _RISE, {})[0]
 
 

@@ -118,7 +118,7 @@ SELECT 'changed', l.id, l.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
 
 @dataclass(frozen=True, slots=True)
 class DoubtedLetter:
-    """A letter without a decision, and what the database shows about it since the backup (the finding)."""
+    """A letter that waits for a person's decision, and what the database shows about it (the finding)."""
 
     letter_id: int
     lane_id: int | None
@@ -132,7 +132,7 @@ class DoubtedLetter:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many undecided letters of one DLQ have the same finding."""
+    """How many letters of one DLQ wait for a decision and have the same finding."""
 
     dlq: str
     finding: Finding
@@ -145,24 +145,24 @@ class FindingCount:
 
 
 def count_findings() -> list[FindingCount]:
-    """Count the undecided letters by DLQ and finding."""
+    """Return how many letters wait for a decision, by DLQ and finding."""
     return [
         FindingCount(count.dlq, Finding(count.finding), count.n) for count in rows.fetch(FindingCount, _TALLY, _TIMES)
     ]
 
 
 def doubted_letters(*, dlq: int | None, above: int, limit: int) -> list[DoubtedLetter]:
-    """Return undecided letters with ids above `above`, in the order of their ids."""
+    """Return up to `limit` letters that wait for a decision, with ids above `above`, sorted by id. `dlq` None: all."""
     return rows.fetch(DoubtedLetter, _PAGE, {**_TIMES, "dlq": dlq, "above": above, "limit": limit})
 
 
 def record_decision(
     letters: Sequence[DoubtedLetter], word: RestoreDecision, *, by: str, reason: str
 ) -> tuple[int, list[Deletable]]:
-    """Record a decision about letters in the caller's transaction; return how many, and the copies to delete.
+    """Apply and record a person's decision, in the caller's transaction; return how many letters, and copies to delete.
 
     Letters that are finished, or have another finding by now, are not changed. A lane's `highest_sent_sequence` rises
-    to letters that are delivered or may have been sent.
+    to that of letters which are delivered or may have been sent.
     """
     lane_ids = sorted({letter.lane_id for letter in letters if letter.lane_id is not None})
     lanes.lock(lane_ids, [None] * len(lane_ids))

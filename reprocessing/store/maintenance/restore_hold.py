@@ -23,7 +23,7 @@ _INCIDENT: Final = (EventKind.RESTORE_DETECTED, RESTORE)
 
 @dataclass(frozen=True, slots=True)
 class RestoreHold:
-    """The hold. `restored_to`: time of the backup; `new`: this call began the hold (or, from `end_hold`, ended it)."""
+    """The hold after a restore. `restored_to`: time of the backup. `new`: this call began the hold, or ended it."""
 
     since: datetime
     by: str
@@ -33,7 +33,7 @@ class RestoreHold:
 
     @property
     def in_sight_at(self) -> datetime:
-        """Return when every copy that was invisible before the hold is visible again."""
+        """Return when every copy that was invisible before the hold is visible again: 12 hours after it began."""
         return self.since + MAX_VISIBILITY
 
 
@@ -60,7 +60,7 @@ WITH held AS (
 SELECT since, by, reason, restored_to, true AS new FROM held
 """
 
-# Letters left undecided by an earlier restore are marked as doubted (in need of a decision) again.
+# Letters that still need a decision after an earlier restore get a new row.
 _FORGET = "DELETE FROM redrive_restore_doubt"
 
 _DOUBT = """
@@ -119,12 +119,12 @@ _LOCK = f"{_STANDING} FOR UPDATE"
 
 
 def current_hold() -> RestoreHold | None:
-    """Return the hold; None: there is none."""
+    """Return the present hold after a restore; None: there is none."""
     return rows.first(RestoreHold, _STANDING, {})
 
 
 def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = False) -> RestoreHold:
-    """Stop all sends and mark every unfinished letter as doubted; return the hold, even if it had begun before.
+    """Stop all sends, and require a decision about every unfinished letter; return the hold, also if it began before.
 
     `anew`: the database was restored again, so the hold begins again and earlier decisions are deleted.
     """
@@ -145,35 +145,41 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 
 
 def doubt_newly_captured() -> int:
-    """Mark as doubted the letters captured since the hold began, if their messages are older; return how many."""
+    """Require a decision about letters captured since the hold began whose messages were sent before; return how many.
+
+    These messages may have been captured and redriven already, after the backup.
+    """
     return rows.execute(_DOUBT_ARRIVED, {})
 
 
 def count_unfinished() -> int:
-    """Count the letters that a hold would mark as doubted."""
+    """Return how many letters are unfinished. A hold would require a decision about each."""
     return rows.value(int, _UNFINISHED, {})
 
 
 def count_attempts_since(restored_to: datetime) -> int:
-    """Count attempts after this time. If there are any, the service ran after the restore, or the time is wrong."""
+    """Return how many attempts began after this time. If any, the service has run since, or the time is wrong."""
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
 def count_undecided() -> int:
-    """Count unfinished letters without a decision."""
+    """Return how many unfinished letters still need a decision."""
     return rows.value(int, _OPEN, {})
 
 
 def undrained_dlqs() -> list[str]:
-    """Return the DLQs that no capture has emptied since every message hidden at the hold became visible."""
+    """Return the names of DLQs that no capture has emptied since 12 hours after the hold began.
+
+    By then, every message that was invisible when the hold began is visible.
+    """
     return rows.column(str, _UNDRAINED, {"hidden": MAX_VISIBILITY})
 
 
 def refuse_release(*, early: bool) -> None:
-    """Refuse to end the hold, as `end_hold` would.
+    """Raise an error if the hold after a restore cannot be ended. `early`: DLQs need not be drained.
 
     Raises:
-        RestoreUnresolved: letters are undecided, or DLQs are not drained.
+        RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
     """
     doubt_newly_captured()
     if left := count_undecided():
@@ -190,10 +196,10 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """End the hold and return it; None: there is none. `early`: end it although unknown copies may become visible.
+    """End the hold after a restore, and return it; None: there is none. `early`: even if DLQs are not drained.
 
     Raises:
-        RestoreUnresolved: letters are undecided, or DLQs are not drained.
+        RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
     """
     return rows.in_transaction(partial(_end, by, reason, early))
 

@@ -1,4 +1,4 @@
-"""Delete rows past their retention: each row before the row that it references, in one transaction."""
+"""Delete letters, waves, reports, bulk actions and failure groups past their retention (`history`, in seconds)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def delete_waves(*, history: float) -> int:
 
 
 def delete_reports(*, history: float, limit: int) -> int:
-    """Delete up to `limit` consumer reports of `history` seconds ago or earlier that fit no letter; return how many."""
+    """Delete up to `limit` consumer reports about no stored letter that are `history` seconds old; return how many."""
     return rows.execute(_REPORTS, {"history": history, "limit": limit})
 
 
@@ -148,7 +148,10 @@ def delete_bulk_actions(*, history: float, limit: int) -> int:
 
 
 def delete_groups(*, history: float, limit: int) -> int:
-    """Delete up to `limit` failure groups that are empty and `history` seconds old; return how many."""
+    """Delete up to `limit` failure groups without letters whose last failure is `history` s ago; return how many.
+
+    Ignored groups are kept.
+    """
     with transaction.atomic():
         chosen = rows.column(int, _EMPTY_GROUPS, {"history": history, "limit": limit})
         ids = rows.column(int, _STILL_EMPTY, {"ids": chosen})

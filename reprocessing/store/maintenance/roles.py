@@ -74,7 +74,7 @@ def role_differences() -> list[RoleDifference]:
 
 
 def update_groups() -> list[RoleDifference]:
-    """Set the permissions of all roles' groups, in one transaction; return the differences."""
+    """Set the permissions of all roles' groups, in one transaction; return the differences that there were."""
     with transaction.atomic():
         found = role_differences()
         for difference in found:

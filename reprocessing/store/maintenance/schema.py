@@ -61,7 +61,10 @@ def _not_modelled(present: set[str]) -> Iterator[str]:
 
 
 def _parts(model: type[models.Model], table: str) -> Iterator[str]:
-    """Yield the parts of a table. A unique constraint with a condition may be an index in PostgreSQL."""
+    """Yield the columns, constraints and indexes of a table, as `missing_objects` names them.
+
+    A unique constraint with a condition may be an index in PostgreSQL.
+    """
     meta = model._meta  # noqa: SLF001  as above
     yield from (f"column {table}.{field.column}" for field in meta.local_concrete_fields)
     yield from (f"constraint {constraint.name} or index {constraint.name}" for constraint in meta.constraints)

@@ -1,1 +1,1 @@
-"""The outbox of notifications: incidents, routes, pending notifications, and sending."""
+"""Store incidents (of which people are notified), notification routes, and notifications that are to be sent."""

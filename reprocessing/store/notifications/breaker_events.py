@@ -1,4 +1,4 @@
-"""Open an incident when a circuit breaker opens, and end it when the breaker closes, in the same transaction."""
+"""Open an incident, to notify people, when a circuit breaker opens; end it when the breaker closes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Dlq:
 
 
 def announce_opened(opened: Collection[OpenedBreaker]) -> None:
-    """Open incidents for these breakers, in the caller's transaction."""
+    """Open incidents, to notify people, for breakers that have opened. Call it in the transaction that opens them."""
     if not opened:
         return
     breakers = [breaker.breaker_id for breaker in opened]
@@ -56,7 +56,7 @@ def announce_opened(opened: Collection[OpenedBreaker]) -> None:
 
 
 def conclude_closed(breakers: Collection[int]) -> None:
-    """End the incidents of these breakers, in the caller's transaction."""
+    """End the incidents of breakers that have closed. Call it in the transaction that closes them."""
     conclude([(EventKind.BREAKER_OPEN, of_breaker(breaker)) for breaker in breakers])
 
 

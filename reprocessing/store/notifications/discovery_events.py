@@ -1,4 +1,4 @@
-"""Announce DLQs that discovery found for the first time, in the transaction that completes the scan."""
+"""Notify people of DLQs that discovery found for the first time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NewDlq:
 
 
 def announce_dlqs(found: Collection[NewDlq]) -> None:
-    """Open an incident for each of these DLQs, in the caller's transaction."""
+    """Open an incident, to notify people, for each of these DLQs. Call it in the transaction that ends the scan."""
     announce([_event(dlq) for dlq in found])
 
 

@@ -62,15 +62,15 @@ class _Since:
 
 
 def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
-    """Record the counts of each DLQ now, and delete samples older than twice `within` seconds.
+    """Record how many uncaptured, captured and unfinished messages each DLQ has now (a sample).
 
-    `uncaptured`: how many messages are only in SQS, by DLQ.
+    Delete samples older than twice `within` seconds. `uncaptured`: how many messages are only in SQS, by DLQ.
     """
     rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.LETTER_EVENTS})
 
 
 def recent_samples(*, within: float) -> dict[int, list[DlqNote]]:
-    """Return the samples of at least the last `within` seconds, by DLQ, the oldest first."""
+    """Return the counts that `record_samples` recorded in the last 1.2 times `within` seconds, by DLQ, oldest first."""
     found: dict[int, list[DlqNote]] = {}
     for row in rows.fetch(_Note, _NOTES, {"within": within}):
         found.setdefault(row.dlq_id, []).append(row)

@@ -22,5 +22,5 @@ SELECT id FROM turns ORDER BY again, id
 
 
 def next_dlqs(limit: int) -> list[int]:
-    """Return up to `limit` DLQs, those checked longest ago first, and record them as checked now."""
+    """Return the ids of up to `limit` DLQs, those checked longest ago first, and record them as checked now."""
     return rows.column(int, _NEXT, {"limit": limit})

@@ -1,4 +1,4 @@
-"""Open incidents for new or reopened failure groups, in the transaction that puts messages into groups."""
+"""Open incidents, to notify people, for new or reopened failure groups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Named:
 
 
 def announce_groups(groups: Collection[MovedGroup]) -> None:
-    """Open incidents for these groups, in the caller's transaction."""
+    """Open incidents, to notify people, for these groups. Call it in the transaction that puts messages into them."""
     if not groups:
         return
     found = rows.fetch(_Named, _NAMES, {"groups": [group.group_id for group in groups]})
@@ -46,7 +46,7 @@ def announce_groups(groups: Collection[MovedGroup]) -> None:
 
 
 def unfinished_messages(groups: Collection[int]) -> dict[int, int]:
-    """Return how many unfinished messages each of these groups has now."""
+    """Return how many unfinished or parked messages each of these failure groups has now, by group id."""
     found = dict.fromkeys(groups, 0)
     for counted in counters.counts_in_groups(list(groups)) if groups else ():
         if counted.state in _UNFINISHED:

@@ -37,5 +37,5 @@ def read_signs(control: str) -> Signs:
 
 
 def record_check(*, gap: float) -> float:
-    """Record a check of all conditions; return the seconds since checks last paused for more than `gap` seconds."""
+    """Record a check of all conditions; return for how many seconds no gap between checks exceeded `gap` seconds."""
     return rows.value(float, _LOOKED, {"gap": gap})

@@ -1,4 +1,4 @@
-"""Write the notifications of an incident for each route that takes it: at the beginning, as reminder, at the end."""
+"""Write the notifications of an incident for each route that takes it: at its beginning, as reminders, at its end."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _MATCHES: Final[LiteralString] = """
                   WHERE m.notificationroute_id = r.id AND m.deadletterqueue_id = d.dlq_id)))
 """
 
-# The end is notified to the routes that were, or will be, notified of the beginning. An event without duration ends
-# when its notifications are written. If an incident ended before the beginning was notified, both are written in order.
+# The end of an incident goes to the routes that got, or will get, its beginning. An event without duration ends when
+# its notifications are written. If an incident ended before its beginning was written, both are written in order.
 _FILE: Final[LiteralString] = f"""
 WITH clock AS MATERIALIZED (SELECT redrive_now() AS now
 ), due AS MATERIALIZED (

@@ -1,4 +1,4 @@
-"""Open and end incidents, in the transaction of the change that they are about. Nothing is sent here.
+"""Open and end incidents, of which people are notified, in the transaction of the change. Nothing is sent here.
 
 Call these functions last in a transaction: an incident's row stays locked until the commit.
 """
@@ -17,7 +17,7 @@ from reprocessing.store import rows
 
 #: Seconds between an incident's beginning and its notifications. An incident that ends earlier is not notified.
 SETTLING_SECONDS: Final = 10.0
-#: If a condition is true again within so many seconds, its incident continues. So the end is notified after this time.
+#: If a condition is true again within so many seconds, its incident continues. So people are notified of the end later.
 RESUME_WITHIN: Final = 60.0
 
 # A condition that is checked repeatedly is also announced repeatedly: its row is written only if the facts changed. Of
@@ -83,8 +83,8 @@ _FLAPPING: Final = [kind.value for kind in EventKind if kind.reopens_incident]
 def announce(events: Collection[Event]) -> None:
     """Open an incident for each event, or update the open incident with the event's kind and subject.
 
-    Incidents of some kinds are opened again if they ended less than `RESUME_WITHIN` seconds ago. This is part of the
-    caller's transaction.
+    Incidents of some kinds are opened again if they ended less than 60 seconds ago (`RESUME_WITHIN`). This is part of
+    the caller's transaction.
     """
     if not events:
         return

@@ -1,4 +1,4 @@
-"""Read and change routes: which events, of which DLQs, go to a destination. Each change has an audit log entry."""
+"""Read and change notification routes: which events of which DLQs are sent to a destination. Changes are audited."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from reprocessing.models.audit import AuditAct, AuditEntry
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route. Empty kinds: all events; empty DLQs: events of all DLQs and of the service itself."""
+    """A notification route. Empty kinds: all events; empty DLQs: the events of all DLQs and of the service itself."""
 
     destination: str
     kinds: tuple[EventKind, ...]
     dlqs: tuple[str, ...]
 
     def told(self) -> dict[str, object]:
-        """Return the route as the audit log records it."""
+        """Return the notification route as the audit log records it: destination, events and DLQs."""
         return {"notifications": self.destination, "events": [kind.value for kind in self.kinds] or "all",
                 "dlqs": list(self.dlqs) or "all"}  # fmt: skip
 
@@ -72,7 +72,7 @@ def find_route(destination: str) -> Route:
 
 
 def read_route(row: NotificationRoute) -> Route:
-    """Return the route that a row holds."""
+    """Return the route that is stored in this row."""
     return Route(
         row.destination, read_kinds(row.kinds or ["all"]), tuple(sorted(row.dlqs.values_list("name", flat=True)))
     )
@@ -98,7 +98,7 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
     """Write a route, replacing an earlier one; return whether anything changed.
 
     Raises:
-        InvalidNotificationRoute: as `check_route`.
+        InvalidNotificationRoute: `check_route` refuses the route.
     """
     with transaction.atomic():
         check_route(wanted)
@@ -129,6 +129,6 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
 
 
 def events_without_route(routes: Collection[Route]) -> tuple[EventKind, ...]:
-    """Return the events that no route takes, among the routes for all DLQs and the service itself."""
+    """Return the events that no route for all DLQs takes. Routes that name DLQs may take them for these DLQs."""
     everywhere = [given for given in routes if not given.dlqs]
     return tuple(kind for kind in EventKind if not any(not given.kinds or kind in given.kinds for given in everywhere))

@@ -1,4 +1,4 @@
-"""Open and end incidents of runs, in the transaction that changes the run."""
+"""Open and end incidents of runs, of which people are notified, in the transaction that changes the run."""
 
 from __future__ import annotations
 

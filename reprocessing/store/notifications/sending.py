@@ -1,4 +1,7 @@
-"""Lease destinations, read their pending notifications, and record the result of sending if the lease is still held."""
+"""Lease a notification destination, read its pending notifications, and record whether they were sent.
+
+If the lease has been lost meanwhile, the next sending time is not changed.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.group_events import unfinished_messages
 
 _OF_GROUPS: Final = frozenset({EventKind.FAILURE_GROUP_NEW.value, EventKind.FAILURE_GROUP_REOPENED.value})
-#: Seconds of the lease on a destination. If its worker dies, another worker takes over after that.
+#: Seconds of the lease on a destination. If its worker is killed, another worker takes over after that.
 LEASE_SECONDS: Final = 60.0
 
-#: True of a route r if a text may be sent to it now, and no other worker has the lease. An urgent incident that has
-#: just opened does not wait until a minute has passed since the last text.
+#: True of a route r if a text may be sent to it now, and no other worker has the lease. Between two texts is at least a
+#: minute, unless an urgent incident has just opened.
 _FREE: Final[LiteralString] = """
 (r.destination = ANY(%(names)b::text[]) AND r.next_at <= redrive_now()
  AND (r.leased_until IS NULL OR r.leased_until <= redrive_now())
@@ -98,7 +101,7 @@ SELECT count(*) FROM redrive_notification WHERE given_up_at > redrive_now() - in
 
 @dataclass(frozen=True, slots=True)
 class LeasedDestination:
-    """A destination that this process has leased for `LEASE_SECONDS`."""
+    """A notification destination that this process has leased for 60 seconds (`LEASE_SECONDS`)."""
 
     route_id: int
     destination: str
@@ -141,7 +144,7 @@ def lease_destinations(destinations: Collection[str], *, limit: int) -> list[Lea
 
 
 def pending_text(route_id: int) -> PendingText | None:
-    """Return all pending notifications of a destination, grouped; None if there are none."""
+    """Return all pending notifications of a route, grouped by kind of event and by stage; None if there are none."""
     found = rows.fetch(_Group, _OWED, {"route": route_id, "examples": EXAMPLES})
     if not found:
         return None
@@ -169,12 +172,12 @@ def record_result(claimed: LeasedDestination, ids: Collection[int], came: Sent |
 
 
 def release_destination(claimed: LeasedDestination, now: datetime) -> None:
-    """Release a destination to which nothing was sent."""
+    """End the lease of a destination to which nothing was sent; the next text may be sent at once."""
     _free(claimed, next_at=now)
 
 
 def give_up_old() -> int:
-    """Give up notifications that could not be sent for `GIVEN_UP_AFTER`; return how many."""
+    """Give up notifications that could not be sent for a day (`GIVEN_UP_AFTER`); return how many."""
     return rows.execute(_GIVE_UP, {"after": GIVEN_UP_AFTER / timedelta(seconds=1)})
 
 
@@ -194,7 +197,7 @@ def _free(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Add the current number of messages of failure groups to the facts of the examples."""
+    """Add to examples about failure groups how many unfinished or parked messages each group has now."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

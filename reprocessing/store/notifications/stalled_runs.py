@@ -1,4 +1,4 @@
-"""Find runs that have not progressed for a long time, although messages wait and nobody stopped the run."""
+"""Find runs that have not progressed for `long` seconds, although messages wait and nobody stopped the run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, s.cause, s.target, s.mes
  ORDER BY r.id
 """  # noqa: S608  # the inserted texts are constants
 
-# Runs that sent messages to these targets, which have no outcome yet, and that sent nothing to them since.
+# Runs that sent messages to one of the given targets, whose outcome is open, and that have sent nothing there since.
 _AWAITING: Final[LiteralString] = f"""
 SELECT r.id AS run_id, r.name, r.dlq_id, d.name AS dlq, 'not_consumed' AS cause, {BREAKER_NAME} AS target,
        u.unsettled AS messages, extract(epoch FROM redrive_now() - x.since)::float8 AS seconds
@@ -97,7 +97,10 @@ class StalledRun:
 
 @dataclass(frozen=True, slots=True)
 class UnseenEmpty:
-    """A target to which messages of a DLQ were sent, and which was not seen empty in the `seconds` since then."""
+    """A target that was not seen empty in the `seconds` since messages of a DLQ were sent to it.
+
+    `unsettled`: how many of these messages have no outcome yet.
+    """
 
     dlq_id: int
     target_id: int

@@ -1,1 +1,1 @@
-"""Statements for lanes: the order of letters in a lane, the lane's first letter (head), and leases."""
+"""Keep letters in order: store places in lanes, lease lanes, and find each lane's head (first unfinished letter)."""

@@ -6,14 +6,15 @@ from typing import Final, LiteralString
 
 from reprocessing.store.aws.aws_redrive_checks import MOVES_UNKNOWN, WAITS_FOR_AWS
 
-# Running runs whose DLQ is not stopped, not in mode observe, and not redriven by AWS; no runs if all sends are stopped.
+# Active runs: they are running, and their DLQ is not stopped, not in mode observe, and not redriven by AWS. No run is
+# active if all sends are stopped.
 ACTIVE_RUNS: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r JOIN redrive_dlq d ON d.id = r.dlq_id AND d.aws_redrive_since IS NULL
  WHERE r.state = 'running' AND d.stopped_at IS NULL AND d.mode <> 'observe'
    AND NOT EXISTS (SELECT FROM redrive_global_stop)
 """
 
-# Active runs that do not wait for an answer of AWS. For runs that wait, workers could send nothing.
+# Active runs that do not wait for AWS to answer whether it moved messages. Of runs that wait, nothing could be sent.
 ANSWERED_RUNS: Final[LiteralString] = f"{ACTIVE_RUNS} AND NOT {WAITS_FOR_AWS}"
 
 # Active runs of DLQs for which AWS has answered whether it moved messages.

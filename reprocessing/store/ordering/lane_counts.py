@@ -13,10 +13,11 @@ from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
 @dataclass(frozen=True, slots=True)
 class LaneCount:
-    """The number of lanes of a DLQ in one phase, for one reason.
+    """How many lanes of a DLQ are in the same phase for the same reason.
 
     Attributes:
-        why: if no worker may lease these lanes, the reason; else the reason that the last worker recorded.
+        is_barred: no worker may lease these lanes; `due`: they are due.
+        why: if they are barred, the reason; else the reason that the last worker recorded.
         due_at: when the first of these lanes may be leased, or its lease ends.
     """
 
@@ -53,12 +54,12 @@ _LANES_OF_RUN = _LANES.format(which="run_id = %(run)b LIMIT %(most)b::bigint")
 
 
 def lane_counts(dlq: int | None = None) -> list[LaneCount]:
-    """Count the lanes of this DLQ (None: of all) that have letters to redrive, by phase and reason."""
+    """Return how many lanes of this DLQ (None: of all DLQs) have letters to redrive, by phase and reason."""
     return rows.fetch(LaneCount, _LANES_OF_DLQ, {"dlq": dlq})
 
 
 def lane_counts_of_run(run: int, *, most: int) -> list[LaneCount]:
-    """Count the lanes of a run by phase and reason, up to `most` lanes in all."""
+    """Return how many lanes of a run have letters to redrive, by phase and reason. At most `most` lanes are counted."""
     return rows.fetch(LaneCount, _LANES_OF_RUN, {"run": run, "most": most})
 
 

@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 from reprocessing.store import rows
 from reprocessing.store.ordering.why_lanes_wait import OBSTACLE, OBSTACLE_JOINS
 
-#: Later letters, and parked letters, of a lane are counted up to this number plus one; the last count means "more".
+#: Later letters, and parked letters, of a lane are counted up to 1,001, which means "more than 1,000".
 COUNTED_AT_MOST: Final = 1_000
 
 # Has the condition and the order of an index. If not, the planner would read the whole table for a long lane.

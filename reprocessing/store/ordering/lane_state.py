@@ -1,4 +1,7 @@
-"""State of a lane and its head (first unfinished letter). The lane's fence is a number that rises with every lease."""
+"""The state of a lane and its head (first unfinished letter), as `lanes.advance` returns it.
+
+The lane's fence is a number that rises with every lease.
+"""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ from reprocessing.store.safety.send_limits import FULL, MAY_GO, SHUT, UNTOLD
 
 @dataclass(frozen=True, slots=True)
 class LeasedLane:
-    """A lane that is leased by the caller. `inherited`: the former owner of the lease died."""
+    """A lane that the caller has leased. `inherited`: the worker that leased it before was killed."""
 
     lane_id: int
     fence: int
     inherited: bool
 
 
-# Lanes of dead owners come first, then the lanes that have been due longest, in index order. The clock is a subquery,
-# so that the planner reads only the due part of the index. Whether a run is active is checked for each lane of a dead
-# owner, so that the planner does not begin with the runs. Lanes whose breaker permits no send are not read: for each
+# Lanes that killed workers leased come first, then the lanes that have been due longest, in index order. The clock is a
+# subquery, so that the planner reads only the due part of the index. Whether a run is active is checked for each lane
+# of a killed worker, not by a join with the runs. Lanes whose breaker permits no send are not read: for each
 # run, the breakers of its ready lanes are found by steps in an index, and only lanes of breakers that are usable or not
 # known are read. If the wave of a run is full, only lanes that the wave waits for are read.
 _DUE: Final[LiteralString] = f"""
@@ -109,8 +109,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
 
 # The head (first unfinished letter) decides the lane's phase. If the head may not be sent now, the lease is given back,
 # unless the rules have not decided about the head yet. While an attempt has `holds_lane`, the lane's phase is awaiting,
-# even if the head came back or was released. A null fence means that the caller is not the owner; then a leased lane is
-# not changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index. A
+# even if the head came back or was released. A null fence means that the caller has no lease; then a leased lane is not
+# changed. `holds_lane` is looked up for each lane: with EXISTS the planner would read the whole partial index. A
 # lane that stays leased keeps its `due_at` while three quarters of the lease are left: no index entry is written then.
 _NEXT = f"""
 WITH mine AS (
@@ -224,10 +224,10 @@ def lease(  # noqa: PLR0913  # each by its name
     runs: Sequence[int] | None = None,
     but: Collection[int] = (),
 ) -> list[LeasedLane]:
-    """Lease up to `limit` due lanes of active runs, those of dead owners first; locked lanes are skipped.
+    """Lease and return up to `limit` due lanes of active runs, for `lease` seconds, those of killed workers first.
 
-    Lanes of a DLQ whose messages AWS may have moved are left out. `only`: lease only these lanes; None: any lanes,
-    except lanes whose heads have one of the breakers `but`. `runs`: only lanes of these runs; None: of all runs.
+    Locked lanes, and lanes of DLQs whose messages AWS may have moved, are left out. `only`: lease only these lanes;
+    None: any, except lanes whose head's breaker is in `but`. `runs`: only lanes of these runs; None: of all runs.
     """
     values = {
         "owner": owner, "limit": limit, "lease": lease,
@@ -237,7 +237,7 @@ def lease(  # noqa: PLR0913  # each by its name
 
 
 def lock(lanes: Sequence[int], fences: Sequence[int | None]) -> set[int]:
-    """Lock these lanes in the order of their ids; return the locked lanes.
+    """Lock these lanes until the transaction ends, in the order of their ids; return the ids of the locked lanes.
 
     `fences`: a lane that is not leased with this fence any more is not locked. None: lock the lane in any case.
     """
@@ -252,7 +252,7 @@ def advance(
     keep: bool = False,
     lease: float = 0.0,
 ) -> list[LaneState]:
-    """Set each lane's phase and due time by its head. Call it after the statement that changed the letters.
+    """Set each lane's phase and due time by its head; return the lanes. Call it after the letters were changed.
 
     `fences`: the fences of the caller's leases; None: the caller has no lease, and a leased lane is not changed.
     `passed`: for each lane, the sequence of the letter that was sent just now; None: no letter. `keep`: a lane whose
@@ -264,7 +264,7 @@ def advance(
 
 
 def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[int]:
-    """Renew leases; return the lanes that the caller still leases."""
+    """Renew leases for `lease` seconds; return the ids of the lanes that the caller still leases."""
     return set(rows.column(int, _RENEW, {"lanes": list(lanes), "fences": list(fences), "lease": lease}))
 
 
@@ -280,17 +280,17 @@ class HandedBack:
 
 
 def hand_back(some: Sequence[HandedBack]) -> None:
-    """Give leased lanes back."""
+    """Give leased lanes back. A lane that the caller no longer leases is not changed."""
     rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
 
 
 def are_leased() -> bool:
-    """Return whether workers replay lanes now."""
+    """Return whether any lane is leased, so that a worker sends letters now."""
     return rows.value(bool, _ARE_LEASED, {})
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return due lanes that have no valid task hint, and mark them as hinted for `lifetime` seconds."""
+    """Mark up to `limit` due lanes without a valid task hint as hinted for `lifetime` seconds; return their ids."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

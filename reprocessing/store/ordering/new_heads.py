@@ -19,9 +19,10 @@ UPDATE redrive_lane n
 
 
 def move_to_new_heads(ahead: Collection[int]) -> None:
-    """Reschedule the lanes `ahead`, which are held or not due: a run added a letter before the head of each lane.
+    """Reschedule these lanes, which are held or not due, because a run added a letter before the head of each lane.
 
-    Without this call, a lane waits for the later letter's due time and run. The lanes must be locked and not leased.
+    Without this call, a lane waits for the due time and run of the former head. Lock the lanes before; they must not be
+    leased.
     """
     if ahead:
         moved = lanes.advance(sorted(ahead), [None] * len(ahead))

@@ -1,4 +1,4 @@
-"""Close the attempts that a dead owner of a lane left open, and queue or park their letters."""
+"""Close the attempts that a killed worker left open in its leased lanes, and queue or park their letters."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ SELECT count(*) FROM moved
 
 @dataclass(frozen=True, slots=True)
 class OrphanedAttempt:
-    """An attempt whose worker died, with its breaker and run."""
+    """An attempt whose worker was killed: the ids of its breaker and its run."""
 
     breaker_id: int | None
     run_id: int | None
 
 
 def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
-    """Record that the outcome of attempts that dead owners left open in these lanes is unknown; return the attempts.
+    """Close the attempts that killed workers left open in these lanes, with outcome unknown; return these attempts.
 
-    Their letters are queued or parked. `owner`: the worker that leases the lanes now. Call it in a transaction, with
-    the lanes locked.
+    Queue their letters, or park those without an attempt left. `owner`: the worker that leases the lanes now. Call it
+    in a transaction, with the lanes locked.
     """
     values = {"lanes": list(lanes), "owner": owner}
     closed = rows.fetch(OrphanedAttempt, _CLOSE, values)

@@ -1,4 +1,4 @@
-"""Give letters their source queues and their places in lanes."""
+"""Store the source queues of letters, and their places in lanes: ordering key, sequence and idempotency key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class UnplacedLetter:
-    """A captured letter without a place in a lane. `body`: empty if nothing is read from it; `asked_at`: query time."""
+    """A captured letter whose place in a lane (ordering key and sequence) is not determined yet.
+
+    `body`: empty if it is not needed; `asked_at`: time of the query.
+    """
 
     id: int
     message_id: str
@@ -33,7 +36,8 @@ class UnplacedLetter:
 # Columns that describe a letter's target.
 _OF_TARGET: Final[LiteralString] = "t.size_limit, t.kind AS target_kind, t.strips_expires, redrive_now() AS asked_at"
 
-# Chunks of bounded size. Bodies are also read of Celery tasks, and of letters without a source queue.
+# At most 1,000 letters and about 16 MiB. The bodies of Celery tasks, and of letters without a source queue, are always
+# read.
 _UNPLACED = f"""
 SELECT l.id, l.message_id, l.source_id, l.size, p.system, p.attributes, {_OF_TARGET},
        CASE WHEN l.is_read THEN p.body ELSE ''::bytea END AS body
@@ -70,7 +74,7 @@ UPDATE redrive_letter l
  WHERE l.id = s.letter_id AND l.state = %(state)b AND l.lane_id IS NULL
 """
 
-# Chunks of bounded size.
+# About 16 MiB of letters at most.
 _NAMELESS = """
 SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system
   FROM (SELECT id, dlq_id, message_id, sum(size) OVER (ORDER BY id) - size AS before FROM redrive_letter
@@ -106,7 +110,7 @@ UPDATE redrive_letter l SET run_id = NULL FROM plans p WHERE l.run_id = p.id AND
 
 _NEW_VERSION = "UPDATE redrive_dlq SET places_version = places_version + 1 WHERE id = %(dlq)b"
 
-# Letters without a run are placed again.
+# Letters without a run get their places again.
 _REPLAN = """
 UPDATE redrive_letter SET planned = false, blocked_reason = '', detail = ''
  WHERE dlq_id = %(dlq)b AND state = 'captured' AND run_id IS NULL AND planned
@@ -123,19 +127,22 @@ UPDATE redrive_letter l SET target_id = o.target_id
 
 
 def unplaced_letters(dlq: int, *, bodies: bool) -> list[UnplacedLetter]:
-    """Return the next captured letters of a DLQ without a place in a lane. `bodies`: include the bodies."""
+    """Return captured letters of a DLQ whose place in a lane is not determined yet: the next 1,000, or about 16 MiB.
+
+    `bodies`: include all bodies; else only those of Celery tasks and of letters without a source queue.
+    """
     return content.opened(rows.fetch(UnplacedLetter, _UNPLACED, {"dlq": dlq, "bodies": bodies}))
 
 
 @dataclass(frozen=True, slots=True)
 class UnplacedParkedLetter(UnplacedLetter):
-    """A parked letter without a place in a lane."""
+    """A parked letter whose place in a lane (ordering key and sequence) is not determined."""
 
     dlq_id: int
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield parked letters without a place in a lane, in chunks."""
+    """Yield those of these letters that are parked and have no ordering key or lane yet, in chunks of about 16 MiB."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -143,7 +150,10 @@ def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedP
 
 
 def place_again(dlq: int) -> int:
-    """Let the places of captured letters be determined again, and plans select again; return how many letters."""
+    """Cause the places of a DLQ's captured letters to be determined again, after its settings changed; return how many.
+
+    A place is an ordering key, sequence and idempotency key. Plans that are not started select their letters again.
+    """
     rows.execute(_NEW_VERSION, {"dlq": dlq})
     rows.execute(_UNSELECT, {"dlq": dlq})
     rows.execute(_LEAD, {"dlq": dlq})
@@ -151,14 +161,17 @@ def place_again(dlq: int) -> int:
 
 
 def set_sources(sources: Mapping[int, int]) -> int:
-    """Set source queue and target of letters without a source queue, by letter id; return how many letters."""
+    """Set the source queue and its target for letters that have no source queue; return how many letters.
+
+    `sources`: the source queue's id, by letter id.
+    """
     if not sources:
         return 0
     return rows.execute(_NAME, {"letters": list(sources), "sources": list(sources.values())})
 
 
 def set_places(places: Mapping[int, StoredPlace], *, state: LetterState = LetterState.CAPTURED) -> None:
-    """Write the places of letters in lanes, by letter id. Letters in another state than `state` are not changed."""
+    """Store the places of letters in lanes, by letter id. Letters in another state than `state` are not changed."""
     rows.execute(_PLACE, {"state": state, "letters": list(places), **rows.arrays(StoredPlace, places.values())})
 
 
@@ -175,7 +188,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield letters without a source queue, in chunks."""
+    """Yield those of these letters that are parked and have no source queue, in chunks of about 16 MiB."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield content.opened(found)

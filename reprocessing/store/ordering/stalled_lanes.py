@@ -54,7 +54,7 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 
 
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
-    """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind of stall.
+    """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind (`how`).
 
     A lane is stalled if it was due for `long` seconds while nothing was sent with its breaker, if its lease ended
     `lost` seconds ago, or if it is held and no letter holds it. `most`: count at most so many overdue lanes of a run.

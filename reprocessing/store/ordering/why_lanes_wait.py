@@ -1,4 +1,4 @@
-"""SQL for why no message of a due lane (ordering key) is sent now, as a sentence for people.
+"""SQL that tells people why no message of a due lane (key queue) is sent now.
 
 `lane_counts.describe_lanes` adds why other lanes wait: leased, held by a parked message, or waiting for an outcome.
 """

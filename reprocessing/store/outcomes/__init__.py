@@ -1,1 +1,1 @@
-"""Statements for outcomes of sent messages: evidence, consumer reports."""
+"""Store the outcomes of sent messages, from evidence in SQS and from consumer reports."""

@@ -30,7 +30,7 @@ SELECT a.id AS attempt_id, a.lane_id, l.dlq_id, l.attempts - l.attempts_before_r
  WHERE a.id = ANY(%(attempts)b::bigint[]) ORDER BY a.id
 """  # noqa: S608  # the inserted text is a constant
 
-# If both outcomes were reported, the attempt failed: trying again loses nothing. A returned attempt has already failed,
+# If success and failure were reported, the attempt failed: a repetition loses nothing. A returned attempt has failed,
 # and only the newest attempt changes its letter. A closed attempt keeps its outcome; `counts_as_failure` records later
 # reports. A person's decision about a letter is kept. A letter without a body cannot be sent: it waits for its return.
 _BELIEVE = f"""
@@ -91,7 +91,7 @@ SELECT a.id AS attempt_id, a.lane_id, a.breaker_id, a.run_id
  ORDER BY a.lane_id LIMIT %(limit)b
 """
 _OVERDUE = _UNWATCHED.format(but="t.proof = 'acknowledged' AND a.taken_at IS NOT NULL")
-# The last attempts of parked letters that ended unknown and whose copies can no longer return.
+# The last attempts of parked letters, if the attempt's result is unknown and no copy can come back any more.
 _OUTLASTED = _UNWATCHED.format(but="a.taken_at IS NULL")
 
 _SILENT = f"""
@@ -140,7 +140,7 @@ SELECT EXISTS (SELECT FROM redrive_target t
 
 @dataclass(frozen=True, slots=True)
 class ReportedAttempt:
-    """A reported attempt, and what decides whether its letter is sent again if the attempt failed."""
+    """An attempt about which a consumer reported, and data that decide whether its letter is sent again."""
 
     attempt_id: int
     lane_id: int
@@ -155,42 +155,51 @@ class ReportedAttempt:
 
 
 def reported_attempts(attempts: Collection[int]) -> list[ReportedAttempt]:
-    """Return these attempts with the data of their letters."""
+    """Return these attempts, with their letters' data, sorted by id."""
     return rows.fetch(ReportedAttempt, _NAMED, {"attempts": list(attempts)})
 
 
 def apply_reports(attempts: Sequence[int], dues: Sequence[float], spent: Sequence[bool]) -> list[Deletable]:
-    """Apply all reports about these attempts; return copies that may be deleted. A repeated call changes nothing.
+    """Apply all reports about these attempts to their letters; return copies in DLQs that may be deleted.
 
-    Call it with the lanes locked. `dues`: seconds until a failed letter may be tried again. `spent`: whether a failed
-    letter has no attempt left.
+    A repeated call changes nothing. Lock the lanes before. For each attempt, `dues`: seconds until the letter may be
+    tried again if it failed; `spent`: whether it then has no attempt left.
     """
     return rows.fetch(Deletable, _BELIEVE, {"attempts": list(attempts), "dues": list(dues), "spent": list(spent)})
 
 
 def overdue_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return attempts about which no report came in time, if nothing else can show the outcome; in order of lanes."""
+    """Return up to `limit` attempts whose consumer did not report in time, if no watched DLQ can show the outcome.
+
+    Sorted by lane.
+    """
     return rows.fetch(OpenAttempt, _OVERDUE, {"limit": limit})
 
 
 def close_silent(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts as silent (not reported) and park their letters. Call it with the lanes locked."""
+    """Close attempts whose consumer did not report in time, and park their letters; return copies that may be deleted.
+
+    Lock the lanes before.
+    """
     return rows.fetch(Deletable, _SILENT, {"attempts": list(attempts)})
 
 
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return last attempts of letters that ended unknown, if no watched DLQ can show the outcome; in order of lanes.
+    """Return up to `limit` last attempts with an unknown result whose messages can no longer come back, sorted by lane.
 
-    Their deadline is over, so their messages can no longer come back.
+    Their deadline is over. Only targets without a watched DLQ are read: no DLQ can show the outcome.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
 
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts of parked letters as unknown; this frees their lanes and keys. Call it with the lanes locked."""
+    """Close attempts of parked letters with outcome unknown; return copies in DLQs that may be deleted.
+
+    This frees their lanes and idempotency keys. Lock the lanes before.
+    """
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 
 
 def has_open_outcomes() -> bool:
-    """Return whether any letter awaits its outcome, or a report arrived in the last `RECENT_SECONDS`."""
+    """Return whether any letter awaits its outcome, or a report arrived in the last 60 s (`RECENT_SECONDS`)."""
     return rows.value(bool, _AWAITED, {"lately": RECENT_SECONDS})

@@ -129,11 +129,11 @@ def status_of(letter: Letter) -> DeliveryStatus:
 
 
 def count_by_status(dlq: int | None = None) -> list[StatusCount]:
-    """Return how many letters of this DLQ, or of all DLQs, have each delivery status."""
+    """Return how many sent letters of this DLQ (None: of each DLQ) have each delivery status."""
     return rows.fetch(StatusCount, _COUNTED, {"dlq": dlq})
 
 
 def reasons_of(letter: Letter, *, most: int = 200) -> list[ConsumerReason]:
-    """Return the reports about this letter, the newest first."""
+    """Return up to `most` consumer reports about this letter, the newest first."""
     found = rows.fetch(ConsumerReason, _REASONS, {"letter": letter.pk, "most": most})
     return [replace(reason, message=content.opened_text(reason.message, Part.REPORT)) for reason in found]

@@ -26,9 +26,9 @@ LEAST_WAIT: Final[LiteralString] = f"least(t.window, %(count_lag)b::float8 + {LO
 # A look shows some moment between request (`seen_at`) and answer (`TOLD`). `seen_at` is used if the look must be late
 # enough, `TOLD` if a later event must follow the look.
 TOLD: Final[LiteralString] = "s.seen_at + make_interval(secs => s.took)"
-# If no time has to pass between the two looks, both may be the same look.
+# If no time must pass between the two looks that are needed, one look may serve as both.
 FROM: Final[LiteralString] = f"CASE WHEN s.seen_at = again.seen_at THEN s.seen_at ELSE {TOLD} END"
-#: Fewest looks in a row that must find the target empty, if SQS's counts are not exact.
+#: If SQS's counts are not exact, at least so many looks in a row must find the target empty.
 LOOKS = 4
 # Each count of a look has an age of its own, so a look may miss a message whose state has just changed. Several looks
 # in a row hardly miss it. Beat makes about 30 of them in a pause of 60 s.
@@ -132,7 +132,7 @@ SELECT q.target_id, %(at)b, %(took)b::float8, q.empty,
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An open attempt whose letter may be presumed delivered."""
+    """An attempt without an outcome that can be closed now."""
 
     attempt_id: int
     lane_id: int
@@ -153,7 +153,7 @@ class WatchedTarget:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """What a look at a target found. `empty`: no message is visible or delayed; `quiet`: none is in flight, either."""
+    """What SQS's counts of a target queue showed. `empty`: no message is visible or delayed; `quiet`: nor in flight."""
 
     target_id: int
     empty: bool
@@ -161,7 +161,7 @@ class TargetLook:
 
 
 def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return attempts whose letters may be presumed delivered, in order of lanes.
+    """Return up to `limit` attempts whose letters may be presumed delivered, sorted by lane.
 
     `count_lag`: seconds by which SQS's counts may lag.
     """
@@ -169,9 +169,9 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return last attempts with unknown outcome that may be closed, as their letters did not come back, by lane.
+    """Return up to `limit` last attempts with an unknown result that may be closed, sorted by lane.
 
-    `count_lag`: seconds by which SQS's counts may lag.
+    Their messages did not come back, and can no longer come back. `count_lag`: seconds by which SQS's counts may lag.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
@@ -182,6 +182,9 @@ def watched_targets() -> list[WatchedTarget]:
 
 
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
-    """Record looks at targets, requested at `at` and answered `took` seconds later; delete old looks."""
+    """Record what SQS's counts of target queues showed (looks), requested at `at` and answered `took` seconds later.
+
+    Delete looks that are older than a day plus the target's window.
+    """
     if looks:
         rows.execute(_SIGHT, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

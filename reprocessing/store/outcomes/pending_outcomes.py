@@ -62,7 +62,7 @@ class PendingOutcome:
 
 
 _COUNTED: Final[LiteralString] = "open.taken_at + make_interval(secs => %(count_lag)b::float8)"
-# One letter without outcome of each target, and which conditions of `evidence.presumable_attempts` it still fails.
+# For each target, one letter without outcome, and which conditions of `evidence.presumable_attempts` it does not meet.
 _STATEMENT: Final[LiteralString] = f"""
 WITH open AS (
     SELECT a.target_id, count(*) AS unsettled, {{bound}}(a.taken_at) AS taken_at, {{bound}}(a.deadline) AS until
@@ -113,14 +113,17 @@ _NEWEST = _STATEMENT.format(
 
 
 def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return the targets of this DLQ, or of all DLQs. `count_lag`: seconds by which SQS's counts may lag."""
+    """Return for each target of this DLQ (None: of all DLQs) what its oldest letter without outcome waits for.
+
+    Only DLQs that a person sees (`seen`). `count_lag`: seconds by which SQS's counts may lag.
+    """
     return _seen(
         rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}), seen
     )
 
 
 def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
-    """Return the targets of this run with letters that have no outcome yet, with the newest such letter of each."""
+    """Return for each target of this run what the run's newest letter without outcome waits for."""
     return _seen(
         rows.fetch(PendingOutcome, _NEWEST, {"run": run, "dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}),
         seen,
@@ -128,7 +131,7 @@ def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DL
 
 
 def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:
-    """Return the waits of these DLQs, without the names of other DLQs that the evidence depends on."""
+    """Return the pending outcomes of DLQs that a person sees, without the names of other DLQs."""
     return [
         wait if wait.watched_by_id is None or seen.includes(wait.watched_by_id) else replace(wait, watched_by="its DLQ")
         for wait in found if seen.includes(wait.dlq_id)
@@ -136,7 +139,7 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return the shortest time in seconds until these letters' outcomes are known, by target; None: unknown."""
+    """Return by target id the shortest time (s) until the letters' outcomes are known; None: it cannot be told."""
     cadences = schedule.poll_intervals([one.watched_by_id for one in found if one.watched_by_id])
     return {one.target_id: _known_in(one, cadences.get(one.watched_by_id or 0, 0.0)) for one in found}
 
@@ -157,7 +160,7 @@ def _known_in(one: PendingOutcome, every: float) -> float | None:
 
 
 def _needed(one: PendingOutcome) -> datetime:
-    """Return when the capture that proves delivery may begin, if every look from now on finds the target empty."""
+    """Return when the capture that proves delivery may begin, if the target is empty from now on."""
     earliest = max(one.now, one.counted_from or one.now)
     emptied = max(one.now, (one.quiet_from or earliest) + timedelta(seconds=one.count_lag))
     seen = one.seen_at or earliest
@@ -169,7 +172,7 @@ def describe(one: PendingOutcome) -> str:
     if not one.unsettled or one.taken_at is None or one.until is None:
         return ""
     if one.proof == "accepted":
-        return "the next outcome check: the target has accepted them, and that counts as delivered"
+        return "the next outcome check: the target has accepted the messages, and that counts as delivered"
     if one.proof == "acknowledged" and one.now < one.until:
         return f"its consumer's report on the {one.which} message, until {one.until:%H:%M:%S} UTC"
     if one.watched_by is None or one.watched_mode == "observe":
@@ -178,23 +181,23 @@ def describe(one: PendingOutcome) -> str:
 
 
 def is_endless(one: PendingOutcome) -> bool:
-    """Return whether the wait does not end by itself."""
+    """Return whether waiting may bring no outcome: the target has not been empty, or nothing can show the outcome."""
     return is_never_empty(one) or describe(one).startswith("nothing")
 
 
 def is_never_empty(one: PendingOutcome) -> bool:
-    """Return whether the wait ends only when somebody empties the target."""
+    """Return whether the letter waits because its target has not been empty since the letter was sent to it."""
     return describe(one).startswith(f"{resource_name(one.target)} has not been empty")
 
 
 def is_long(one: PendingOutcome) -> bool:
-    """Return whether the target has not been empty for so long that its consumer may be stopped."""
+    """Return whether the letter has waited for an empty target for 2 minutes, so that the consumer may be stopped."""
     since = one.again_from or one.taken_at
     return since is not None and one.now - since >= _LONG
 
 
 def has_had_time(one: PendingOutcome) -> bool:
-    """Return whether a running consumer would have received the letter by now."""
+    """Return whether a running consumer would have received the letter by now: 10 seconds have passed."""
     return one.taken_at is not None and one.now - one.taken_at >= _SOON
 
 

@@ -48,9 +48,9 @@ def _target(name: str, known: Collection[Target]) -> Target:
 
 
 def save_reporter(name: str, some: Collection[Target], *, anew: bool, by: str, reason: str) -> SavedReporter:
-    """Add the reporter, or change it. `some`: its new targets, if any; `anew`: create a new token.
+    """Add a reporter, or change it, with an audit log entry. Raises InvalidReporter if `check_reporter` does.
 
-    Write an audit log entry. Errors as in `check_reporter`.
+    `some`: its new targets; empty: unchanged. `anew`: create a new token, which replaces the old token.
     """
     with transaction.atomic():
         row = Reporter.objects.select_for_update().filter(name=name).first()
@@ -79,7 +79,10 @@ def check_reporter(row: Reporter | None, name: str, some: Collection[Target], *,
 
 
 def revoke(name: str, *, by: str, reason: str) -> bool:
-    """Revoke this reporter, so that its reports are no longer accepted or used; return whether it was active."""
+    """Revoke this reporter, so that its reports are no longer accepted or used; return False if it was revoked before.
+
+    Raises InvalidReporter if there is no reporter with this name.
+    """
     with transaction.atomic():
         row = find_reporter(name, locked=True)
         if row.revoked_at is not None:

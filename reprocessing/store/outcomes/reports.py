@@ -13,7 +13,7 @@ from reprocessing.store.payloads import content
 
 #: For so many seconds, a report's attempt is searched again: it may not have been recorded when the report arrived.
 RECENT_SECONDS: Final = 60.0
-#: For so many recent reports, the newest first, the attempt is searched again.
+#: The attempts of at most so many recent reports, the newest first, are searched again.
 _MOST: Final = 5_000
 
 _TARGETS: Final[LiteralString] = """
@@ -134,26 +134,26 @@ class ReportMatch:
 
 
 def match_reports(said: Sequence[ConsumerReport], reporter: int | None) -> dict[int, ReportMatch]:
-    """Return what each of these reports is about, by its position; reports about unknown messages are left out.
+    """Return what each of these reports is about, by the report's position. Unknown messages are left out.
 
-    `reporter`: None for a caller in this database, who may report on every message.
+    `reporter`: id of the reporter; None: a caller with access to this database, who may report on every message.
     """
     values = {**rows.arrays(ConsumerReport, said), "ns": list(range(len(said))), "reporter": reporter}
     return {found.n: found for found in rows.fetch(ReportMatch, _FIND, values)}
 
 
 def report_digests(said: Sequence[ConsumerReport], reporter: int | None) -> list[bytes]:
-    """Return the digests by which repeated reports are recognised. Call it outside a transaction."""
+    """Return for each report the digest by which a repeated report is recognised. Call it outside a transaction."""
     return content.keyed([report.digest(reporter) for report in said])
 
 
 def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests: Sequence[bytes]) -> set[bytes]:
-    """Write reports with these digests; return the digests of the reports that were not stored before."""
+    """Store reports, each with its digest (`report_digests`); return the digests of reports that are new."""
     values = {**rows.arrays(ConsumerReport, said), "reporter": reporter, "digests": list(digests)}
     values["message"] = [content.sealed_text(report.message, Part.REPORT) for report in said]
     return set(rows.column(bytes, _KEEP, values))
 
 
 def unmatched_attempts() -> list[int]:
-    """Return attempts about which a report arrived before the attempt's message id was recorded."""
+    """Return the ids of attempts to which a report must be applied: it came before their message id was stored."""
     return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -1,1 +1,1 @@
-"""Store parked messages: filters, edits, bulk actions, failure groups, export."""
+"""Find, edit, release, discard, group and export parked messages, one by one or with bulk actions."""

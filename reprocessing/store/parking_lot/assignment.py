@@ -33,7 +33,7 @@ SELECT DISTINCT ON (r.letter_id) r.letter_id, r.by, coalesce(r.after ->> 'assign
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The latest assignment of a letter to a person; `to` empty: to nobody."""
+    """The latest assignment of a letter to the person `to` (empty: to nobody), by the person `by`."""
 
     letter_id: int
     by: str
@@ -41,11 +41,11 @@ class Assignment:
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:
-    """Return the assignments of these letters after `since`, except assignments by the bulk action `operation`."""
+    """Return each letter's latest assignment after `since`, except assignments by the bulk action `operation`."""
     return rows.fetch(Assignment, _SINCE, {"letters": list(letters), "since": since, "operation": operation})
 
 
 def assign_letters(letters: Sequence[int], *, to: str, by: str, reason: str, operation: int | None) -> None:
-    """Assign parked letters, with audit log entries; `to` empty: to nobody."""
+    """Assign parked letters to a person, with audit log entries. `to` empty: to nobody; `operation`: bulk action."""
     values = {"letters": list(letters), "to": to, "by": by, "reason": reason, "operation": operation}
     rows.execute(_ASSIGN, values)

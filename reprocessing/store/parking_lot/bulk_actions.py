@@ -1,7 +1,7 @@
-"""Bulk actions: one action on all letters that a filter matches, a batch at a time.
+"""Store bulk actions: one action on all letters that a filter matches, done by a worker in batches of 500.
 
-The time `leased_until` is the worker's lease. Each batch sets a new time, only if the old time is unchanged. So only
-one of two workers continues. If a worker dies, another worker takes over when the lease has ended.
+The time `leased_until` is the worker's lease. Each batch sets a new time, only if the old time is unchanged, so only
+one of two workers continues. If a worker is killed, another worker takes over when the lease has ended.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from reprocessing.store.payloads import content
 
 #: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
-#: For so many skipped letters, the reason is stored.
+#: The reasons of so many skipped letters of a bulk action are stored, for people.
 MAX_SKIP_REASONS: Final = 20
 #: Seconds of a lease; then another worker takes over.
 LEASE_SECONDS: Final = 20.0
-#: Letters that finished too late for the bulk action are counted up to this number.
+#: Letters that finished after the bulk action was requested are counted up to this number.
 MAX_LATE_COUNT: Final = 1_000
 
 
-#: Audit log entry of each bulk action.
+#: The kind of audit log entry for each kind of bulk action.
 _NOTED: Final = {
     BulkActionKind.RELEASE: AuditAct.RELEASED, BulkActionKind.DISCARD: AuditAct.DISCARDED,
     BulkActionKind.RESTORE: AuditAct.RESTORED,
@@ -41,7 +41,7 @@ _NOTED: Final = {
 }  # fmt: skip
 
 
-#: The deed of each bulk action that may need a second person; None: it changes no message.
+#: For each kind of bulk action, the deed that may need a second person, and its words; None: it changes no message.
 _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
     BulkActionKind.RELEASE: (DeedKind.RELEASE, "Replay all parked messages that match a filter"),
     BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
@@ -152,14 +152,15 @@ def create(  # noqa: PLR0913  # each by its name
     token: UUID, act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, reason: str,
     opened: datetime | None = None, approval: int | None = None,
 ) -> bool:  # fmt: skip
-    """Store a bulk action, with an audit log entry; return False if a bulk action with this token exists.
+    """Store a bulk action, with an audit log entry; return False if a bulk action with this `token` exists.
 
-    `opened`: when the person saw the letters; letters that finished or were edited later are not changed. None: now.
+    `token`: an id made by the caller, so that a repeated request does nothing. `opened`: when the person saw the
+    letters; None: now. Letters that finished or were edited after that are not changed.
     `approval`: id of the approval that is being executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.
-        InvalidFilter: not every letter that the filter could match can be searched.
+        InvalidFilter: the filter's text search would not find all letters that it could match.
     """
     message_filters.require_exhaustive(sieve)
     asked = message_filters.sql_parameters(sieve) | {
@@ -180,7 +181,7 @@ def create(  # noqa: PLR0913  # each by its name
 def _pass(
     act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
-    """Let the guard check a bulk action as a whole; its batches are not checked again."""
+    """Check whether a bulk action as a whole needs a second person. Its batches are not checked again."""
     known = _DEEDS[act]
     if known is None or (approval is None and not limits.is_any_limited()):
         return
@@ -216,7 +217,7 @@ def renew_lease(held: LeasedAction) -> LeasedAction | None:
 
 
 def next_letters(held: LeasedAction) -> list[int]:
-    """Return the next letters, by id, at most `BATCH_LETTERS`."""
+    """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`)."""
     sieve = read_filter(held.filter)
     asked = message_filters.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
@@ -225,7 +226,11 @@ def next_letters(held: LeasedAction) -> list[int]:
 
 
 def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
-    """Record the progress, and the end after a batch that is not full. `kept`: number of reasons stored already."""
+    """Record the result of the batch `found`; a batch that is not full ends the bulk action.
+
+    `done`: how many letters were changed. `refused`: reasons why letters were skipped, by letter id. `kept`: how many
+    reasons are stored already.
+    """
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
         "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.max_letter_id,
@@ -234,7 +239,7 @@ def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Ma
 
 
 def release_lease(held: LeasedAction) -> None:
-    """Release the lease."""
+    """Release the lease of a bulk action that has not ended, so that any worker may continue it at once."""
     rows.execute(_GIVE_BACK, {"id": held.id, "held": held.leased_until})
 
 
@@ -244,6 +249,6 @@ def abort(operation: int, *, by: str, why: str) -> bool:
 
 
 def count_late(sieve: MessageFilter, *, asked_at: datetime) -> int:
-    """Count letters that finished too late for a bulk action, up to `MAX_LATE_COUNT` + 1."""
+    """Return how many letters match the filter but finished after `asked_at`; 1,001 means more than 1,000."""
     asked = message_filters.sql_parameters(sieve) | {"asked_at": asked_at, "limit": MAX_LATE_COUNT + 1}
     return rows.value(int, _LATER.format(where=message_filters.where_clause(sieve)), asked)

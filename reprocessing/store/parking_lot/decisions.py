@@ -62,7 +62,8 @@ SELECT n.id AS lane_id FROM redrive_lane n
  ORDER BY n.id FOR UPDATE
 """
 
-# A FIFO target needs a message group; some targets accept only tasks or events.
+# Returns why a letter cannot be released, discarded or restored. A FIFO target needs a message group; some targets
+# accept only tasks or events.
 _ASK = """
 SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
        CASE WHEN l.state <> %(state)b::text THEN 'it is no longer ' || %(state)b::text || ': it is ' || l.state
@@ -89,7 +90,7 @@ SELECT l.id AS letter_id, l.dlq_id, l.lane_id, l.reason, l.target_id,
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id FOR UPDATE OF l
 """
 
-# Waits for the transaction of a run that is ending at this moment.
+# Locks active runs. If a run is ending at this moment, this waits until the run has ended.
 _LOCK_RUNS = """
 SELECT r.id AS dlq_id FROM redrive_run r
  WHERE r.state IN ('running', 'paused') AND r.dlq_id IN (
@@ -180,7 +181,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(),
 def lock_letters(
     letters: Collection[int], *, need_lane: bool, state: LetterState = LetterState.PARKED, target: int | None = None
 ) -> list[LockedLetter]:
-    """Lock lanes, then letters; return each letter, with the reason if a person's decision cannot be applied to it.
+    """Lock letters, their lanes first; return each letter, with the reason if a person's decision cannot be applied.
 
     `need_lane`: the letters are to be queued in their lanes. `state`: the state that the letters must have. `target`:
     the new target; None: unchanged.
@@ -196,9 +197,10 @@ def lock_letters(
 def release_letters(
     letters: Sequence[int], *, by: str, due: datetime | None = None, target: int | None = None
 ) -> set[int]:
-    """Queue parked letters again, due at `due`, for `target` if given; return the ids of their lanes.
+    """Queue parked letters again; return the ids of their lanes.
 
-    Rules do not decide about a letter with a given target.
+    `due`: when they may be sent; None: at once. `target`: id of another target; rules then do not decide about the
+    letters. None: their target is unchanged.
     """
     values = {"letters": list(letters), "by": by, "due": due, "target": target}
     touched = set(rows.column(int, _RELEASE, values))
@@ -207,7 +209,10 @@ def release_letters(
 
 
 def dlqs_without_run(letters: Sequence[int]) -> list[int]:
-    """Return the DLQs of these letters without a run that could take the letters; lock the active runs."""
+    """Return the ids of these letters' DLQs that have no run to send the letters.
+
+    Running and paused runs of the DLQs are locked until the commit, so that none ends meanwhile.
+    """
     rows.execute(_LOCK_RUNS, {"letters": list(letters)})
     return rows.column(int, _IDLE_DLQS, {"letters": list(letters)})
 
@@ -218,9 +223,9 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let held lanes of a DLQ continue if the DLQ no longer holds lanes, or if they have no parked letter any more.
+    """Let held lanes of a DLQ continue, if parked letters no longer hold its lanes, or no letter of the lane is parked.
 
-    It commits by itself. The caller must not have locked the DLQ's row: other transactions lock lanes first.
+    It commits by itself. The caller must not hold a lock on the DLQ's row, to avoid deadlocks: others lock lanes first.
     """
     held = rows.column(int, _HELD, {"dlq": dlq})
     for first in range(0, len(held), _GROUP):

@@ -1,4 +1,4 @@
-"""Pages of failure groups, with the number of each group's letters, and of the letters that follow these in lanes."""
+"""Read pages of failure groups, and count each group's letters and the letters that wait behind them in lanes."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """The number of letters of a group by state. `behind`: later letters in their lanes; see `MAX_BEHIND`."""
+    """How many letters a group has by state. `behind`: letters that wait behind them in lanes; 1,001 means more."""
 
     parked: int = 0
     captured: int = 0
@@ -185,9 +185,10 @@ def group_page(  # noqa: PLR0913  # each by its name
     *, limit: int, seen: VisibleDlqs = EVERY_DLQ, dlq: int | None = None, status: str | None = None,
     text: str | None = None, order: str = "new", offset: int = 0,
 ) -> list[GroupRow]:  # fmt: skip
-    """Return failure groups in one of `ORDERS`.
+    """Return up to `limit` failure groups, in one of `ORDERS`, after the first `offset`.
 
-    `dlq`, `status`, `text`: only groups of this DLQ, with this status, with this text in title, note or assignee.
+    `dlq`, `status`: only groups of this DLQ, with this status; None: any. `text`: only groups that have this text in
+    title, note or assignee.
     """
     values = {
         "group": None, "dlqs": seen.array, "dlq": dlq, "status": status, "text": text, "limit": limit, "offset": offset,
@@ -224,7 +225,7 @@ def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]
 
 
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
-    """Count the letters of these groups by state, and up to `MAX_BEHIND` + 1 later letters in their lanes."""
+    """Return how many letters each of these groups has by state, and how many letters wait behind them in lanes."""
     counted = counters.counts_in_groups(list(groups))
     values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
@@ -235,7 +236,7 @@ def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
 
 
 def letters_behind(group: int) -> list[int]:
-    """Return the ids of up to `MAX_BEHIND` + 1 later letters in the lanes of a group's letters."""
+    """Return the ids of up to 1,001 letters that wait in lanes behind a group's letters."""
     return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED})
 
 

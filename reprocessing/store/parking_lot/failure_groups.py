@@ -35,7 +35,7 @@ SELECT r.type, r.fingerprint
  ORDER BY r.received_at DESC, r.id DESC LIMIT 1
 """
 
-# Chunks of bounded size. `version` changes with every write of the row.
+# About 16 MiB of bodies at most. `version` changes with every write of the row.
 _UNSORTED = f"""
 SELECT l.id, l.dlq_id, l.message_id, l.version, l.first_sent_at, l.size, l.reason, l.detail, d.message_type,
        CASE WHEN l.weight > 0 THEN p.body END AS body, p.attributes, p.system, a.outcome,
@@ -125,7 +125,7 @@ WITH mine AS (
 UPDATE redrive_failure_group g SET released_at = redrive_now() FROM mine WHERE g.id = mine.id
 """
 
-# Letters that these failure reports are about, and letters of these attempts.
+# Letters that the given failure reports are about, and letters of the given attempts, are put into groups again.
 _DOUBT = """
 WITH said AS (
     SELECT message_id, public_id FROM redrive_report
@@ -217,7 +217,7 @@ class _PutGroup:
 
 
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
-    """Return the first letters, by id, that have no group, or that were parked or reported after they got a group.
+    """Return up to `limit` letters, by id, that need a failure group: they have none, or were parked or reported since.
 
     A letter whose payload cannot be opened has no body and no attributes.
     """
@@ -234,7 +234,7 @@ def group_letters(letters: Sequence[UngroupedLetter], causes: Mapping[int, Failu
     """Put each letter into the failure group of its cause, in the caller's transaction; return how many letters.
 
     Letters that are locked, or changed since they were read, are skipped. A resolved group is reopened if a letter was
-    captured or parked after that.
+    captured or parked after the group was resolved.
     """
     values = {"letters": [letter.id for letter in letters], "versions": [letter.version for letter in letters]}
     mine = set(rows.column(int, _LOCK, values))
@@ -264,7 +264,7 @@ def mark_for_regrouping(*, digests: Collection[bytes] = (), attempts: Collection
 
 
 def record_release(letters: Collection[int]) -> None:
-    """Record on the groups of these locked letters that letters were released now."""
+    """Record in the failure groups of these letters that letters were released now. Lock the letters before."""
     rows.execute(_REPLAYED, {"letters": list(letters)})
 
 
@@ -286,5 +286,5 @@ def set_status(  # noqa: PLR0913  # each by its name
 
 
 def largest_groups(limit: int, *, seen: VisibleDlqs = EVERY_DLQ) -> list[LargestGroup]:
-    """Return the open groups of these DLQs with the most captured or parked letters."""
+    """Return up to `limit` open groups with the most captured or parked letters, of DLQs that a person sees."""
     return rows.fetch(LargestGroup, _WORST, {"limit": limit, "dlqs": seen.array})

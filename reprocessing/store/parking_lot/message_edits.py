@@ -1,4 +1,4 @@
-"""Edit one letter: read it, lock it, and add a revision."""
+"""Edit one letter: read it, lock it, and add a revision: edited bytes, which are sent instead of the captured bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EditableLetter:
         largest: most bytes that the target accepts, including attributes.
         ordering_key: the key; None: the letter has no key, or no place in a lane yet.
         placed: whether the letter has a place in a lane; an edit does not change the place.
-        led: whether the letter's source queue is known.
+        led: whether the letter's source queue is known; if not, the letter has no target yet.
     """
 
     letter_id: int
@@ -145,5 +145,5 @@ def record_action(  # noqa: PLR0913  # each by its name
 
 
 def last_action(letter: int) -> LastAction | None:
-    """Return the last audit log entry of a letter, other than of viewing or exporting it."""
+    """Return the last audit log entry of a letter; None: there is none. Entries of views and exports do not count."""
     return rows.first(LastAction, _LAST, {"letter": letter})

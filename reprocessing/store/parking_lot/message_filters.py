@@ -1,4 +1,4 @@
-"""Turn a message filter into SQL: one WHERE clause for list, count, preview, bulk action and export.
+"""Turn a message filter into SQL: lists, counts, previews, bulk actions and exports use the same WHERE clause.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.
@@ -25,7 +25,7 @@ from reprocessing.store.payloads.content import IS_SEALED
 
 #: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
-#: Milliseconds of one statement: a person waits for it.
+#: Milliseconds after which a statement is stopped, because a person waits for its result.
 _PATIENCE: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
@@ -77,7 +77,7 @@ _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
 
 @dataclass(frozen=True, slots=True)
 class ListedLetter:
-    """A letter of a list, without its bytes."""
+    """A letter as it is shown in lists, without its bytes."""
 
     id: int
     public_id: UUID
@@ -101,7 +101,7 @@ class ListedLetter:
 class CountByReason:
     """How many letters of a DLQ are parked for one reason, or are in another state.
 
-    `strays`: how many of these letters have no place in a lane.
+    `strays`: how many of these letters have no ordering key or lane yet.
     """
 
     dlq: str
@@ -146,7 +146,7 @@ SELECT count(*) AS n FROM (SELECT FROM redrive_letter l WHERE {where} LIMIT %(li
 
 
 def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
-    """Return the condition on a letter `l`. `whole`: search all bodies, not only those of the newest letters."""
+    """Return the SQL condition on a letter `l`. `whole`: search all bodies, not only of the newest 20,000 letters."""
     parts: list[LiteralString] = []
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
@@ -162,10 +162,10 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. Sealed bodies are searched here, for `seconds` at most; None: no limit.
+    """Return the parameters of `where_clause`. This searches encrypted bodies, for `seconds` at most; None: no limit.
 
     Raises:
-        InvalidFilter: the search took longer.
+        InvalidFilter: the search took longer than `seconds`.
     """
     found = _plain_parameters(sieve)
     if sieve.text is None or not payload_keys.has_keys():
@@ -186,14 +186,14 @@ def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """One page of letters, and the number of letters on all pages, counted up to `MAX_COUNT` + 1."""
+    """One page of letters, and the number of letters on all pages; 10,001 means more than 10,000."""
 
     letters: list[ListedLetter]
     n: int
 
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return the letters that a filter matches, the last finished first. `below`: last letter of the previous page."""
+    """Return a page of letters that a filter matches, the last finished first. `below`: end of the page before."""
     with patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -205,13 +205,13 @@ def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) ->
 
 
 def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
-    """Return the last finished letters that a filter matches."""
+    """Return up to `limit` letters that a filter matches, the last finished first."""
     with patiently():
         return _newest(sieve, None, limit)
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Count the letters that a filter matches by state and reason, up to `MAX_COUNT` + 1 in all."""
+    """Return how many letters a filter matches, by DLQ, state and reason. At most 10,001 letters are counted in all."""
     with patiently():
         return rows.fetch(
             CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
@@ -219,18 +219,18 @@ def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
 
 
 def count_letters(sieve: MessageFilter) -> int:
-    """Count the letters that a filter matches, up to `MAX_COUNT` + 1."""
+    """Return how many letters a filter matches; 10,001 means more than 10,000."""
     with patiently():
         return _count(sieve)
 
 
 def counted(n: int) -> str:
-    """Return a number of letters in words: "10,000+" if it is larger than `MAX_COUNT`."""
+    """Return a number of letters as text, such as "9,999", or "10,000+" if it is larger than 10,000."""
     return f"{n:,}" if n <= MAX_COUNT else f"{MAX_COUNT:,}+"
 
 
 def is_exhaustive(sieve: MessageFilter) -> bool:
-    """Return whether all letters that could contain the filter's text are searched, not only the newest."""
+    """Return whether all letters that could contain the filter's text are searched, not only the newest of them."""
     if sieve.text is None:
         return True
     asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
@@ -240,10 +240,10 @@ def is_exhaustive(sieve: MessageFilter) -> bool:
 
 
 def require_exhaustive(sieve: MessageFilter) -> None:
-    """Refuse a filter that may match more letters than its list shows.
+    """Refuse a filter with a text that could match letters which are not searched, because they are not the newest.
 
     Raises:
-        InvalidFilter: there are more letters than are searched for a text.
+        InvalidFilter: `is_exhaustive` is false.
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(
@@ -253,7 +253,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return an equivalent filter without reasons, which have no index; None: the filter matches nothing."""
+    """Return the filter, limited to one DLQ (by index) if only one has letters of the reasons; None: no DLQ has any."""
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
@@ -270,7 +270,7 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
 
 
 def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
-    """Search the bodies once, for the page and the count."""
+    """Return a page for a filter with a text; the bodies are searched once, for the page and the count."""
     held = rows.column(int, _IDS.format(where=where_clause(sieve)), _patient(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
@@ -296,7 +296,7 @@ def _patient(sieve: MessageFilter) -> dict[str, Any]:
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Set a statement timeout. If it is exceeded, raise an error that says what to do."""
+    """Set a statement timeout of 5 seconds within the block. If it is exceeded, raise InvalidFilter."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})

@@ -21,9 +21,10 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
 
 
 def open_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return the unfinished letters that a filter matches, the last sent first.
+    """Return a page of up to `limit` unfinished letters that a filter matches, the last sent first.
 
-    `below`: when the last letter of the previous page was first sent, and its id. Errors as in `letter_page`.
+    `below`: when the last letter of the previous page was first sent, and its id; None: the first page. Raises
+    InvalidFilter if the query takes longer than 5 seconds.
     """
     place = " AND (l.first_sent_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
     asked = message_filters.sql_parameters(sieve) | {

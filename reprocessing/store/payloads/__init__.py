@@ -1,1 +1,1 @@
-"""Keep payloads sealed in the database: data keys, opened content, rotation, shredding and erasure."""
+"""Store payloads sealed (encrypted) with data keys, open them for people, and rotate, shred and erase them."""

@@ -1,4 +1,4 @@
-"""Seal the content of letters before it is written, and open it after it was read.
+"""Seal (encrypt) the content of letters before it is written, and open (decrypt) it after it was read.
 
 The columns are the same with and without encryption: sealed bytes are recognised by their first bytes. Rows are opened
 in sets, with one query for the keys that this process has not unwrapped yet.
@@ -33,7 +33,7 @@ CONTENT_LENGTH: Final[LiteralString] = (
 
 
 class HasContent(Protocol):
-    """A row with content of a letter: `message_id`, and some of the fields `CONTENT`."""
+    """A row with content of a letter: it has `message_id`, and some of the fields that `CONTENT` names."""
 
     @property
     def message_id(self) -> str:
@@ -41,7 +41,7 @@ class HasContent(Protocol):
 
 
 Row = TypeVar("Row", bound=HasContent)
-#: The fields of rows that have content, by part. An edit and a captured payload are parts of the same letter.
+#: The fields of rows that may be sealed, each with the part of the letter that it holds.
 CONTENT: Final[Mapping[str, Part]] = {
     "body": Part.BODY, "attributes": Part.ATTRIBUTES, "original_body": Part.BODY,
     "original_attributes": Part.ATTRIBUTES,
@@ -50,21 +50,21 @@ CONTENT: Final[Mapping[str, Part]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sealer:
-    """Seals content with one data key; without a key it returns content unchanged."""
+    """Seals (encrypts) content with one data key; without a key it returns the content unchanged."""
 
     key: DataKey | None
 
     @property
     def key_id(self) -> int | None:
-        """Return the id of the data key."""
+        """Return the id of the data key; None: nothing is sealed."""
         return None if self.key is None else self.key.id
 
     def bytes(self, content: bytes, part: Part, *, of: str) -> bytes:
-        """Return content of the message `of`, sealed."""
+        """Return the content sealed. `of`: id of its message, which must be given again to open it."""
         return content if self.key is None else sealing.seal(self.key, content, part=part, of=of)
 
     def system(self, system: Mapping[str, str], *, of: str) -> dict[str, str]:
-        """Return SQS's own attributes with those sealed that say something about people."""
+        """Return SQS's own attributes, with those sealed that may identify people (`_SEALED_SYSTEM`)."""
         secret = {name: value for name, value in system.items() if name in _SEALED_SYSTEM}
         if self.key is None or not secret:
             return dict(system)
@@ -78,12 +78,15 @@ READABLE: Final = Sealer(None)
 
 
 def sealer_of(dlq: int, day: date) -> Sealer:
-    """Return the sealer of a DLQ's payloads. Call it outside a transaction. Raises PayloadKeyUnavailable."""
+    """Return the sealer for a DLQ's payloads, with the DLQ's data key of this day. Raises PayloadKeyUnavailable.
+
+    Call it outside a transaction, because AWS KMS may be called.
+    """
     return Sealer(payload_keys.current_key((dlq, day)))
 
 
 def opened(found: Sequence[Row]) -> list[Row]:
-    """Return rows with their content opened. Raises PayloadUnreadable."""
+    """Return rows with their sealed content decrypted; readable content is unchanged. Raises PayloadUnreadable."""
     if not (ids := _key_ids(found)):
         return list(found)
     keys = payload_keys.unwrapped_keys(ids)
@@ -91,7 +94,7 @@ def opened(found: Sequence[Row]) -> list[Row]:
 
 
 def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows that can be opened, and by message id why the others cannot."""
+    """Return the rows whose content can be decrypted, decrypted; and by message id why other rows cannot."""
     try:
         return opened(found), {}
     except PayloadUnreadable:
@@ -106,14 +109,14 @@ def opened_or_why(found: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
 
 
 def opened_bytes(content: bytes, part: Part, *, of: str) -> bytes:
-    """Return bytes opened. Raises PayloadUnreadable."""
+    """Return bytes decrypted; readable bytes are unchanged. `of`: id of their message. Raises PayloadUnreadable."""
     if (key_id := sealing.key_id(content)) is None:
         return content
     return sealing.open_sealed(payload_keys.unwrapped_keys({key_id})[key_id], content, part=part, of=of)
 
 
 def opened_system(system: Mapping[str, Any], *, of: str) -> dict[str, Any]:
-    """Return SQS's own attributes opened. Raises PayloadUnreadable."""
+    """Return SQS's own attributes of the message `of`, with sealed attributes decrypted. Raises PayloadUnreadable."""
     if (sealed := _sealed_system(system)) is None:
         return dict(system)
     key_id = sealing.key_id(sealed) or 0
@@ -127,22 +130,22 @@ def sealed_text(text: str, part: Part) -> str:
 
 
 def opened_text(text: str, part: Part) -> str:
-    """Return a text that `sealed_text` returned. Raises PayloadUnreadable."""
+    """Return the text from which `sealed_text` made this text. Raises PayloadUnreadable."""
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of="").decode()
 
 
 def digests(bodies: Iterable[bytes]) -> list[bytes]:
-    """Return the digests by which equal bodies are recognised: with encryption, an HMAC with the installation's key.
+    """Return the digests by which equal bodies are recognised; with encryption, HMACs with the installation's key.
 
-    Nobody without the key can compute the digest of a guessed body.
+    An HMAC prevents people without the key from finding a letter by a guessed body.
     """
     key = payload_keys.current_key(INSTALLATION)
     return [body_hash(body) if key is None else key.digest(body) for body in bodies]
 
 
 def keyed(hashes: Sequence[bytes]) -> list[bytes]:
-    """Return hashes, with encryption as an HMAC with the installation's key."""
+    """Return these hashes unchanged; with encryption, return their HMACs with the installation's key."""
     key = payload_keys.current_key(INSTALLATION)
     return list(hashes) if key is None else [key.digest(found) for found in hashes]
 

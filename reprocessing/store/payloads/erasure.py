@@ -1,4 +1,7 @@
-"""Remove a value from letters, key queues and history: an erasure, which continues where it was interrupted."""
+"""Erase a value, such as a customer's number, from letters, key queues and history.
+
+An erasure is stored without the value, so that an interrupted erasure can be continued.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from reprocessing.store.payloads.removal import Removed
 
 #: Stands in history for an erased value.
 ERASED: Final = "[erased]"
-#: A letter's digests, keys and details. The redrive id stays, so that the letter can be recognised if it comes back.
+#: Erases a letter's digests, keys and details. The redrive id stays: it recognises the letter if it comes back.
 _BLANK: Final[LiteralString] = """
 UPDATE redrive_letter
    SET ordering_key = NULL, idempotency_key = NULL, detail = '',
@@ -30,7 +33,7 @@ UPDATE redrive_letter
 
 _CLAIMS = "DELETE FROM redrive_claim WHERE letter_id = ANY(%(letters)b::bigint[])"
 
-# A key queue without letters in progress keeps its row, which its letters refer to, without the key.
+# A key queue without unfinished or parked letters loses its key. Its row stays, since its letters refer to it.
 _LANES = """
 UPDATE redrive_lane n
    SET key = NULL, key_hash = sha256(convert_to('erased lane ' || n.id, 'UTF8')), highest_sent_sequence = NULL, why = ''
@@ -47,7 +50,7 @@ _ATTEMPTS = f"""
 UPDATE redrive_attempt SET detail = '' WHERE letter_id = ANY({_LETTERS_OF}) AND detail <> ''
 """  # noqa: S608  # the inserted text is a constant
 
-#: History: the columns that people's words, filters or errors are in. `text` columns, then `jsonb` columns.
+#: The columns of each table in which texts of people, filters or errors may have the value: `text`, then `jsonb`.
 HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]]] = {
     "redrive_audit_entry": (("reason",), ("before", "after")),
     "redrive_bulk_action": (("reason", "why"), ("filter", "arguments", "refusals")),
@@ -81,20 +84,23 @@ SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result of one batch: letters that were erased, and letters in progress that were left."""
+    """The result of one batch: ids of letters that were erased, and ids of letters in progress, which were not."""
 
     erased: list[int]
     busy: list[int]
 
 
 def open_erasure(digest: bytes, *, by: str, reason: str) -> Erasure:
-    """Return the open erasure with this digest; if there is none, begin one."""
+    """Return the open erasure of the value with this digest; if there is none, begin one."""
     rows.execute(_ADD, {"digest": digest, "by": by, "reason": reason})
     return Erasure.objects.get(digest=digest, finished_at=None)
 
 
 def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
-    """Erase letters with their attempts' details, claims and key queues, and record it, in one transaction."""
+    """Erase the content and keys of letters, their attempts' details and claims, and their keys in key queues.
+
+    One transaction, with audit log entries. Letters in progress are left as they are.
+    """
 
     def work() -> Removed:
         found = removal.remove_content(letters, AuditAct.ERASED, by=of.by, reason=of.reason, after={"erasure": of.pk})
@@ -113,7 +119,7 @@ def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
 
 
 def erase_history(of: Erasure, value: str) -> None:
-    """Replace the value in the columns `HISTORY`, one table in a transaction."""
+    """Replace the value by `[erased]` in the columns that `HISTORY` names. Each table has its own transaction."""
     for table, statement in _statements():
 
         def work(table: str = table, statement: LiteralString = statement) -> None:

@@ -1,7 +1,8 @@
-"""Data keys in the database, and the keys that this process has unwrapped.
+"""Read and write data keys, which encrypt payloads, and keep in memory the keys that this process has unwrapped.
 
-A key is unwrapped once in a while, not for each letter: AWS KMS answers in milliseconds, and costs money. Unwrapped
-keys are in memory only. `use_ring` says where wrapping keys come from: the floor of the database calls no service.
+A data key is stored wrapped: encrypted by a wrapping key, which may be in AWS KMS. Because KMS costs time and money, an
+unwrapped key is kept for some seconds. `use_ring` sets the function that returns the wrapping keys, since this layer
+calls no other system.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from reprocessing.domain.payloads.key_ring import NO_KEYS, KeyRing
 from reprocessing.domain.payloads.sealing import DataKey, new_secret
 from reprocessing.store import rows
 
-#: The place of a key: DLQ and day; (None, None): the installation's key.
+#: What a data key encrypts: payloads of a DLQ on a day. (None, None): the installation's key, for digests and texts.
 Place = tuple[int | None, date | None]
 INSTALLATION: Final[Place] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A row of `PayloadKey`. `wrapped` None: a person destroyed the key."""
+    """A data key as stored. `wrapped` None: a person destroyed the key; `wrapped_by`: the name of the wrapping key."""
 
     id: int
     dlq_id: int | None
@@ -35,7 +36,7 @@ class StoredKey:
 
     @property
     def context(self) -> str:
-        """Return the text that is bound to the wrapped key, so that rows cannot be exchanged."""
+        """Return the text that is bound to the wrapped key, so that nobody can exchange two rows' keys."""
         return context_of((self.dlq_id, self.day))
 
 
@@ -70,7 +71,7 @@ _USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NO
 
 
 class _Unwrapped:
-    """The unwrapped keys of this process. A key is forgotten when its time is over."""
+    """The unwrapped keys of this process. A key is deleted after as many seconds as the function of `use_ring` says."""
 
     def __init__(self) -> None:
         self.ring: Callable[[], tuple[KeyRing, float]] = lambda: (NO_KEYS, 0.0)
@@ -107,7 +108,7 @@ _unwrapped = _Unwrapped()
 
 
 def context_of(place: Place) -> str:
-    """Return the text that is bound to a wrapped key."""
+    """Return the text that is bound to a wrapped key of this place; a key with another text cannot be unwrapped."""
     dlq, day = place
     return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day}"
 
@@ -119,7 +120,7 @@ def use_ring(ring: Callable[[], tuple[KeyRing, float]]) -> None:
 
 
 def forget_unwrapped() -> None:
-    """Forget the unwrapped keys of this process."""
+    """Delete the unwrapped keys of this process from memory."""
     _unwrapped.clear()
 
 
@@ -129,7 +130,7 @@ def encrypts() -> bool:
 
 
 def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
-    """Return data keys by id. One query and one unwrapping for each key that this process has not unwrapped yet.
+    """Return these data keys by id. Keys that this process has not unwrapped yet are read and unwrapped.
 
     Raises:
         PayloadDestroyed: a person destroyed one of the keys.
@@ -148,9 +149,9 @@ def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
 
 
 def current_key(place: Place) -> DataKey | None:
-    """Return the data key that seals new payloads of this place, and make it if there is none; None: no encryption.
+    """Return the data key that seals new content of this place; make it if there is none. None: no encryption.
 
-    Call it outside a transaction: a wrapping key may be in AWS KMS.
+    Call it outside a transaction, because AWS KMS may be called.
     """
     if not encrypts():
         return None
@@ -166,23 +167,23 @@ def current_key(place: Place) -> DataKey | None:
 
 
 def try_first_key() -> None:
-    """Wrap and unwrap a new data key with the first key of the ring. Raises PayloadKeyUnavailable."""
+    """Check the first wrapping key: wrap and unwrap a data key that is not stored. Raises PayloadKeyUnavailable."""
     ring, context = _unwrapped.ring()[0], context_of(INSTALLATION)
     ring.unwrap(*ring.wrap(new_secret(), context), context)
 
 
 def is_live(key_id: int) -> bool:
-    """Return whether a key was not destroyed, and keep it from being destroyed until the transaction ends."""
+    """Return whether a data key still exists. If so, nobody can destroy it until the transaction ends."""
     return rows.first(_Id, _LIVES, {"id": key_id}) is not None
 
 
 def not_wrapped_by_first(*, limit: int) -> list[StoredKey]:
-    """Return keys that another key than the first of the ring has wrapped."""
+    """Return up to `limit` data keys that are not wrapped by the first wrapping key, the one for new data keys."""
     return rows.fetch(StoredKey, _LEFT, {"first": _unwrapped.ring()[0].first, "limit": limit})
 
 
 def rewrap(some: Collection[StoredKey]) -> int:
-    """Wrap these keys with the first key of the ring; return how many. A key that changed meanwhile is left out."""
+    """Wrap these data keys with the first wrapping key; return how many. A key that changed meanwhile is left out."""
     ring = _unwrapped.ring()[0]
     wrapped = [ring.wrap(ring.unwrap(key.wrapped_by, key.wrapped or b"", key.context), key.context)[1] for key in some]
     values = {"ids": [key.id for key in some], "former": [key.wrapped for key in some], "wrapped": wrapped}
@@ -190,7 +191,7 @@ def rewrap(some: Collection[StoredKey]) -> int:
 
 
 def has_keys() -> bool:
-    """Return whether there are data keys, so that payloads may be sealed."""
+    """Return whether there are data keys, also destroyed keys: then some payloads may be sealed."""
     return rows.value(bool, _ANY, {})
 
 

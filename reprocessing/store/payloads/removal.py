@@ -71,7 +71,7 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), jsonb_build_o
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Ids of letters whose content was removed, ids of letters in progress, and how many rows, by kind."""
+    """Ids of letters whose content was removed, ids of letters in progress, and how many rows were removed, by kind."""
 
     letters: list[int] = field(default_factory=list)
     busy: list[int] = field(default_factory=list)
@@ -88,7 +88,10 @@ class _Locked:
 def remove_content(
     letters: Collection[int], act: AuditAct, *, by: str, reason: str, after: dict[str, Any] | None = None
 ) -> Removed:
-    """Remove the content of these letters, with an audit log entry each; leave letters in progress as they are."""
+    """Remove payloads, edits and report texts of these letters; discard those that are captured or parked.
+
+    Letters in progress are not changed. Each other letter gets an audit log entry; `after`: facts to add to it.
+    """
     rows.execute(_LOCK_LANES, {"letters": list(letters)})
     found = rows.fetch(_Locked, _LOCK, {"letters": list(letters)})
     busy = [letter.id for letter in found if letter.state in _BUSY or letter.is_open]

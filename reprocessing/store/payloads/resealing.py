@@ -1,4 +1,4 @@
-"""Seal what was stored readable before payloads were encrypted: payloads, edits, digests, reports and filters."""
+"""Seal (encrypt) what was stored before encryption was set up: payloads, edits, digests, reports and filters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHUNK, LETTERS = 8 * 1024 * 1024, 500
 #: Permits sealing captured and edited bytes until the end of the transaction.
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
-# A chunk has letters of one DLQ, because a data key belongs to a DLQ. Letters are read in the order of their ids.
+# Letters are read in the order of their ids.
 _DLQ = """
 SELECT l.dlq_id FROM redrive_letter l WHERE l.id > %(above)b::bigint ORDER BY l.id LIMIT 1
 """
@@ -124,14 +124,17 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows a chunk sealed, and the id of its last row; `last` 0: there are no more rows."""
+    """How many rows one call sealed (encrypted), and the id of the last row; `last` 0: there are no more rows."""
 
     n: int
     last: int
 
 
 def seal_payloads(above: int, day: date) -> Sealed:
-    """Seal the next readable payloads with ids above `above`, in one transaction; another chunk may follow."""
+    """Encrypt (seal) up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
+
+    `day`: the day of the data keys.
+    """
     found = rows.fetch(_Readable, _READABLE, {"above": above, "limit": LETTERS, "chunk": CHUNK})
     if not found:
         return Sealed(0, 0)
@@ -157,7 +160,10 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def seal_edits(above: int, day: date) -> Sealed:
-    """Seal the next readable edits, as `seal_payloads` does."""
+    """Encrypt (seal) up to 20 readable edits with ids above `above`, in one transaction.
+
+    `day`: the day of the data keys.
+    """
     found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
     if not found:
         return Sealed(0, 0)
@@ -184,7 +190,7 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_texts() -> int:
-    """Seal readable texts of consumer reports and bulk actions; return how many."""
+    """Seal all readable texts of consumer reports, and of the filters of bulk actions; return how many."""
     done = 0
     for read, write, part in ((_REPORTS, _SEAL_REPORTS, Part.REPORT), (_FILTERS, _SEAL_FILTERS, Part.FILTER)):
         above = 0
@@ -200,7 +206,7 @@ def _sealers(dlqs: set[int], day: date) -> dict[int, Sealer]:
 
 
 def _all_live(sealers: Iterable[Sealer]) -> bool:
-    """Return whether no data key was destroyed, and keep the keys from being destroyed until the commit."""
+    """Return whether all data keys still exist. Nobody can destroy the existing keys until the commit."""
     ids = sorted({sealer.key_id for sealer in sealers if sealer.key_id is not None})
     live = rows.column(int, _LIVE, {"ids": ids})
     if len(live) < len(ids):
@@ -209,7 +215,7 @@ def _all_live(sealers: Iterable[Sealer]) -> bool:
 
 
 def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
-    """Return the digests of the bodies before these edits: those of the captured payloads, or of edits before them."""
+    """Return for each edit the digest of the body before it: the captured body, or the body of the edit before."""
     statement: LiteralString = """
 SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[])

@@ -1,4 +1,4 @@
-"""Search sealed bodies for a text. PostgreSQL cannot read them, so this process opens them, a chunk at a time."""
+"""Search sealed (encrypted) bodies for a text. PostgreSQL cannot read them, so this process opens them in chunks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sealed_letters_with(text: bytes, among: Sequence[int], *, seconds: float | N
     `seconds`: the time limit; None: no limit. A letter whose key was destroyed does not match.
 
     Raises:
-        InvalidFilter: the search took longer.
+        InvalidFilter: the search took longer than `seconds`.
     """
     ends = None if seconds is None else time.monotonic() + seconds
     found: list[int] = []

@@ -22,7 +22,7 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import content
 
 logger = logging.getLogger(__name__)
-#: Stands for the revision that would be sent: the last edit, or else the captured message.
+#: Revision numbers: `TO_SEND` is what would be sent (the last edit, or else the captured message); 0 is as captured.
 TO_SEND: Final = -1
 CAPTURED: Final = 0
 
@@ -62,7 +62,10 @@ def view_content(
 def view_edit(
     letter: Letter, no: int, *, by: str, why: str, revealed: bool = False
 ) -> tuple[ViewedContent, ViewedContent] | None:
-    """Return the captured content and that of an edit, as `view_content` does; None: one of them does not exist."""
+    """Return the captured content and the content of edit `no`, and record the view; None: one of them does not exist.
+
+    The arguments, permissions and errors are those of `view_content`.
+    """
     captured, edited = _read(letter, CAPTURED), _read(letter, no) if no > CAPTURED else None
     if captured is None or edited is None:
         return None
@@ -72,14 +75,17 @@ def view_edit(
 
 
 def has_masked_values(letter: Letter) -> bool:
-    """Return whether the rules of its DLQ mask a value of a letter, edited or captured. Raises PayloadUnreadable."""
+    """Return whether masking rules hide a value of a letter, as captured or as edited. Raises PayloadUnreadable."""
     rules = rules_of(letter.dlq)
     found = (_read(letter, revision) for revision in (TO_SEND, CAPTURED)) if rules else ()
     return any(held is not None and _masked(held, rules).is_masked for held in found)
 
 
 def public_document(letter: Letter) -> JsonValue | Unreadable:
-    """Return the body as masked JSON, for the fields that everybody may see; no view is recorded."""
+    """Return a letter's body as JSON with masked values, or why it cannot be read; no view is recorded.
+
+    Use it only for fields that everybody may see.
+    """
     held = _read(letter, TO_SEND)
     document = Unreadable("the payload was deleted") if held is None else json_view.read(held.body)
     rules = rules_of(letter.dlq)
@@ -92,7 +98,7 @@ def rules_of(dlq: DeadLetterQueue) -> MaskRules:
 
 
 def masks_fields(dlq: int | None) -> bool:
-    """Return whether fields are masked in this DLQ, or in any DLQ."""
+    """Return whether any field is masked in this DLQ (None: in any DLQ)."""
     found = DeadLetterQueue.objects.filter(**({} if dlq is None else {"pk": dlq})).exclude(masked_fields=[])
     return bool(conf.current().masked_fields) or found.exists()
 

@@ -1,1 +1,1 @@
-"""Statements for sending: the intent to send, outcomes of attempts, and task hints."""
+"""Store that letters are sent: the intent before a send, the result of each attempt, and task hints for workers."""

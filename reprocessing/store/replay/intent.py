@@ -16,7 +16,7 @@ from reprocessing.store.replay.settlement_effects import COPY_ENDS, LAPSED
 from reprocessing.store.safety import send_limits
 from reprocessing.store.safety.send_limits import OF_WAVE, UNWELL
 
-# The CTEs in order:
+# The parts of the statement (CTEs), in order:
 # `mine`: lanes that the caller still leases, with enough time left.
 # `wanted`: letters that are still the first of these lanes, with no rule changed since.
 # `asked`, `admitted`: letters that breakers, waves and the limit of unsettled letters allow. A wave's size counts
@@ -189,14 +189,14 @@ def intend(  # noqa: PLR0913  # each by its name
     most: int = 2**31 - 1,
     book: int = 2**63 - 1,
 ) -> list[IntendedSend]:
-    """Commit that these first letters of these lanes are about to be sent; return the letters that may be sent.
+    """Commit attempts for the first letters of these lanes, before they are sent; return the letters that may be sent.
 
     A letter is not returned if its lane, claim, run or place changed, or if a breaker, a wave or a stop forbids it.
 
     `margin`: seconds that each lease must still last. `hold`: seconds for which an idempotency key is claimed.
     `canary`: after so many seconds without an outcome, another canary may be sent; None: four times `hold`. `most`:
-    highest number of letters without outcome at a target whose letters can return. `book`: the rulebook version that
-    decided about the letters; if there is a newer version, nothing is sent.
+    highest number of letters without outcome at one target, if its messages may come back. `book`: the version of the
+    rules that decided about the letters; if there is a newer version, nothing is sent.
     """
     values = {
         "lanes": list(lanes), "fences": list(fences), "letters": list(letters), "margin": margin, "hold": hold,
@@ -211,7 +211,7 @@ def intend(  # noqa: PLR0913  # each by its name
 
 
 def _opened(intended: list[IntendedSend]) -> list[IntendedSend]:
-    """Return the letters with their payloads opened, after the commit: a key may have to be unwrapped by AWS KMS."""
+    """Return the letters with their payloads opened. Call it after the commit, because AWS KMS may be called."""
     readable, problems = content.opened_or_why(intended)
     if not problems:
         return readable

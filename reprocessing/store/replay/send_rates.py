@@ -10,7 +10,7 @@ from reprocessing.store import rows
 
 #: Seconds over which sends are counted.
 WINDOW: Final = 10.0
-#: Max attempts that are read for all DLQs, and limits for one target.
+#: Highest number of attempts that are read for all DLQs; lowest and highest number for one target.
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
 # Reads the newest attempts of each target by an index. A target may have attempts of other DLQs, which do not count.
@@ -41,7 +41,7 @@ class _Rate:
 
 
 def send_rates(dlqs: Collection[int]) -> dict[int, float]:
-    """Return the letters a second that were sent for each of these DLQs in the last `WINDOW` seconds, about."""
+    """Return about how many letters/s were sent for each of these DLQs in the last 10 seconds, by the DLQ's id."""
     most = min(max(_READ // max(len(dlqs), 1), _FEWEST), _MOST)
     found = rows.fetch(_Rate, _RATES, {"dlqs": sorted(dlqs), "most": most, "window": WINDOW})
     return {row.dlq_id: row.rate for row in found}

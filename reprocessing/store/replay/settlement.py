@@ -157,19 +157,23 @@ SELECT * FROM copies
 
 
 def settle_attempts(fates: Sequence[Settlement]) -> list[Deletable]:
-    """Record outcomes of open attempts on lanes that the caller leases; return the copies that may be deleted."""
+    """Record the results of open attempts on lanes that the caller leases; return copies that may be deleted."""
     return rows.fetch(Deletable, _SETTLE, {**rows.arrays(Settlement, fates), "finished": list(FINISHED_STATES)})
 
 
 def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> None:
-    """Record message ids of attempts whose lanes the caller no longer leases, to recognise these messages later."""
+    """Record the message ids that targets gave to attempts whose lanes the caller no longer leases.
+
+    By these ids the messages are recognised if they come back.
+    """
     rows.execute(_EVIDENCE, {"attempts": list(attempts), "sent": list(sent)})
 
 
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
-    """Return the attempts whose message id belongs to a message that has already come back.
+    """Return the ids of attempts that got the message id of an earlier attempt whose message has already come back.
 
-    The target dropped such a resend as a repetition, so no other message will return. Call it with the lanes locked.
+    The FIFO target dropped the resend as a repetition, so no second message will come back. Lock the lanes before.
+    `sent`: the message id by attempt id.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
 
@@ -198,10 +202,16 @@ def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
 def close_letters(
     closings: Sequence[LetterClosing], *, out_of: Sequence[LetterState] = (LetterState.WAITING,)
 ) -> list[Deletable]:
-    """Park, discard or close as duplicates letters in one of the states `out_of`. Call it with the lanes locked."""
+    """Park letters, discard them, or close them as duplicates; return copies in DLQs that may be deleted.
+
+    Only letters in one of the states `out_of` are changed. Lock the lanes before.
+    """
     return rows.fetch(Deletable, _CLOSE, {**rows.arrays(LetterClosing, closings), "from": list(out_of)})
 
 
 def presume_delivered(attempts: Sequence[int]) -> list[Deletable]:
-    """Close attempts whose messages did not come back, and presume the letters delivered. Call it with locked lanes."""
+    """Close attempts whose messages did not come back, and presume their letters delivered; return deletable copies.
+
+    Lock the lanes before.
+    """
     return rows.fetch(Deletable, _ABSENT, {"attempts": list(attempts)})

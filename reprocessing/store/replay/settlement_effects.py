@@ -51,8 +51,8 @@ CLAIMS_AND_COPIES: Final[LiteralString] = f"""
 )
 """  # noqa: S608  # the inserted texts are constants
 
-#: The same for callers that delete the copies at once. If such a caller dies first, the copies stay `held`, and the
-#: sweep finds them by their finished letters: that saves one update of each copy.
+#: `CLAIMS_AND_COPIES` for callers that delete the returned copies at once. It does not mark the copies for deletion,
+#: which saves an update of each copy. If the caller is killed first, the copies stay `held`, and a sweep marks them.
 CLAIMS_AND_DELETABLE: Final[LiteralString] = f"""
 {_CLAIMS}, copies AS (
     SELECT c.dlq_id, c.message_id, c.handle FROM moved m JOIN redrive_dlq_copy c ON {_OF_FINISHED_LETTERS}
@@ -102,7 +102,7 @@ passed AS (
 # its worker died before it recorded that. So an earlier letter of the lane that is captured now is stale.
 PASSED: Final[LiteralString] = _PASSED.format(went="(SELECT letter_id FROM closed WHERE was_open)")
 
-#: The same as `PASSED`, after a CTE `newest` of letters whose attempts are not in the database.
+#: `PASSED`, but after a CTE `newest` of letters whose attempts are not in the database.
 PASSED_ONCE: Final[LiteralString] = _PASSED.format(went="newest")
 
 #: True of a letter l and its `judged` row c if a person must decide about the letter, or has decided.

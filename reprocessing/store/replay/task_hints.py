@@ -1,6 +1,7 @@
 """Decide for how many lanes beat sends task hints, for how long hints are valid, and whether a sweep or purge is due.
 
-A task hint is a Celery task that names due lanes. A sweep finishes the work of dead workers; a purge deletes old rows.
+A task hint is a Celery task that names due lanes. A sweep finishes the work of killed workers; a purge deletes rows
+past their retention.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.active_runs import ANSWERED_RUNS
 from reprocessing.store.safety.send_limits import MAY_GO
 
-# Counts lanes with a task hint, and lanes that are leased; both have an index. A lane whose owner died counts until it
-# gets a hint.
+# Counts lanes with a task hint, and lanes that are leased; both have an index. A lane that a killed worker leased
+# counts (`orphaned`) until it gets a hint.
 _UNTAKEN = f"""
 SELECT count(*) FILTER (WHERE hinted_until > redrive_now()) AS pending,
        count(*) FILTER (WHERE hinted_until <= redrive_now()) AS expired,
@@ -72,9 +73,9 @@ class HintRound:
 def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRound:
     """Return for how many lanes to send hints now, and how long the hints are valid; width 0 if enough are pending.
 
-    While no worker takes hints, there are fewer hints, valid for longer. Lanes of dead owners always get a hint.
-    `most`: lanes of a full round. `least_life`: seconds that a hint is valid while workers take hints; `most_life`:
-    the limit.
+    While no worker takes hints, there are fewer hints, valid for longer. Lanes that killed workers leased always get a
+    hint. `most`: lanes of a full round. `least_life`: seconds for which a hint is valid while workers take hints;
+    `most_life`: at most so many seconds while they do not.
     """
     untaken = rows.fetch(_Untaken, _UNTAKEN, {})[0]
     values = {"most": most, "least_life": least_life, "most_life": most_life, "taken": untaken.taken}
@@ -83,5 +84,5 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether a `sweep` or a `purge` is due; if so, record it as done now."""
+    """Return whether a `sweep` or `purge` (`what`) is due `every` seconds after the last. If so, record it as done."""
     return rows.execute(_DUE, {"what": what, "every": every}) == 1

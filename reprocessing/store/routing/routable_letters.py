@@ -1,4 +1,4 @@
-"""Load letters, with their bodies and attributes, for evaluation by the rules."""
+"""Load letters, with their bodies and attributes, so that rules can be evaluated on them."""
 
 from __future__ import annotations
 
@@ -87,17 +87,21 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return the waiting letters among `letters`, in the order of their ids, up to about `CHUNK` bytes."""
+    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB. `bodies`: load bodies, too."""
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return content.opened(rows.fetch(RoutableLetter, _LOAD, values))
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
-    """Return letters captured at `since` or later, with ids below `below`, the newest first; empty: no more."""
+    """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
+
+    A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only of this DLQ; None: of
+    all. `bodies`: load bodies, too.
+    """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
 
 
 def count_older(*, since: datetime, dlq: int | None) -> int:
-    """Return how many unfinished letters were captured before `since`."""
+    """Return how many unfinished letters of this DLQ (None: of all) were captured before `since`."""
     return rows.value(int, _OLDER, {"since": since, "dlq": dlq})

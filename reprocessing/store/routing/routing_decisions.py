@@ -1,4 +1,7 @@
-"""Write the rules' decisions about letters, and find letters that other rules have decided about."""
+"""Write the rules' decisions about letters, and find letters that former rules hold or delay.
+
+Every change of the rules raises the rulebook's version. A letter has the version that decided about it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ BY_HAND: Final = 9_000_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RoutingDecision:
-    """The decision about a letter."""
+    """What the rules decided about a letter."""
 
     letter_id: int
     was: int  #: the rulebook version of the letter when it was loaded
@@ -130,17 +133,18 @@ class Written:
 
 
 def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version: int, owned: bool) -> list[Written]:
-    """Write decisions about letters that have not changed since they were loaded. Call it with their lanes locked.
+    """Write decisions about letters; return the letters that were written. Lock their lanes before.
 
-    `version`: the rulebook version that decided; if there is a newer version, nothing is written. `owned`: the caller
-    leases the lanes; if false, letters of leased lanes are not changed.
+    Letters that changed since they were loaded are left out. `version`: the rulebook version that decided; if there is
+    a newer version, nothing is written. `owned`: the caller leases the lanes; if false, letters of leased lanes are not
+    changed.
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
 
 
 def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:
-    """Add these numbers of decisions and errors to the counts of the rules; store the last error of each rule."""
+    """Add these numbers of decisions and errors, by rule id, to the rules' counts; store each rule's last error."""
     rules = sorted(match_count.keys() | error_count.keys())
     values = {
         "rules": rules,
@@ -152,7 +156,7 @@ def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], t
 
 
 def record_reasons(whys: Mapping[int, str]) -> None:
-    """Record for these lanes why a rule holds or delays them; leased lanes are not changed."""
+    """Record for these lanes, by id, why a rule holds or delays them. Leased lanes are not changed."""
     rows.execute(_WHY, {"lanes": list(whys), "whys": list(whys.values())})
 
 
@@ -166,15 +170,18 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return letters with ids above `above` that rules of another rulebook version hold or delay."""
+    """Return up to `limit` waiting letters that rules of another rulebook version hold or delay, sorted by id.
+
+    Only letters with ids above `above`.
+    """
     return rows.fetch(Stopped, _STOPPED, {"version": version, "above": above, "limit": limit})
 
 
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
     """Let due lanes whose breaker permits no send be leased once, so that rulebook `version` decides about the head.
 
-    Heads about which it has decided are left out. `rules`: whether any rules are in force; if not, lanes whose heads
-    no earlier rules have decided about are left out, too.
+    Lanes about whose head this version has decided are left out. `rules`: whether any rules are in force; if not, lanes
+    about whose head no version has decided are left out, too.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

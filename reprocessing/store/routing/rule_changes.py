@@ -60,7 +60,7 @@ def draft_rule(name: str, fields: Fields) -> Rule:
 
 
 def find_rule(name: str) -> Rule | None:
-    """Return the stored rule with this name."""
+    """Return the stored rule with this name; None: there is none."""
     return Rule.objects.select_related("dlq", "target", "rate_class").filter(name=name).first()
 
 
@@ -75,10 +75,10 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 
 
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int | None = None) -> RuleChange:
-    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`.
+    """Create the rule, or change it; a new target is saved, too.
 
     A rule that was not enabled, and is not enabled now, decides about no message, so it needs no second person.
-    `approval`: id of the approval that is being executed.
+    `approval`: id of the approval that is being executed. Raises InvalidRule if the rule could not be evaluated.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -108,7 +108,10 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int 
 
 
 def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int | None = None) -> bool:
-    """Enable or disable a rule; return whether the rule changed. Errors as in `check` and `save_rule`."""
+    """Enable or disable a rule; return whether the rule changed.
+
+    Raises InvalidRule if it cannot be evaluated, and ApprovalNeeded if a second person is needed.
+    """
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -126,7 +129,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int
 def remove(rule: int, *, by: str, reason: str, approval: int | None = None) -> None:
     """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`.
 
-    Errors as in `save_rule`; a rule that is not enabled can be removed by one person.
+    Raises ApprovalNeeded if a second person is needed; one person may remove a rule that is not enabled.
     """
     with transaction.atomic():
         rules.lock()
@@ -140,7 +143,7 @@ def remove(rule: int, *, by: str, reason: str, approval: int | None = None) -> N
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled, after the references of letters to it, in several transactions."""
+    """Delete a rule that `remove` disabled. First, in several transactions, remove the rule from its letters."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -154,7 +157,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rate class, or change it. This does not make rules decide about letters again."""
+    """Create the rate class, or change it. The rulebook's version stays, so rules do not decide about letters again."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -195,7 +198,7 @@ _TITLES = {
 def _pass(  # noqa: PLR0913  # each by its name
     kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: int | None, before: Rule | None = None
 ) -> None:
-    """Let the guard check a change of the rules in force: it is about any number of messages of the rule's DLQ."""
+    """Check whether a change of rules in force needs a second person: it is about any number of the DLQ's messages."""
     messages = messages_of(row, before if before and before.enabled else row)
     about = [] if ALL in messages else sorted(messages)
     title = f"{_TITLES[kind]} {row.name}"
@@ -206,13 +209,16 @@ def _pass(  # noqa: PLR0913  # each by its name
 
 
 def messages_of(*some: Rule) -> dict[int, int | None]:
-    """Return what the guard of approvals counts for a change of these rules: any number of their DLQs' messages."""
+    """Return for the approval check the DLQs of these rules, each with None: a change is about any number of messages.
+
+    `{ALL: None}`: one of the rules is for all DLQs.
+    """
     dlqs = {row.dlq_id for row in some}
     return {ALL: None} if None in dlqs else dict.fromkeys(dlq for dlq in dlqs if dlq)
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return `messages_of` a rule that is to be saved; empty: it is not in force, before and after."""
+    """Return `messages_of` a rule before and after a change, only if it is enabled there; empty: in neither case."""
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}
 

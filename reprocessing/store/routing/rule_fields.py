@@ -1,4 +1,4 @@
-"""Write the columns of a rule as JSON, and read them again: a rule may wait for the approval of a second person."""
+"""Write the columns of a rule as JSON, and read them again, so that a rule can wait for a second person's approval."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, for 
 
 
 def write(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns as JSON values. Rows become ids; a target without a row, its values."""
+    """Return columns as JSON values. A row becomes its id; a target that is not stored yet becomes its field values."""
     return {name: _written(value) if name in _REFERENCES else as_json(value) for name, value in fields.items()}
 
 
@@ -43,7 +43,7 @@ def read(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that `write` wrote.
 
     Raises:
-        ObjectDoesNotExist: a row was deleted since.
+        ObjectDoesNotExist: a DLQ, target or rate class was deleted since.
     """
     return {name: _read(name, value) for name, value in stored.items()}
 

@@ -1,4 +1,4 @@
-"""Read the rules in force, and the rulebook's version, which every change of a rule raises."""
+"""Read the rules in force, and the rulebook's version: a number that every change of a rule raises."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.models.rule import Rulebook
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 
-#: People are notified if a rule could not evaluate at least this share of its messages.
+#: People are notified if a rule could not be evaluated on at least this share (1 %) of its messages.
 ERROR_SHARE = 0.01
 #: The id of a rule or target that is not saved yet. Such a rule comes after the saved rules of its position.
 UNSAVED = 2**62
@@ -30,7 +30,7 @@ class BoundRule:
 
     rule: Rule
     dlq_id: int | None
-    #: why the rule cannot be evaluated; empty: it can. A rule with a reason holds all letters, to be safe
+    #: why the rule cannot be evaluated; empty: it can. A rule that cannot be evaluated holds all letters, to be safe
     error: str = ""
 
 
@@ -49,7 +49,10 @@ def version() -> int:
 
 
 def in_force() -> InForce:
-    """Return the rules in force. The version is read first: if rules change meanwhile, the new rules decide again."""
+    """Return the rules that are enabled and valid now, and the version, which is read first.
+
+    So if the rules change meanwhile, the version is an old one, and the new rules decide again.
+    """
     known = version()
     now = lanes.database_now()
     held = Row.objects.filter(
@@ -59,7 +62,7 @@ def in_force() -> InForce:
 
 
 def rules_with_targets(dlq: int) -> list[Row]:
-    """Return the enabled rules for this DLQ that name a target and have not ended."""
+    """Return the enabled rules for this DLQ, or for all, that name a target and whose validity has not ended."""
     found = Row.objects.filter(
         Q(valid_until=None) | Q(valid_until__gt=lanes.database_now()),
         Q(dlq=None) | Q(dlq=dlq),
@@ -70,7 +73,7 @@ def rules_with_targets(dlq: int) -> list[Row]:
 
 
 def bind(row: Row) -> BoundRule:
-    """Return the rule that a row holds; a rule that cannot be evaluated holds all letters."""
+    """Return the rule of a database row, with its DLQ. If the row is invalid, return a rule that holds all letters."""
     try:
         return BoundRule(parse_row(row), row.dlq_id)
     except InvalidRule as error:
@@ -78,7 +81,7 @@ def bind(row: Row) -> BoundRule:
 
 
 def parse_row(row: Row) -> Rule:
-    """Return the rule that a row holds; if the row is invalid, raise InvalidRule, which says what to write."""
+    """Return the rule of a database row; if the row is invalid, raise InvalidRule, which says what to write."""
     if not isinstance(row.conditions, list) or not all(isinstance(text, str) for text in row.conditions):
         raise InvalidRule(f'Rule "{row.name}" is unclear: its conditions are not a list of texts. Write them anew.')
     if row.action not in list(Action):
@@ -104,18 +107,21 @@ def _backoff(row: Row) -> Backoff | None:
 
 
 def lock() -> Rulebook:
-    """Lock the rulebook in the caller's transaction, so that only one change is made at a time."""
+    """Lock the rulebook until the caller's transaction ends, so that only one transaction at a time changes rules."""
     Rulebook.objects.get_or_create(pk=1)
     return Rulebook.objects.select_for_update().get(pk=1)
 
 
 def raise_version() -> None:
-    """Raise the version, so that rules decide again. Lock the rulebook before, in the transaction of the change."""
+    """Raise the rulebook's version, so that rules decide about letters again.
+
+    Call it in the transaction that changes the rules, after `lock`.
+    """
     Rulebook.objects.filter(pk=1).update(version=F("version") + 1, changes_at=_next(lanes.database_now()))
 
 
 def raise_version_if_due(now: datetime) -> bool:
-    """Raise the version once if a rule has begun or ended by now; return whether the version was raised."""
+    """Raise the rulebook's version if a rule's validity began or ended since it was last raised; return whether."""
     if not Rulebook.objects.filter(pk=1, changes_at__lte=now).exists():
         return False
     with transaction.atomic():
@@ -148,7 +154,7 @@ class RuleStatus:
 
     @property
     def errs_too_often(self) -> bool:
-        """Return whether the share of errors is so high that people are notified."""
+        """Return whether the share of errors is so high (1 %) that people are notified."""
         return self.error_count > 0 and self.error_count >= ERROR_SHARE * (self.asked or 0)
 
 

@@ -1,1 +1,1 @@
-"""Store runs: selection of letters, plans, forecast, progress."""
+"""Store runs: select their letters, plan them, put letters onto lanes, and read their progress."""

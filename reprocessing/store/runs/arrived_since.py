@@ -27,10 +27,10 @@ SELECT count(*) AS n FROM (
 
 
 def arrived_since_start(run: int) -> int:
-    """Count letters that were captured after the run was started, or (if it is not started) planned."""
+    """Return how many letters of the run's DLQ were captured after the run was started (or planned, if not started)."""
     return rows.value(int, _ARRIVED, {"run": run})
 
 
 def arrived_since_plan(run: int) -> int:
-    """Count captured letters that are newer than the plan's letters, up to `MAX_COUNT`."""
+    """Return how many letters in state captured came after the plan was made, counted up to 50,000 (`MAX_COUNT`)."""
     return rows.value(int, _LATELY, {"run": run, "most": MAX_COUNT})

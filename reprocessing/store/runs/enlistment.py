@@ -1,4 +1,4 @@
-"""Put (enlist) a run's letters onto their lanes."""
+"""Enlist a run's letters: put them onto their lanes, where they are queued to be sent."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ SELECT count(*) AS n FROM moved
 
 
 class _Steps:
-    """The statements that enlist the letters of one condition on a letter l."""
+    """The SQL statements that enlist all letters for which a condition is true."""
 
     def __init__(self, which: LiteralString) -> None:
         self.lock_lanes = _LOCK_LANES.format(which=which)
@@ -141,9 +141,10 @@ class _Found:
 
 
 def enlist_letters(dlq: int, run: int, *, letters: Sequence[int] | None = None, free: bool = False) -> Enlisted:
-    """Put the selected letters of a run, and unfinished letters of ended runs, onto their lanes.
+    """Put the selected letters of a run onto their lanes, or park those that cannot be sent; return how many.
 
-    Call it in one transaction, so that no letter overtakes an earlier letter. `letters`: only these letters; all
+    The run also takes over unfinished letters of the DLQ's ended runs. Call it in one transaction, so that no letter
+    overtakes an earlier letter. `letters`: only these letters (None: all selected letters of the run); all
     letters before them in their lanes must be enlisted already. `free`: these letters have no run yet, and the caller
     has locked them.
     """

@@ -58,7 +58,7 @@ SELECT count(*) AS n, coalesce(max(id), 0) AS newest FROM (
 
 @dataclass(frozen=True, slots=True)
 class FreeLetters:
-    """How many letters of a DLQ have a place in a lane and no run, and the id of the newest of these letters."""
+    """How many letters of a DLQ have a place in a lane and no run, and the highest id of these letters (0: none)."""
 
     n: int
     newest: int
@@ -73,42 +73,45 @@ class UnenlistedRun:
 
 
 def unenlisted_runs(*, limit: int) -> list[UnenlistedRun]:
-    """Return running runs some of whose letters are not on their lanes yet."""
+    """Return up to `limit` running runs some of whose letters are not on their lanes yet."""
     return rows.fetch(UnenlistedRun, _OWING, {"limit": limit})
 
 
 def next_batches(run: int) -> list[list[int]]:
-    """Return the next batches of a run, in the order in which they must be enlisted."""
+    """Return the letter ids of a run's next batches (2,000 letters each), in the order in which to enlist them."""
     return _cut(rows.column(int, _NEXT, {"run": run, "limit": MAX_LOOKAHEAD}))
 
 
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
-    """Count the letters that a standing run could take, up to the letter id `through`."""
+    """Return how many letters a standing run could take, only letters with ids up to `through` (None: all)."""
     return rows.fetch(FreeLetters, _FREE, {"dlq": dlq, "through": through})[0]
 
 
 def takes_letters(run: int) -> bool:
     """Return whether a standing run may get letters: it has not ended, and its DLQ is still in mode automatic.
 
-    Call it in the transaction that enlists the letters: the caller's copy of the DLQ's row may be minutes old.
+    Call it in the transaction that enlists the letters, since the caller may have read the DLQ's mode minutes ago.
     """
     return bool(rows.fetch(UnenlistedRun, _LOCK_STANDING, {"run": run, "states": ["running", "paused"]}))
 
 
 def next_standing_batches(dlq: int, run: int, *, through: int) -> list[list[int]]:
-    """Return the next batches of a standing run, in order, up to the letter id `through`."""
+    """Return the letter ids of a standing run's next batches, in order, only letters with ids up to `through`."""
     return _cut(selection.next_letters(dlq, run, through=through, most=MAX_LOOKAHEAD))
 
 
 def enlist_batch(run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Enlist one batch in a transaction; None: the run is not running, AWS redrives the DLQ, or another worker does."""
+    """Enlist one batch of a run in a transaction; return how many letters.
+
+    None: the run is not running, AWS redrives the DLQ, or another worker enlists letters of the run now.
+    """
     return rows.in_transaction(partial(_pay, run, letters))
 
 
 def enlist_standing_batch(dlq: int, run: int, letters: Sequence[int]) -> Enlisted | None:
-    """Select and enlist one batch of a standing run in a transaction.
+    """Select and enlist one batch of a standing run in a transaction; return how many letters.
 
-    None: the run is not running, its DLQ is not automatic any more, or another worker enlists.
+    None: the run is not running, its DLQ is not automatic any more, or another worker enlists letters of the run now.
 
     Raises:
         NativeRedriveConflict: AWS's own redrive moves the messages of this DLQ.

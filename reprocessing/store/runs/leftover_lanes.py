@@ -14,7 +14,7 @@ from reprocessing.store import rows
 from reprocessing.store.aws import aws_redrives
 from reprocessing.store.runs.enlistment import ADOPT_LETTERS
 
-#: Letters of one batch, about 250 ms.
+#: Letters of one batch, which takes about 250 ms.
 BATCH = 2_000
 
 # Lanes of a plan whose start failed are adopted here only by the standing run: two plans would take them from each

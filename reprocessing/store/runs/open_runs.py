@@ -71,10 +71,16 @@ SELECT r.id, r.dlq_id, r.name, r.kind, r.state, r.asked_by, r.started_at,
 
 
 def open_runs(dlq: int | None = None, *, most: int | None = None) -> list[OpenRun]:
-    """Return the open runs of this DLQ (None: of all). The letters of each run are counted up to `most`."""
+    """Return the runs of this DLQ (None: of all) that have not ended.
+
+    The unfinished letters of each run are counted up to `most`; None: all are counted.
+    """
     return rows.fetch(OpenRun, _WORKING, {"dlq": dlq, "most": most})
 
 
 def started_runs(*, most: int, seen: VisibleDlqs = EVERY_DLQ) -> list[StartedRun]:
-    """Return the running and paused runs of these DLQs. The letters of each paused run are counted up to `most`."""
+    """Return the running and paused runs of DLQs that a person sees (`seen`).
+
+    The unfinished letters of each paused run are counted up to `most`.
+    """
     return rows.fetch(StartedRun, _STARTED, {"most": most, "dlqs": seen.array})

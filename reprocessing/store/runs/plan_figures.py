@@ -142,17 +142,20 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
 
 
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
-    """Return the figures of a plan; without a plan, of all captured letters that are in no run."""
+    """Return the figures of a planned run; without a run, of all captured letters of the DLQ that are in no run."""
     return rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
 
 
 def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
-    """Count the letters that the run would park without sending them, by reason, the most frequent reason first."""
+    """Return how many letters the run would park without sending them, by reason, the most frequent reason first."""
     return rows.fetch(BlockedCount, _of(run, _OBJECTIONS), {"dlq": dlq, "run": run})
 
 
 def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
-    """Return the figures of each target. `count_lag`: delay of SQS's counts in seconds."""
+    """Return the figures of each target of a planned run (without a run: of captured letters that are in no run).
+
+    `count_lag`: delay of SQS's counts in seconds.
+    """
     asked = {"dlq": dlq, "run": run, "count_lag": count_lag, "idle": IDLE_SECONDS}
     return rows.fetch(TargetFigures, _of(run, _SHARES), asked)
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 #: A plan that was not started is given up after so many seconds, because other runs cannot take its letters.
 PLAN_SECONDS: Final = 86_400.0
-#: Key in a stored selection: no person named the plan, so the DLQ's next plan replaces it.
+#: A stored selection has this key if no person named the plan, so that the DLQ's next plan replaces the plan.
 UNNAMED_KEY: Final[LiteralString] = "unnamed"
 
 
@@ -93,7 +93,7 @@ _FORGET = (
 
 
 def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Return the run with this name; create it if it is new. The letters of a new run are not selected yet."""
+    """Return the run with this name; if there is none, create it as a plan whose letters are not selected yet."""
     selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED_KEY: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
@@ -102,9 +102,10 @@ def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
 
 
 def select_letters(run: int, *, by: str, reason: str, through: int | None = None) -> SelectedCount | None:
-    """Select the letters of a plan in one transaction; None: it has letters already, or is no longer a plan.
+    """Select the letters of a plan in one transaction; return how many were selected.
 
-    Other plans of the DLQ that no person named are given up. `through`: only letters up to this id.
+    None: letters of the plan were selected before, or it is no longer a plan. Other plans of the DLQ that no person
+    named are given up. `through`: only letters with ids up to this one.
     """
 
     def work() -> SelectedCount | None:

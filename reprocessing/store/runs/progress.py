@@ -97,17 +97,17 @@ class RunCounts:
 
     @property
     def under_way(self) -> int:
-        """Return the number of letters that will finish without a person."""
+        """Return the number of unfinished letters that are not held: they finish without an action of a person."""
         return self.open - self.held
 
     @property
     def is_least(self) -> bool:
-        """Return whether the true `percent` may be higher."""
+        """Return whether the true `percent` may be higher: false, since all letters were counted."""
         return False
 
     @property
     def percent(self) -> int:
-        """Return the percentage of finished letters. If not all letters were counted, the true one may be higher."""
+        """Return the percentage of finished letters. If not all letters were counted, the true value may be higher."""
         ended = self.letters - self.open
         if self.is_least:
             ended = self.delivered + self.presumed + self.parked + self.closed_as_duplicate + self.discarded
@@ -116,7 +116,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a large run, up to `MAX_COUNT` letters in each state. Held letters and failed attempts are not counted.
+    """Counts of a large run, up to 50,000 letters in each state. Held letters and failed attempts are not counted.
 
     `delivered` includes presumed deliveries. `capped`: names of the fields whose true count may be higher.
     """
@@ -136,15 +136,15 @@ class _States:
 
 
 def count_letters(run: int) -> RunCounts:
-    """Count the letters of a run by state."""
+    """Return how many letters a run has in each state, and how many of its attempts failed."""
     return rows.fetch(RunCounts, _TALLY, {"run": run})[0]
 
 
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
-    """Count the letters of a run by state, at a bounded cost.
+    """Return how many letters a run has in each state. In a large run, up to 50,000 letters of each state are counted.
 
-    `selected`: number of letters of the plan. If one state has too many letters to count, its count is `selected` minus
-    the other counts.
+    `selected`: number of letters of the plan. If one state has more letters, its count is `selected` minus the other
+    counts.
     """
     found = _states(run, most=MAX_COUNT)
     if sum(found.values()) <= MAX_EXACT:
@@ -169,12 +169,12 @@ def _states(run: int, *, most: int) -> dict[str, int]:
 
 
 def count_in_other_runs(run: int) -> int:
-    """Count letters that a run sent and that other runs have now."""
+    """Return how many letters this run has sent that belong to other runs now."""
     return rows.value(int, _ELSEWHERE, {"run": run})
 
 
 def running_runs(dlq: int) -> list[int]:
-    """Return the running runs of a DLQ."""
+    """Return the ids of the running runs of a DLQ."""
     return rows.column(int, _RUNNING, {"dlq": dlq})
 
 
@@ -184,7 +184,7 @@ def run_state(run: int) -> str:
 
 
 def finish_runs() -> int:
-    """Finish running drains without unfinished letters; return how many."""
+    """Finish the running manual runs (drains) that have no unfinished letters; return how many."""
 
     def finish() -> list[int]:
         found = rows.column(int, _LOCK, {})

@@ -48,7 +48,7 @@ class ReleaseIntoRun:
 
 @dataclass(frozen=True, slots=True)
 class RunReleasedInto:
-    """A run that got letters of a bulk action, and the number of these letters."""
+    """A run into which a bulk action released letters, and the number of these letters."""
 
     id: int
     name: str
@@ -57,16 +57,16 @@ class RunReleasedInto:
 
 
 def record_release(letters: Sequence[int], *, by: str, reason: str, operation: int | None) -> None:
-    """Write an audit log entry for each run that these letters were released into."""
+    """Write an audit log entry for each run into which these letters were released. `operation`: the bulk action."""
     values = {"letters": list(letters), "by": by, "reason": reason, "operation": operation}
     rows.execute(_RECORD, values)
 
 
 def releases_of_run(run: int, *, most: int) -> list[ReleaseIntoRun]:
-    """Return the releases of letters into a run, the newest first."""
+    """Return up to `most` releases of letters into a run, the newest first."""
     return rows.fetch(ReleaseIntoRun, _OF_RUN, {"run": run, "most": most})
 
 
 def runs_of_bulk_action(operation: int, *, since: datetime, most: int) -> list[RunReleasedInto]:
-    """Return the runs that a bulk action, begun at `since`, released letters into."""
+    """Return up to `most` runs into which a bulk action, begun at `since`, released letters."""
     return rows.fetch(RunReleasedInto, _OF_OPERATION, {"operation": operation, "since": since, "most": most})

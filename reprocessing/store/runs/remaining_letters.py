@@ -1,4 +1,4 @@
-"""Return what is left of a run, by target, and the shortest time that it takes."""
+"""Count the letters of a run that are left for each target, and estimate the shortest time that they take."""
 
 from __future__ import annotations
 
@@ -66,6 +66,6 @@ class TargetRemainder:
 
 
 def remaining_by_target(run: int, *, count_lag: float, known_in: Mapping[int, float | None]) -> list[TargetRemainder]:
-    """Return the remaining letters of a run, by target. `known_in`: seconds until outcomes are known, by target."""
+    """Return for each target the letters of a run that are left. `known_in`: by target id, seconds to the outcomes."""
     found = rows.fetch(TargetRemainder, _LEFT, {"run": run, "count_lag": count_lag})
     return [replace(target, known_in=known_in.get(target.target_id, 0.0)) for target in found]

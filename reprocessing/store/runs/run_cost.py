@@ -12,7 +12,7 @@ from reprocessing.store import rows
 #: A page shows the cost of a run only if the run has at most so many attempts, and so many letters.
 MAX_COUNTED: Final = 20_000
 
-# Refused and unanswered sends are charged too. Copies that a capture deleted are costs of the capture, not of the run.
+# AWS charges refused and unanswered sends, too. Deletes by a capture are costs of the capture, not of the run.
 _ASKED = """
 SELECT t.arn LIKE '%%.fifo' AS fifo, false AS deleted, count(*) AS n, coalesce(sum(l.size), 0)::bigint AS size
   FROM (SELECT letter_id, target_id FROM redrive_attempt

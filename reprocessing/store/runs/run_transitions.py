@@ -75,7 +75,7 @@ def page_stamp(run: Run) -> str:
 
 
 def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -> Done | None:
-    """Call `move` in one transaction if the run is unchanged since a page showed it; if it has changed, return None.
+    """Call `move` in one transaction, and return its result, if the run is unchanged since a page showed it; else None.
 
     `seen`: the page's `page_stamp`.
     """
@@ -88,10 +88,10 @@ def move_if_unchanged(run: int, seen: str, move: Callable[[Run], Done | None]) -
 
 
 def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enlisted | None:
-    """Start a plan; None: it is no longer a plan, or AWS redrives its DLQ.
+    """Start a plan; return how many letters were put onto lanes. None: it is no longer a plan, or AWS redrives its DLQ.
 
-    First the run takes over (adopts) unfinished letters of ended runs. The letters of a large plan are put onto lanes
-    later, in batches. `approval`: id of the approval that is being executed.
+    First the run takes over (adopts) unfinished letters of ended runs. The letters of a plan with more than 2,000
+    letters are put onto lanes later, in batches. `approval`: id of the approval that is being executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -116,12 +116,18 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
 
 
 def reopen(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
-    """Continue a finished run to which letters came back; None: it is not finished. Errors as in `start`."""
+    """Continue a finished run to which letters came back; return its state before. None: the run is not finished.
+
+    Raises ApprovalNeeded if a second person is needed.
+    """
     return _begin_again(run, RunState.FINISHED, by, reason, approval)
 
 
 def resume(run: int, *, by: str, reason: str, approval: int | None = None) -> RunBefore | None:
-    """Resume a paused run; its waves begin again with one letter. None: the run is not paused. Errors as in `start`."""
+    """Resume a paused run, with a new wave of one letter; return its state before. None: the run is not paused.
+
+    Raises ApprovalNeeded if a second person is needed.
+    """
     return _begin_again(run, RunState.PAUSED, by, reason, approval)
 
 
@@ -149,7 +155,7 @@ def _is_in(run: int, state: RunState) -> bool:
 
 
 def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
-    """Let the guard check a run that a person starts or continues. A standing run is automatic, and not checked."""
+    """Check whether a run that a person starts or continues needs a second person. A standing run is not checked."""
     row = Run.objects.get(pk=run)
     if row.kind == RunKind.STANDING or (approval is None and not limits.is_any_limited()):
         return
@@ -159,12 +165,12 @@ def _pass(kind: DeedKind, run: int, *, by: str, approval: int | None) -> None:
 
 
 def pause(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Pause a run; None: it is not running."""
+    """Pause a run; return its state before. None: the run is not running."""
     return rows.in_transaction(partial(move_run, run, [RunState.RUNNING], RunState.PAUSED, by=by, reason=reason))
 
 
 def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None:
-    """Abort a run; None: the run had ended already.
+    """Abort a run; return its state before. None: the run had ended already.
 
     Sent letters still get an outcome, and another run may adopt queued letters. If the run was only a plan, other runs
     can select its letters again. `stop_dlq`: also stop the DLQ's sends, unless the run was only a plan.
@@ -186,7 +192,10 @@ def abort(run: Run, *, by: str, reason: str, stop_dlq: bool) -> RunBefore | None
 
 
 def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
-    """Abort a plan in the caller's transaction, so that other runs can select its letters; None: it is no plan."""
+    """Abort a plan, so that other runs can select its letters; return its state before. None: it is not a plan.
+
+    Call it in a transaction.
+    """
     was = move_run(run, [RunState.PLANNED], RunState.ABORTED, by=by, reason=reason)
     if was:
         rows.execute(FREE_CAPTURED_LETTERS, {"run": run})
@@ -194,7 +203,7 @@ def give_up(run: int, *, by: str, reason: str) -> RunBefore | None:
 
 
 def move_run(run: int, out_of: Sequence[RunState], to: RunState, *, by: str, reason: str) -> RunBefore | None:
-    """Change a run's state to `to` and write an audit log entry; None: the run is in no state of `out_of`."""
+    """Change a run's state to `to`, with an audit log entry; return its state before. None: it is not in `out_of`."""
     act = _ACTS.get(to) or (AuditAct.RESUMED if RunState.PAUSED in out_of else AuditAct.STARTED)
     values = {"run": run, "from": list(out_of), "to": to.value, "act": act.value, "by": by, "reason": reason}
     found = rows.fetch(RunBefore, _MOVE, values)

@@ -12,7 +12,7 @@ from reprocessing.store import rows
 
 @dataclass(frozen=True, slots=True)
 class SelectedCount:
-    """How many letters were selected. `behind`: how many were not, because earlier letters of their lanes are not."""
+    """How many letters were selected. `behind`: how many were not, since earlier letters of their lanes were not."""
 
     selected: int
     behind: int
@@ -73,9 +73,9 @@ _NEXT = f"""
 SELECT id FROM placed WHERE wanted AND leads ORDER BY first, key_hash, source_id, sequence, message_id LIMIT %(most)b
 """  # noqa: S608  # the inserted text is the constant above
 
-# Of each lane of these letters, only the letters up to the last of these are read, by index: an earlier letter may have
-# arrived, or gone to another run. The DLQ, which the source implies, is not named, and OFFSET 0 prevents a join: else
-# the planner may read all captured letters of the DLQ.
+# Of each lane of the given letters, only the letters up to the last given letter are read, by index: an earlier letter
+# may have arrived, or gone to another run. The DLQ, which the source implies, is not named, and OFFSET 0 prevents a
+# join: else the planner may read all captured letters of the DLQ.
 _LEADING_FREE = """
 WITH given AS (
     SELECT id, source_id, key_hash, single, sequence, message_id FROM redrive_letter
@@ -106,28 +106,28 @@ SELECT l.id FROM redrive_letter l
 
 
 def select_letters(dlq: int, run: int, wish: Selection, *, through: int | None = None) -> SelectedCount:
-    """Select, in the caller's transaction, the letters that a run asks for and that no other run has.
+    """Select, in the caller's transaction, the letters that a run asks for and that no other run has; return how many.
 
     A letter is selected only with all captured letters before it in its lane, and only if it has a place in a lane.
-    `through`: only letters up to this id.
+    `through`: only letters with ids up to this one; None: all.
     """
     lock_selection(dlq)
     return rows.fetch(SelectedCount, _SELECT, {**_values(dlq, run, wish), "through": through})[0]
 
 
 def lock_selection(dlq: int) -> None:
-    """Let no other transaction select letters of this DLQ until the caller's transaction ends."""
+    """Prevent other transactions from selecting letters of this DLQ until the caller's transaction ends."""
     rows.execute(_TURN, {"dlq": dlq})
 
 
 def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
-    """Return the first `most` letters that a run could get, in order, up to the letter id `through`."""
+    """Return the ids of the first `most` letters that a run could select, in order; only ids up to `through`."""
     values = {**_values(dlq, run, ALL_LETTERS), "through": through, "most": most}
     return rows.column(int, _NEXT, values)
 
 
 def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Lock and return those of these letters that have no run, and that only letters of `run` precede in their lanes.
+    """Lock and return (by id) those of these letters that have no run, and that overtake no letter outside `run`.
 
     Until the caller's transaction ends, no other run can select them.
     """
@@ -136,7 +136,10 @@ def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
 
 
 def letters_behind(dlq: int, run: int, wish: Selection, *, most: int) -> list[str]:
-    """Return the message ids of requested letters that come after letters of their lanes that were not requested."""
+    """Return up to `most` message ids of requested letters that are behind letters which were not requested.
+
+    They cannot be selected, since they would overtake those letters of their lanes.
+    """
     return rows.column(str, _BEHIND, {**_values(dlq, run, wish), "most": most})
 
 

@@ -1,1 +1,1 @@
-"""Statements for circuit breakers, rate ramps, waves, health checks and stops."""
+"""Store the states of circuit breakers, ramp-ups, waves, health checks and stops, which limit what is sent."""

@@ -67,5 +67,8 @@ class BreakerStatus:
 
 
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
-    """Return the breakers of these targets, each target's own breaker first. `rate_class`: only its breakers."""
+    """Return the breakers of these targets, each target's own breaker first.
+
+    `rate_class`: only the breakers of this rate class; None: all.
+    """
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

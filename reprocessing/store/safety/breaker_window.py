@@ -80,10 +80,10 @@ class Window:
 def windows(
     ids: Sequence[int], epochs: Sequence[int], sizes: Sequence[int], *, settled: bool = False
 ) -> dict[int, Window]:
-    """Return the window of each of these breakers, by breaker: the outcomes of the newest attempts of its epoch.
+    """Return by breaker id the outcomes of the newest attempts in the breaker's epoch (its window).
 
-    `sizes`: the most attempts of each window. A window ends with the newest failure; with `settled`, it ends with the
-    newest settled attempt.
+    `sizes`: the highest number of attempts in each window. A window ends with the newest failure; with `settled`, it
+    ends with the newest settled attempt.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

@@ -1,4 +1,4 @@
-"""Open and close circuit breakers by the outcomes of attempts. A repeated or lost call does no harm.
+"""Open and close circuit breakers by the outcomes of attempts. A call may be repeated; the next replaces a lost call.
 
 A canary is a single letter that is sent to test the target after the cooldown.
 
@@ -149,7 +149,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
-    """Send no other canary until the outcome of a canary that the target accepted can be known."""
+    """Delay the next canary until the outcome of a canary that the target accepted can be known. None: no change."""
     until = awaited_until and awaited_until + circuit_breaker.PATIENCE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
@@ -174,7 +174,10 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 
 
 def _follow(moved: Sequence[_Move]) -> None:
-    """Mark attempts as `spared` (not counted against `max_attempts`), and open or end incidents, in the transaction."""
+    """After breakers have moved: mark attempts as `spared` (not counted), and open or end incidents.
+
+    Call it in the same transaction.
+    """
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})
     announce_opened([OpenedBreaker(move.row.id, move.row.target, move.why or "", move.rest) for move in opened])
@@ -184,8 +187,8 @@ def _follow(moved: Sequence[_Move]) -> None:
 def open_after(failures: Collection[tuple[int, int]], *, why: str) -> list[MovedBreaker]:
     """Open breakers after a wave failed, or after a message used up its attempts; return the opened breakers.
 
-    `failures`: breakers that are not open, each with the epoch of its failed attempts. A breaker that has another epoch
-    by now is skipped.
+    `failures`: breakers that are not open, each with the epoch of its failed attempts (an epoch begins when the breaker
+    changes its state). A breaker that has another epoch by now is skipped.
     """
     found = rows.fetch(_Row, _ROWS, {"ids": sorted({breaker_id for breaker_id, _ in failures})})
     wanted = [
@@ -213,6 +216,6 @@ def _told(move: _Move) -> MovedBreaker:
 
 
 def move_all_breakers() -> list[MovedBreaker]:
-    """Call `move_breakers` for all breakers, in case a worker died before its call, and reset idle ramps."""
+    """Call `move_breakers` for all breakers, in case a worker was killed before its call, and reset idle ramps."""
     rate_ramps.reset_idle_ramps()
     return move_breakers(rows.column(int, "SELECT id FROM redrive_breaker WHERE state <> 'open' ORDER BY id", {}))

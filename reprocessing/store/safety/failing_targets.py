@@ -1,4 +1,4 @@
-"""Find targets that have failed for a long time in automatic runs. Pause such a run, or park its only message."""
+"""Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ coalesce(
       LIMIT 1)
 ) IS NOT NULL"""
 
-# Only runs that may send, and whose messages failed at the target lately.
+# Only active standing runs whose messages failed at the target lately: within twice the highest cooldown.
 _FAILING: Final[LiteralString] = f"""
 WITH {_SENDS}, {_RESTARTS}, tried AS (
     SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,
@@ -155,7 +155,10 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose targets kept failing, or park the run's only message. It commits by itself."""
+    """Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message.
+
+    `give_up_after` is 24 hours by default. This function commits by itself.
+    """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
     for failing in rows.fetch(_Failing, _FAILING, {"depth": ATTEMPTS_READ}):

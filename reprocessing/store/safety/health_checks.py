@@ -1,4 +1,4 @@
-"""Add and remove health checks, return the checks that are due, and record their results."""
+"""Add and remove health checks of targets, find the checks that are due, and record their results."""
 
 from __future__ import annotations
 
@@ -183,20 +183,20 @@ SELECT id AS check_id FROM gone
 
 
 def are_due() -> bool:
-    """Return whether a health check is due, and letters wait for its target."""
+    """Return whether any health check is due for whose target letters wait."""
     return bool(rows.execute(_ANY, {"soon": _SOON, "limit": 1, "dlq": None}))
 
 
 def claim_due(*, limit: int, dlq: int | None = None) -> list[ClaimedCheck]:
-    """Return the due checks of targets that letters (of `dlq`, or of any DLQ) wait for.
+    """Return up to `limit` due checks of targets for which letters wait: letters of `dlq`, or (None) of any DLQ.
 
-    The returned checks are not due for a while, so that no other worker runs them.
+    The returned checks are due again after their interval (`every`), so that no other worker runs them now.
     """
     return rows.fetch(ClaimedCheck, _WANTED + _TAKE, {"soon": _SOON, "limit": limit, "dlq": dlq})
 
 
 def claim_all(targets: Sequence[int]) -> list[ClaimedCheck]:
-    """Return all checks of these targets, due or not; for a while, no other worker runs them."""
+    """Return all checks of these targets, due or not. They are due again after their interval (`every`)."""
     return rows.fetch(ClaimedCheck, _ALL + _TAKE, {"targets": list(targets)})
 
 
@@ -220,13 +220,16 @@ def checks_of(targets: Sequence[int]) -> list[CheckStatus]:
 
 
 def add_check(target: int, asked: CheckQuestion, *, by: str, reason: str) -> int:
-    """Add a health check, or change one that exists; return its id."""
+    """Add a health check, or change the target's check of the same kind and subject; return its id.
+
+    With an audit log entry. A changed check is unknown until it has run.
+    """
     values = {field: found for field, (found,) in rows.arrays(CheckQuestion, [asked]).items()}
     return rows.value(int, _ADD, {**values, "target": target, "by": by, "reason": reason})
 
 
 def remove_check(check: int, targets: Sequence[int], *, by: str, reason: str) -> bool:
-    """Remove a health check; False if none of these targets has it."""
+    """Remove a health check, with an audit log entry; return False if none of these targets has it."""
     values = {"check": check, "targets": list(targets), "by": by, "reason": reason}
     return bool(rows.execute(_REMOVE, values))
 

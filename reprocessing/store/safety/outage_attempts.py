@@ -117,10 +117,9 @@ class _Recounted:
 
 
 def count_again(letters: Collection[int]) -> dict[int, int]:
-    """Count spared attempts of these letters again if a message sent between the attempt and the opening succeeded.
+    """Count `spared` attempts again, if a message sent between the attempt and the breaker's opening succeeded.
 
-    Return the attempts that count, by letter, of the letters that changed. Such a letter never has more than
-    `max_attempts` of them.
+    Return the number of attempts that count, by letter id, for the letters that changed. It is at most `max_attempts`.
     """
     if not letters:
         return {}
@@ -134,7 +133,7 @@ def count_again(letters: Collection[int]) -> dict[int, int]:
 
 
 def spare_late(attempts: Collection[int]) -> int:
-    """Mark as `spared` the attempts whose breaker has opened since they were sent; return the number of letters.
+    """Mark attempts as `spared` (not counted) if their breaker opened after they were sent; return how many letters.
 
     Call it in the transaction that records these attempts as failed. A failed canary is marked, too.
     """
@@ -142,7 +141,7 @@ def spare_late(attempts: Collection[int]) -> int:
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Mark as `spared` the failed attempts of these pairs (breaker, ended epoch); return the number of letters.
+    """Mark failed attempts as `spared` (not counted), by pairs (breaker, ended epoch); return how many letters.
 
     Call it in the transaction that opened the breakers, after opening them: senders lock the breaker before the lanes.
     """

@@ -1,6 +1,6 @@
 """Raise or lower the allowed share of the rate (the ramp-up) by the outcomes of attempts.
 
-A repeated or lost call does no harm.
+Calls may be repeated; a later call replaces a lost call.
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ def _pace(row: _Due, seen: Window) -> RampStep | None:
 
 
 def reset_idle_ramps(ids: Collection[int] | None = None) -> int:
-    """Reset the idle ramps of these breakers (None: of all) to the start; return how many. Call it before sending."""
+    """Reset the idle ramps of these breakers (None: of all) to their start; return how many. Call it before sending.
+
+    A ramp is idle if it had no step for 5 minutes (`IDLE_SECONDS`), or for two step intervals if that is longer.
+    """
     values = {"ids": None if ids is None else sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS, "why": _IDLE_WHY}
     return rows.execute(_REST, values)

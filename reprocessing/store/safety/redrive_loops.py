@@ -10,10 +10,10 @@ from reprocessing.store import rows
 from reprocessing.store.notifications.run_events import announce_loop
 from reprocessing.store.safety.paused_runs import PausedRun, pause_run
 
-#: A suspected DLQ's letters are looked for only among so many of the newest letters of all DLQs.
+#: Letters of a suspected DLQ are searched only among so many of the newest letters of all DLQs.
 _READ: Final = 20_000
 
-# Standing runs whose DLQ had enough deliveries and captures in this and the previous hour. Reads only stored counts.
+# Standing runs whose DLQ had at least `least` deliveries and captures in this and the previous hour, by stored counts.
 _SUSPECTED: Final[LiteralString] = """
 SELECT r.id FROM redrive_run r
  WHERE r.kind = 'standing' AND r.state = 'running'
@@ -44,7 +44,10 @@ SELECT count(*)::int AS seen, count(*) FILTER (WHERE again)::int AS again,
 
 
 def pause_looping_runs() -> list[PausedRun]:
-    """Pause automatic runs whose redriven messages keep coming back; return the runs. Call it outside transactions."""
+    """Pause automatic runs whose redriven messages keep coming back as new letters; return the paused runs.
+
+    Call it outside transactions.
+    """
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):
         values = {"run": run, "read": _READ, "within": WITHIN, "sample": SAMPLE, "rounds": ROUNDS}

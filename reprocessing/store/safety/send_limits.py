@@ -1,4 +1,4 @@
-"""Conditions that keep letters from being sent: circuit breakers, health checks and full waves."""
+"""SQL and functions that tell which letters may not be sent: circuit breakers, health checks and full waves."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class SendLimit:
 
     @property
     def on_trial(self) -> bool:
-        """Return whether only one letter may be sent at a time."""
+        """Return whether only one letter at a time may be sent (a canary), because the breaker is not closed."""
         return self.state != "closed"
 
     @property
@@ -149,7 +149,7 @@ class SendLimit:
 
 
 def read_limits(targets: Collection[int]) -> list[SendLimit]:
-    """Return the limits that the breakers of these targets set."""
+    """Return the limits that apply to these targets now, one for each of their breakers."""
     return rows.fetch(SendLimit, _SIGHT, {"targets": list(targets)}) if targets else []
 
 
@@ -159,7 +159,7 @@ def lock_for_intent(letters: Collection[int], lanes: Collection[int], fences: Co
 
 
 def make_breakers(places: Collection[tuple[int, int]]) -> None:
-    """Create missing breakers for these pairs of target and rate class."""
+    """Create missing breakers for these pairs of ids (target, rate class)."""
     some = sorted(places)
     rows.execute(
         _BREAKERS, {"targets": [target for target, _ in some], "classes": [rate_class for _, rate_class in some]}

@@ -1,6 +1,6 @@
 """Stop and resume the sends of a DLQ, of a lane, or of all DLQs. The same statement writes the audit log entry.
 
-Leases and intents check these rows through `active_runs.ACTIVE_RUNS` and the lane's `stopped_at`.
+What is stopped is neither leased nor sent: the statements read `active_runs.ACTIVE_RUNS` and a lane's `stopped_at`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def resume(dlq: int | None, *, by: str, reason: str, seen: datetime | None = Non
 
 
 def stop_of(dlq: int | None) -> Stop | None:
-    """Return the stop of this DLQ itself (None: the stop of all DLQs), if there is one."""
+    """Return the stop of this DLQ itself (argument None: the stop of all DLQs); None if there is none."""
     return rows.first(Stop, _HALTED if dlq is None else _STOPPED_ROW.format(table="redrive_dlq"), {"id": dlq})
 
 
@@ -174,5 +174,5 @@ def resume_lane(lane: int, *, by: str, reason: str, seen: datetime | None = None
 
 
 def stop_of_lane(lane: int) -> Stop | None:
-    """Return the stop of this lane itself, if there is one."""
+    """Return the stop of this lane itself; None if there is none."""
     return rows.first(Stop, _STOPPED_ROW.format(table="redrive_lane"), {"id": lane})

@@ -1,4 +1,4 @@
-"""Read what is known about the failed attempts of messages that have no attempts left."""
+"""Read when the attempts of messages with no attempts left failed, and whether their target worked since."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Row(LastFailures):
 
 
 def last_failures(letters: Collection[int]) -> dict[int, LastFailures]:
-    """Return what is known about the failures that used up the attempts of these messages, by message.
+    """Return when the attempts of these messages were used up, and whether the target worked since, by letter id.
 
     Messages that are parked in any case are left out: messages of manual runs, messages of a run that a person resumed
     because its targets work, and messages with an attempt that counted as a success before the message came back.

@@ -1,7 +1,7 @@
 """Judge the open wave of a run (1, 10, 100, then all letters) by its letters' outcomes, and open the next wave.
 
-A repeated or lost call does no harm. A transaction that changes a run and its waves locks the run first (FOR NO KEY
-UPDATE, so that an intent that has locked the wave need not wait), then the wave.
+Calls may be repeated; a later call replaces a lost call. A transaction that changes a run and its waves locks the run
+first (FOR NO KEY UPDATE, so that an intent that has locked the wave need not wait), then the wave.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ CASE WHEN a.outcome = 'refused' AND a.returned_at IS NULL AND a.counts_as_failur
      WHEN NOT {SAYS_NOTHING} THEN 'well' END
 """  # the inserted text is constant
 
-# The wave does not wait for a letter that a person's release or a rule delays. It waits for a delay that the target
-# asked for: the target would ask the same for the next letter.
+# True of a letter l for which its wave does not wait, since a person's release or a rule delays it. A wave waits for a
+# delay that the target asked for: the target would ask the same for the next letter.
 _FOR_LATER: Final[LiteralString] = """
 (l.due_at > redrive_now() AND (l.route = 'delay' OR l.due_at = (
     SELECT (v.after ->> 'due')::timestamptz FROM redrive_audit_entry v
@@ -167,7 +167,7 @@ SELECT r.id FROM redrive_run r JOIN redrive_wave w ON w.run_id = r.id AND w.sett
 
 
 def begin(run_id: int) -> None:
-    """Begin the run with a wave of one letter, if the run has waves; close its open wave.
+    """Close the run's open wave, if any, and open a wave of one letter, if the run has waves.
 
     Call it in a transaction, with the run locked by a plain UPDATE or FOR NO KEY UPDATE.
     """
@@ -219,7 +219,10 @@ def _open_breakers(run: int, why: str) -> None:
 
 
 def judge_all_waves() -> list[PausedRun]:
-    """Judge the waves of all running runs, since a worker may have died before it called `judge_waves`."""
+    """Judge the open waves of all running runs, since a worker may have been killed before it called `judge_waves`.
+
+    Return the paused runs.
+    """
     return judge_waves(rows.column(int, _RUNNING, {}))
 
 

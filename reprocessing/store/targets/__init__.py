@@ -1,1 +1,1 @@
-"""Statements for targets."""
+"""Store targets, and the settings of their circuit breakers."""

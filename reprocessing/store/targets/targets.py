@@ -28,7 +28,7 @@ BREAKER_FIELDS: Mapping[str, str] = {
 
 
 def find_targets(arns: Iterable[str]) -> dict[str, Target]:
-    """Return the existing targets among these, by ARN (for an HTTP endpoint: its URL)."""
+    """Return the stored targets with these ARNs, by ARN. An HTTP endpoint has its URL instead of an ARN."""
     return {row.arn: row for row in Target.objects.filter(arn__in=list(arns)).select_related("watched_by")}
 
 
@@ -48,7 +48,10 @@ def differences(arn: str, fields: Fields, row: Target | None) -> list[Difference
 
 
 def write_target(arn: str, fields: Fields) -> Target:
-    """Create the target, or write these fields. Call it in a transaction."""
+    """Create the target with these fields, or write the fields to the stored target; return it.
+
+    `fields`: see `differences`. Call it in a transaction.
+    """
     row = {name: value for name, value in fields.items() if name not in BREAKER_FIELDS}
     if "watched_by" in row:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
@@ -63,7 +66,7 @@ def save_target(
 ) -> list[Difference]:
     """Create the target, or change it, and write an audit log entry; return the changes.
 
-    Raise InvalidTarget if these are not the changes that a person has `seen`.
+    `seen`: the changes that a person saw; if other changes would be made, raise InvalidTarget. None: no check.
     """
     with transaction.atomic():
         row = Target.objects.select_for_update(of=("self",)).select_related("watched_by").filter(arn=arn).first()
@@ -107,7 +110,10 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
 
 
 def _keep_policy(target: Target) -> None:
-    """Check Celery targets for a redrive policy: without one, workers delete the messages that they reject."""
+    """Add the health check of the redrive policy to a Celery target; remove it from a target of another kind.
+
+    If its queue has no redrive policy, a Celery worker deletes the messages that it rejects.
+    """
     its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
     if target.kind == TargetKind.CELERY:
         HealthCheck.objects.get_or_create(**its, defaults={"every": 30.0, "max_age": 90.0})
