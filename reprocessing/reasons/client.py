@@ -220,7 +220,7 @@ class Reporter:
         return left
 
     def _rest(self, unheard: int) -> float:
-        """Return the backoff in seconds: 1, doubled with each failure, times a random number from 0.5 to 1 (jitter)."""
+        """Return the backoff in seconds: 1, doubled with each failed request, times a random factor from 0.5 to 1."""
         rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 

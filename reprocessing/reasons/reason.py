@@ -64,7 +64,10 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
 
 
 def storable_text(text: str, longest: int) -> str:
-    """Return a text that JSON and PostgreSQL can store, of at most so many characters."""
+    """Return at most `longest` characters of a text.
+
+    Zero bytes and surrogates are replaced: PostgreSQL cannot store them.
+    """
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
 
 
