@@ -40,7 +40,7 @@ def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, th
     use_lean_connections(session)
     actions = [_Action(client, action) for action in ACTIONS]
     emitter = client.meta.events._emitter  # noqa: SLF001 - as above
-    handlers = emitter._lookup_cache  # noqa: SLF001 - as above. botocore replaces this cache when a handler is registered.
+    handlers = emitter._lookup_cache  # noqa: SLF001 - as above. A registered handler makes botocore replace it.
     for action in actions:
         action.start(lambda: emitter._lookup_cache is handlers)  # noqa: SLF001 - as above
 

@@ -77,7 +77,7 @@ class QueueAddress:
 
     @property
     def arn(self) -> str:
-        """The queue's ARN, computed from the URL. (`queue_attributes.describe` returns the ARN that SQS reports.)"""
+        """The queue's ARN, computed from the URL. `queue_attributes.describe` returns the ARN that SQS reports."""
         partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(self.region.rsplit("-", 2)[0], "aws")
         return f"arn:{partition}:sqs:{self.region}:{self.account}:{self.name}"
 
