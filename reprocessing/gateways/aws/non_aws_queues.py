@@ -1,4 +1,7 @@
-"""Refuse CloudWatch requests about queues outside AWS, which have no metrics there."""
+"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS.
+
+CloudWatch has no metrics of these queues.
+"""
 
 from __future__ import annotations
 

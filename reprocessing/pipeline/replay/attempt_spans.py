@@ -1,4 +1,7 @@
-"""Trace attempts: one span for each attempt, in the trace of its message, recorded outside of transactions."""
+"""Trace attempts with OpenTelemetry: one span for each attempt, in the trace of its message.
+
+Spans are recorded outside of transactions.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: By attempt id: the fields `traceparent` and `tracestate` that a message is sent with.
+#: The trace fields (`traceparent`, `tracestate`) with which each message is sent, by attempt id.
 TraceFields = Mapping[int, Mapping[str, str]]
 
 
 @dataclass(slots=True)
 class AttemptSpans:
-    """The spans of the attempts of one slice. An error here is logged once a slice. It delays and fails no letter."""
+    """The spans of the attempts of one slice.
+
+    After an error, the slice is not traced any more, and the error is logged.
+
+    An error delays and fails no letter.
+    """
 
     targets: Mapping[int, Target]
     sends_context: bool  # messages are sent with the trace context of their attempt's span
@@ -40,7 +48,13 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began. If messages are sent with trace context, start spans and return the fields."""
+        """Note when attempts began.
+
+        Return the trace fields with which their messages are sent, and start their spans for this.
+
+        The result is empty if messages are sent without trace fields. `began`: monotonic time. `dlqs`: names by
+        id.
+        """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:
             return {}
@@ -55,13 +69,16 @@ class AttemptSpans:
             return {}
 
     def note_end(self, attempts: Iterable[int]) -> None:
-        """Note that these attempts ended now."""
+        """Note that the attempts with these ids ended now."""
         self._ended |= dict.fromkeys(attempts, time.monotonic())
 
     def record(
         self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], dlqs: Mapping[int, str]
     ) -> None:
-        """Record the spans of these ended attempts. Skip attempts that were recorded before."""
+        """Record the spans of these ended attempts, with their outcomes.
+
+        Attempts that were recorded before are skipped.
+        """
         new = [attempt for attempt in intended if attempt.attempt_id in self._began]
         try:
             if not self._is_broken:
@@ -106,7 +123,7 @@ class AttemptSpans:
 
 
 def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
-    """Return the spans of a slice; None: traces are switched off. `targets` may be filled later."""
+    """Return the object that traces the attempts of one slice; None: traces are off. `targets` may be filled later."""
     if not conf.traces:
         return None
     from reprocessing.gateways.tracing.tracer import AttemptTracer  # noqa: PLC0415  an optional dependency

@@ -1,4 +1,4 @@
-"""Check the encryption of payloads: whether it is on, and whether its keys can be used."""
+"""Check the encryption of payloads: is it on, and can its keys be used?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME: Final = "payloads"
 
 
 def remarks(conf: Conf) -> Iterator[DoctorFinding]:
-    """Check that every key in use is there, and that the first one wraps and unwraps."""
+    """Yield findings: is every key that is in use set, and can the first key encrypt and decrypt data keys?"""
     used = set(payload_keys.used_wrapping_keys())
     known = [entry.partition("=")[0] for entry in conf.payload_keys]
     if lost := sorted(used - set(known)):
