@@ -85,7 +85,7 @@ class Claim(models.Model):
                 name="a_space_and_a_key_are_short_enough",
             ),
         ]
-        indexes = [models.Index(F("keep_until"), name="claims_by_when_they_may_go")]  # noqa: RUF012  # as above
+        indexes = [models.Index(F("keep_until"), name="claims_by_when_they_may_go")]  # noqa: RUF012  # Django's shape of a Meta
 
     def __str__(self) -> str:
         return f"{self.space}: {self.state}"

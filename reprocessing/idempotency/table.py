@@ -28,7 +28,7 @@ ON CONFLICT (space, key) DO UPDATE
        payload_hash = COALESCE(c.payload_hash, EXCLUDED.payload_hash), lease_until = EXCLUDED.lease_until,
        keep_until = GREATEST(c.keep_until, EXCLUDED.keep_until)
  WHERE {_FREE} AND COALESCE(c.payload_hash = EXCLUDED.payload_hash, true)
-"""  # noqa: S608  # the inserted texts are constants, here and below
+"""  # noqa: S608  # all texts that are inserted into statements are constants
 
 _LOOK: Final = f"""
 SELECT state, result, EXTRACT(epoch FROM lease_until - clock_timestamp())::float8 AS rest,
@@ -74,8 +74,8 @@ UPDATE redrive_idempotency_claim
  WHERE {_HELD} AND state = 'in_progress'
 """  # noqa: S608
 
-# A transactional claim holds this lock until its commit. Others see the lock at once; the uncommitted row would block
-# them.
+# A transactional claim holds this lock until its commit. Other workers see at once that the lock is held. They would
+# wait for the uncommitted row.
 _LOCK: Final = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended(%(space)s::text || chr(1) || %(key)s::text, 5276893427))"
 )
@@ -126,7 +126,10 @@ def read_claim(place: ClaimKey) -> ClaimRow | None:
 
 
 def lock_key(place: ClaimKey) -> bool:
-    """Return whether this transaction got the key's advisory lock, which it then holds until it ends. Do not wait."""
+    """Return whether this transaction got the key's advisory lock.
+
+    It holds the lock until it ends, and never waits for it.
+    """
     row = _one(place, _LOCK)
     return bool(row and row[0])
 
@@ -154,7 +157,10 @@ def record_rolled_back_failure(place: ClaimKey, *, error: tuple[str, str]) -> No
 
 
 def renew_lease(place: ClaimKey, token: UUID, *, lease: timedelta) -> bool:
-    """Extend the lease to its full length from now. Return False, unchanged, if another worker has the claim."""
+    """Extend the lease to its full length from now.
+
+    Return False, and change nothing, if the claim is another worker's.
+    """
     return _moved(place, _RENEW, {"token": token, "lease": lease})
 
 

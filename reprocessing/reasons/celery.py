@@ -20,7 +20,7 @@ HEADER: Final = "redrive_names"
 _REMEMBERED: Final = 1_000
 
 
-def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **options: Any) -> Reporter:  # noqa: ANN401  # those of Reporter
+def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **options: Any) -> Reporter:  # noqa: ANN401  # arguments of Reporter
     """Report failures of an app's tasks from now on, and return the `Reporter`. Call it once, where the app is created.
 
     A failure is reported as `failed` if Celery acknowledges the message. It is reported as `retrying` if Celery
@@ -52,7 +52,7 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
 def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
     """Return `handle` as a receiver of Celery signals that never raises.
 
-    Celery would log an error with the task's arguments.
+    If it raised, Celery would log the task's arguments.
     """
 
     @wraps(handle)

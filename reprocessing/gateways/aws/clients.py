@@ -1,6 +1,4 @@
-"""Create and keep the AWS clients of this process. Threads share a client.
-
-A forked child process creates its own clients.
+"""Create and keep the AWS clients of this process. Threads share a client, forked child processes create their own.
 
 Sessions and clients are kept, because creating the first client takes about 70 ms. Clients never retry a request: only
 the caller knows whether the request may be repeated.
@@ -35,7 +33,7 @@ class AwsClient(Protocol):
     """A boto3 client of a service, such as CloudWatch, whose type stubs are not installed."""
 
     def __getattr__(self, action: str) -> Callable[..., dict[str, Any]]:
-        """Return the method for an action, by its boto3 name."""
+        """Return the method for an action of the service, by the action's boto3 name, such as put_metric_data."""
 
 
 class _Clients:

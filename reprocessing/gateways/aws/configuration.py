@@ -1,4 +1,4 @@
-"""Explain errors in the AWS configuration (environment and files) which prevent that a client is created."""
+"""Explain errors in the AWS configuration (environment and files) because of which no client can be created."""
 
 from __future__ import annotations
 

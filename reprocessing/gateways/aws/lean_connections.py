@@ -33,9 +33,9 @@ _UNUSUAL: Final = re.compile(rb"\r\n(?:transfer-encoding|connection):(?![ \t]*ke
 
 
 def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URLLib3Session, through a private attribute
-    """Let this session use connections that know `LeanHeaders`, and look up the connection pool of a URL only once."""
+    """Let a botocore session use connections that know `LeanHeaders`, and find the pool of a URL only once."""
     session._pool_classes_by_scheme.update(http=_Pool, https=_TlsPool)  # noqa: SLF001 - has no public name
-    manager_of = session._get_connection_manager  # noqa: SLF001 - as above
+    manager_of = session._get_connection_manager  # noqa: SLF001 - has no public name
     known: WeakValueDictionary[str, urllib3.HTTPConnectionPool] = WeakValueDictionary()  # pools end with the session
 
     def find(url: str, proxy_url: str | None = None) -> SimpleNamespace:
@@ -44,7 +44,7 @@ def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URL
             pool = known[url] = manager_of(url, proxy_url).connection_from_url(url)
         return SimpleNamespace(connection_from_url=lambda _: pool)
 
-    session._get_connection_manager = find  # noqa: SLF001 - as above
+    session._get_connection_manager = find  # noqa: SLF001 - has no public name
 
 
 class LeanHeaders(dict[str, str]):
@@ -59,13 +59,13 @@ class LeanHeaders(dict[str, str]):
 
 
 class PlainAnswer:
-    """An answer with status 200. It has the attributes and methods that urllib3 and botocore use of an answer."""
+    """A plain answer (status 200, known length). It has what urllib3 and botocore use of an answer."""
 
     status: Final = 200
     version_string: Final = "HTTP/1.1"
     length_remaining: Final = 0
     retries: object
-    _connection: object  # set by urllib3, as is _pool
+    _connection: object  # urllib3 sets this and _pool
     _pool: Any
 
     def __init__(self, content: bytes) -> None:
@@ -151,7 +151,7 @@ class _LeanConnection(_LeanExchange, AWSHTTPConnection):  # type: ignore[misc]  
     pass
 
 
-class _LeanTlsConnection(_LeanExchange, AWSHTTPSConnection):  # type: ignore[misc]  # as above
+class _LeanTlsConnection(_LeanExchange, AWSHTTPSConnection):  # type: ignore[misc]  # as in botocore's stubs
     pass
 
 

@@ -1,6 +1,6 @@
 """Repeat read requests that AWS throttled or did not answer.
 
-While AWS throttles, slow down all threads that share a pace.
+While AWS throttles, slow down the threads that send them.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Posts:
     def _begin(self) -> bool:
         """Begin waiting requests while fewer than `limit` are open. Return whether at least one request was begun.
 
-        Requests whose host is still being resolved go on waiting.
+        Requests whose host is still being resolved wait on.
         """
         unnamed: list[QueuedPost] = []
         begun = 0

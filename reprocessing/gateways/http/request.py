@@ -17,7 +17,7 @@ from reprocessing.domain.targets.async_sender import HttpCall
 from reprocessing.domain.targets.http_responses import StatusMeanings, http_date, retry_after
 from reprocessing.gateways.http.resolved_targets import ResolvedTarget
 
-CONNECT: Final = 3.0  #: seconds for connection and certificate
+CONNECT: Final = 3.0  #: most seconds until a connection is open and its certificate is checked
 LARGEST: Final = 4_096  #: most bytes of an answer's body; if the body is longer, the connection is closed
 _BLANK: Final = (b"\r\n", b"\n")
 #: Seconds for which an idle connection may be reused. Most servers close idle connections after 5 s or later.
@@ -111,8 +111,8 @@ class Request:
     def outcome(self, error: int | None) -> Outcome | None:
         """Return the outcome of the ended request; None: nothing was sent, so repeat the request on a new connection.
 
-        It is None if a reused connection turned out to be closed. `error` is libcurl's error number, or None.
-        An answer counts only if it is complete, or longer than `LARGEST`.
+        It is None if a reused connection had been closed. `error`: libcurl's error number; None: no error. An
+        answer counts only if it is complete, or longer than `LARGEST`.
         """
         if self._was_stale:
             return None
@@ -139,7 +139,7 @@ class Request:
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
     def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
-        """Return libcurl's code that lets it send the request now over this connection, or makes it stop."""
+        """Return libcurl's code for "send the request now over this connection", or for "stop"."""
         if self._let_go or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.turn.anew:

@@ -58,7 +58,7 @@ def _check(asked: dict[str, Any]) -> str:
 
 def _send(asked: dict[str, Any]) -> str:
     """Send the text. Return why sending failed; empty if it succeeded."""
-    import apprise  # noqa: PLC0415  # as above
+    import apprise  # noqa: PLC0415  # the parent must not load Apprise
 
     service = _service(asked)
     if service is None:
@@ -79,7 +79,7 @@ def _send(asked: dict[str, Any]) -> str:
     return "" if result else _why(entry.message for entry in result.logs() if _speaks_of_failure(entry))
 
 
-def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # as above
+def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # of Apprise, which has no stubs
     """Return whether a log entry is about a failure.
 
     Other entries may contain the notification's text, and are not read.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Call = Callable[["SQSClient", str], object]
 
-#: Invalid requests, by the permission that they need. A batch needs the permission of the single action.
+#: Invalid requests, by the permission that they need. SQS checks a batch action by the single action's permission.
 PROBES: Final[Mapping[str, Call]] = {
     "sqs:ReceiveMessage": lambda sqs, url: sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=0),
     "sqs:DeleteMessage": lambda sqs, url: sqs.delete_message_batch(QueueUrl=url, Entries=[]),

@@ -105,7 +105,7 @@ def changed_since(row: Approval) -> str:
         return str(error)
 
 
-def _execute(  # noqa: PLR0913  # each by its name
+def _execute(  # noqa: PLR0913  # arguments are passed by name
     approval: int, state: ApprovalState, may: Callable[[Approval], str], *, by: str, reason: str, conf: Conf
 ) -> Decision:
     _require(by, reason)

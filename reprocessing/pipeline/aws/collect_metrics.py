@@ -32,7 +32,7 @@ _OF_SERVICE: Final = {metric.name: metric for metric in (metric_names.SLICES, me
 
 
 def samples(*, count_lag: float) -> list[Sample]:
-    """Return a sample of every metric and label, sorted by metric.
+    """Return the current samples of all metrics, sorted by metric.
 
     `count_lag`: seconds by which SQS's counts may be late.
     """
@@ -53,10 +53,7 @@ def samples(*, count_lag: float) -> list[Sample]:
 
 
 def _kept(dlqs: Names, called: Names) -> list[Sample]:
-    """Return a sample of every counter.
-
-    Counters that never counted are 0, so that a rate includes their first event.
-    """
+    """Return a sample of every counter. A counter without events yet is 0, so that a rate includes its first event."""
     by_dlq = (*metric_names.LETTER_COUNTERS.values(), metric_names.CAPTURE_ERRORS)
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (metric, (name,), ""): 0.0 for metric in by_dlq for name in dlqs.values()
@@ -98,7 +95,7 @@ def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
 
 
 def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:
-    """Yield the number of letters by DLQ, state and reason; and the unfinished and the parked letters of each DLQ."""
+    """Yield the number of letters by DLQ, state and reason; and how many of each DLQ's are unfinished, and parked."""
     counts = Counter[tuple[int, str, str]]()
     for kind in kinds:
         counts[kind.dlq_id, kind.state, kind.reason] += kind.n

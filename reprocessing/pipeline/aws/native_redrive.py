@@ -1,9 +1,9 @@
 """Hand a DLQ to AWS's own redrive, follow the redrive, and take the DLQ back.
 
-A claim is a mark on the DLQ's row, which keeps this service from the DLQ. It is committed before AWS is called. It ends
-at once if AWS refuses or was not asked. Otherwise, also if the process dies or AWS's answer is lost, only AWS's list of
-redrives ends it. A sweep or `native_redrive list` reads this list. The claim is read before the list, because a list
-says nothing about a later claim.
+A claim is a mark on the DLQ's row: while it is there, this service does not touch the DLQ. It is committed before AWS
+is called. It ends at once if AWS refuses or was not asked. Otherwise, also if the process dies or AWS's answer is lost,
+only AWS's list of redrives ends it. A sweep or `native_redrive list` reads this list. The claim is read before the
+list, because a list says nothing about a later claim.
 """
 
 from __future__ import annotations
@@ -140,7 +140,8 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
             dlq.name, extra={"dlq": dlq.name},
         )  # fmt: skip
     elif aws_redrives.current(dlq.pk) is None:
-        moved_by_aws.mark_moved(dlq.pk)  # a running capture prevents the record; the next one shows what is left
+        # Not recorded, because a capture is running. The next capture shows which messages are left.
+        moved_by_aws.mark_moved(dlq.pk)
 
 
 def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
@@ -184,7 +185,7 @@ def check_before_leasing(runs: Sequence[int] | None) -> None:
     """Ask AWS about the DLQs with due lanes: does its own redrive move their messages? (docs/adr/0032).
 
     `runs`: ids of the runs whose lanes count; None: all. Call it outside transactions. It costs one statement if
-    AWS was asked about all these DLQs lately.
+    there is no such DLQ, or if AWS was asked about all of them in the last seconds.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
@@ -195,7 +196,7 @@ def _look_at(dlqs: Collection[int]) -> None:
 
     The threads use no database connection.
     """
-    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # in 5 s, not all may have their turn
+    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # 5 s may be too short for all
     owned = {redrive.dlq_id: redrive for redrive in aws_redrives.all_current()}
     at = lanes.database_now()
     for dlq, listed in run_as_completed(_listed, some, _THREADS, within=_LOOKS_FOR):

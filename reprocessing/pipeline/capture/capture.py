@@ -62,7 +62,7 @@ class Captured:
     trouble: str = ""  # why receiving ended early; empty: it did not
 
 
-def letters(  # noqa: PLR0913  # each by its name
+def letters(  # noqa: PLR0913  # arguments are passed by name
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float, receivers: int,
     alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
@@ -102,7 +102,7 @@ class _Capture:
         self._since = self._asked = 0.0
         self._at = self._until = capturing.began_at  # until `_until`, no other reader can receive this chunk's copies
         self._renewed, self._clock = time.monotonic(), suspend_aware_clock()
-        self._hides = False  # a copy was not written, or an undeleted FIFO copy hides later copies of its group
+        self._hides = False  # whether a copy was not stored, or an undeleted FIFO copy hides copies of its group
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
@@ -134,7 +134,7 @@ class _Capture:
     def give_back(self) -> None:
         """End the lease after PostgreSQL failed.
 
-        No later capture proves absence while received copies are invisible.
+        No capture proves absence until this one's copies are visible again.
         """
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
@@ -183,7 +183,7 @@ class _Capture:
         return True
 
     def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record new handles of known copies, and remove these from `copies`. Return the copies that may be deleted."""
+        """Record new receipt handles of known copies; take these out of `copies`. Return what may be deleted."""
         if self._moved:
             moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh_known(
@@ -198,7 +198,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns of sent letters, and remove these from `copies`. Return the copies that may be deleted."""
+        """Record returns of sent letters; take their copies out of `copies`. Return the copies that may be deleted."""
         returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
@@ -282,7 +282,7 @@ class _Capture:
             sealer=content.sealer_of(self._dlq.pk, self._at.date()),
         )  # fmt: skip
         if not written and new:
-            payload_keys.forget_unwrapped()  # the data key may have been destroyed
+            payload_keys.forget_unwrapped()  # the DLQ's data key may have been destroyed: read it again
         self._done.letters += len(written)
         late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
         known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []

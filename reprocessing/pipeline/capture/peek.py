@@ -46,10 +46,7 @@ class PeekedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """The messages.
-
-    `kept`: number of messages that could not be made visible again before their visibility timeout ends.
-    """
+    """The received messages. `kept`: how many could not be made visible again before their visibility timeout ends."""
 
     messages: list[PeekedMessage]
     kept: int

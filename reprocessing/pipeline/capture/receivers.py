@@ -44,7 +44,7 @@ class ReceiverPool:
     messages that the queue held at the beginning have been received.
     """
 
-    def __init__(  # noqa: PLR0913  # each by its name
+    def __init__(  # noqa: PLR0913  # arguments are passed by name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip

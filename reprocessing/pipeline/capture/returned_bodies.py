@@ -1,4 +1,4 @@
-"""Restore deleted bodies of letters from the copies that returned to the DLQ."""
+"""Get the deleted bodies of letters back, from the copies that returned to the DLQ."""
 
 from __future__ import annotations
 

@@ -51,11 +51,10 @@ class States:
 
 
 def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, progress: ReportProgress) -> Examined:
-    """Examine the DLQs, targets and rules that change.
+    """Examine the DLQs, targets and rules that change. Return the results; errors of AWS become problems of the result.
 
-    SQS is asked only about new DLQs, and if a setting depends on queues.
-
-    Errors of AWS become problems of the result. `progress` is called after each DLQ.
+    SQS is asked only about new DLQs, and about DLQs with a changed setting that depends on queues. `progress` is
+    called after each DLQ.
     """
     work = _Examiner(states, conf, {(change.kind, change.name): change for change in changes})
     targets = [change.name for change in changes if change.kind is Kind.TARGET and change.action is not Action.REMOVE]
@@ -86,7 +85,7 @@ class _Examiner:
     def is_new_queue(self, arn: str) -> bool:
         """Return whether the target is a queue that is not stored yet.
 
-        The examination of a DLQ may read its attributes.
+        Such a target may be examined together with its DLQ.
         """
         named = read(arn)
         return arn not in self._rows and named is not None and named.named is ResourceKind.QUEUE

@@ -1,4 +1,4 @@
-"""Define the settings of objects for which a configuration file has no key."""
+"""Define default settings: the values for keys that a configuration file leaves out."""
 
 from __future__ import annotations
 

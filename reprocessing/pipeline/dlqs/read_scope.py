@@ -47,7 +47,10 @@ _READERS: Final[Mapping[SourceKind, ReadPage]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """What was read about some queues: their attributes, the sources that they name, and sentences about failures."""
+    """What was read about some queues: their attributes, the sources that they name, and what could not be read.
+
+    `unread` has a sentence for each failure.
+    """
 
     queues: list[QueueReading] = field(default_factory=list)
     sources: list[FailureSource] = field(default_factory=list)
@@ -149,7 +152,7 @@ class ScopeReader:
         )  # fmt: skip
         if self.scope.is_filtered:
             listed = self._listed_sources(address)
-            if listed.unread:  # without a reading, the sources that are stored for the queue stay
+            if listed.unread:  # the queue then counts as unread, and its stored sources stay
                 reading = QueueReading(arn=reading.arn, url=reading.url, tags=reading.tags, trouble=listed.unread[0])
             return _joined([QueuePage([reading]), listed])
         named = read(facts.redrive.target_arn) if facts.redrive else None

@@ -83,7 +83,7 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
     """Begin the hold. Return True if another worker has begun it, else False. `alone`: no other worker can begin it."""
-    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # beat sweeps every ten seconds
+    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # one sweep every 10 s: about the backup's time
     why = _WHY.format(known=known, ticks=ticks)
 
     def work() -> restore_hold.RestoreHold | None:

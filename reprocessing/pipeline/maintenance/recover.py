@@ -92,7 +92,7 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):
         address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-        until = lanes.database_now() + timedelta(seconds=longest)  # before SQS is asked
+        until = lanes.database_now() + timedelta(seconds=longest)  # SQS will hide them until then, or later
         done = extend(address, {copy.message_id: copy.handle for copy in found}, longest)
         capture_lease.mark_extended(dlq.pk, [copy for copy in found if copy.message_id in done.held], until=until)
         if len(done.held) < len(found):

@@ -1,4 +1,4 @@
-"""Check lasting conditions for notifications: many or old parked messages, growth, expiring messages, stalled runs."""
+"""Check lasting conditions for notifications: parked messages, growing DLQs, expiring messages, stalled runs."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _growing(
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
     """Yield at most one stall for each run.
 
-    If outcomes are missing and messages are unsent, it is about the outcomes.
+    A run that misses outcomes is reported for this, not for unsent messages.
     """
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):

@@ -1,4 +1,4 @@
-"""Open an incident when beat or the workers are silent (take or send no tasks), and end it when they are back."""
+"""Open an incident when beat sends no ticks or the workers take no tasks (silence), and end it when they do again."""
 
 from __future__ import annotations
 

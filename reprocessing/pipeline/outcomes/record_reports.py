@@ -39,8 +39,8 @@ class Recorded:
 def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Recorded:
     """Record reports, given as parsed JSON objects. Return what was recorded. A repeated report changes nothing.
 
-    `reporter`: its id. A reporter may report only letters sent to its own targets. None: a consumer that writes to
-    this database, which may report any letter. `dice`: random numbers for backoffs.
+    `reporter`: the id of the reporter, who may report only letters sent to its own targets. None: a consumer that
+    writes to this database, which may report any letter. `dice`: random numbers for backoffs.
     """
     readable: dict[int, ConsumerReport] = {}
     refused: dict[int, str] = {}
@@ -61,7 +61,7 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 
     The next sweep deletes copies of finished letters.
 
-    Arguments as in `record_json`.
+    `reporter` and `dice` as in `record_json`.
     """
     if not some:
         return Recorded()
@@ -90,7 +90,7 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 def apply_late(*, dice: Dice) -> int:
     """Apply reports that arrived before their attempts were recorded. Return the number of attempts.
 
-    `dice`: for backoffs.
+    `dice`: random numbers for backoffs.
     """
     ids = reports.unmatched_attempts()
     for first in range(0, len(ids), _GROUP):

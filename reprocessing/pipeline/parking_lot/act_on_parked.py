@@ -41,7 +41,7 @@ class Reviewed:
     refused: dict[int, str]
 
 
-def release(  # noqa: PLR0913  # each by its name
+def release(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], *, by: str, reason: str, due: datetime | None = None, target: int | None = None,
     operation: int | None = None, approval: int | None = None, is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
@@ -110,7 +110,7 @@ def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: 
         raise ApprovalNeeded(_deed(act, letters, options), messages)
 
 
-def assign(  # noqa: PLR0913  # each by its name
+def assign(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
     seen_at: datetime | None = None,
 ) -> Reviewed:  # fmt: skip
@@ -144,7 +144,7 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
     return _mark(letters, write, by, reason)
 
 
-def _review(  # noqa: PLR0913  # each by its name
+def _review(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], act: AuditAct, do: Callable[[list[int]], set[int]], *, by: str, reason: str,
     operation: int | None, approval: int | None, target: int | None = None, options: Mapping[str, Any] | None = None,
     is_part: bool = False,

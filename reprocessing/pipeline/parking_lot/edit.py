@@ -156,7 +156,7 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
     return f'it has changed since you opened it: {deed.by} {what} it at {deed.at:%H:%M:%S} UTC ("{deed.reason}"){now}'
 
 
-def edit_letter(  # noqa: PLR0913  # each by its name
+def edit_letter(  # noqa: PLR0913  # arguments are passed by name
     pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool,
     approval: int | None = None,
 ) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip

@@ -24,7 +24,7 @@ from reprocessing.store.payloads import content, erasure
 
 #: Most letters in one transaction.
 BATCH: Final = 200
-#: Least characters of a value: a shorter value would be replaced in unrelated texts, too.
+#: Fewest characters of a value: a shorter value would be replaced in unrelated texts, too.
 SHORTEST: Final = 4
 
 _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {where} ORDER BY l.id LIMIT %(limit)b"

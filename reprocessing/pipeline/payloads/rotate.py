@@ -1,6 +1,6 @@
-"""Encrypt data keys with a new wrapping key, and encrypt what was stored readable.
+"""Wrap data keys with a new wrapping key, and encrypt payloads that were stored readable.
 
-After a kill, a second call continues.
+If the process is killed, a second call continues.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class AttemptSpans:
     """
 
     targets: Mapping[int, Target]
-    sends_context: bool  # messages are sent with the trace context of their attempt's span
+    sends_context: bool  # whether messages are sent with the trace fields of their attempt's span
     _tracer: AttemptTracer
     _began: dict[int, float] = field(default_factory=dict)  # monotonic times, by attempt id
     _ended: dict[int, float] = field(default_factory=dict)
@@ -48,12 +48,9 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began.
+        """Note when attempts began. If messages are sent with trace fields, start the spans, and return the fields.
 
-        Return the trace fields with which their messages are sent, and start their spans for this.
-
-        The result is empty if messages are sent without trace fields. `began`: monotonic time. `dlqs`: names by
-        id.
+        Else the result is empty. `began`: monotonic time. `dlqs`: names by id.
         """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:

@@ -42,7 +42,7 @@ UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), ti
 class Judged:
     """The heads of lanes, by the verdict of the gate."""
 
-    going: list[LaneState] = field(default_factory=list)  # may be sent, as soon as there are tokens
+    going: list[LaneState] = field(default_factory=list)  # heads that may be sent as soon as they get tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
     closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane id and fence
     full: set[int] = field(default_factory=set)  # ids of breakers whose targets may not have more letters

@@ -30,7 +30,7 @@ class LeaseKeeper:
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
     ) -> None:
-        """Keep the lanes of these attempts.
+        """Take the lanes of these attempts, whose leases are to be renewed.
 
         `lease`: length of a lease in seconds. `began`: monotonic time before the attempts were opened.
         """
@@ -40,7 +40,7 @@ class LeaseKeeper:
         self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN
 
     def send(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
-        """Call `deliver` in another thread, renew the leases meanwhile, and return the outcomes from `deliver`."""
+        """Call `deliver` in another thread, and return the outcomes that it returns. Renew the leases meanwhile."""
         return run_while_renewing(deliver, self._renew, every=self._lease / 3)
 
     def renew_if_due(self) -> None:
@@ -68,7 +68,7 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
         while not wait([trip], timeout=every).done:
             renew()
     finally:
-        trip.exception()  # waits, also if `renew` failed: the work ends before this function does
+        trip.exception()  # waits until the work has ended, also if `renew` failed
     return trip.result()
 
 

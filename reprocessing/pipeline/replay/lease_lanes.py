@@ -12,7 +12,7 @@ from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.ordering.lanes import LeasedLane
 
 
-def lease_due(  # noqa: PLR0913  # each by its name
+def lease_due(  # noqa: PLR0913  # arguments are passed by name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
 ) -> list[LaneState]:  # fmt: skip

@@ -117,7 +117,7 @@ def slow_request(
     )
 
 
-def _attributes(  # noqa: PLR0913  # what a message is made of
+def _attributes(  # noqa: PLR0913  # a message has so many parts
     attributes: Attributes, letter: IntendedSend, conf: Conf, dlq: str, trace: Mapping[str, str], *, space: int
 ) -> dict[str, Attribute]:
     made, put = redrive_attributes.attributes_to_send(

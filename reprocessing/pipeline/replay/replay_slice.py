@@ -155,7 +155,7 @@ class Turn:
         intended = intend(
             [head.lane_id for head in chosen], [head.fence for head in chosen],
             [head.letter_id or 0 for head in chosen],
-            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # renewed after a third of a lease
+            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # leases are renewed after a third
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest_wait({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
@@ -214,7 +214,10 @@ class Turn:
         return judged.going
 
     def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        """Return the heads, with attempts counted again if successes of other letters became known."""
+        """Return the heads.
+
+        Spared attempts (not counted, as in an outage) count again if other letters succeeded meanwhile.
+        """
         counted = count_again({head.letter_id or 0 for head in heads if gate.is_sent_for_spared_attempts(head)})
         return [replace(head, attempts=counted.get(head.letter_id or 0, head.attempts)) for head in heads]
 

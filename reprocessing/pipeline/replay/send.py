@@ -134,7 +134,7 @@ class Sender:
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
         except DatabaseError:
-            self._stream.take_back(ended)  # another thread records them over a new connection
+            self._stream.take_back(ended)  # another thread records the outcomes over a new connection
             raise
         self._renew()
         return standings
@@ -142,7 +142,7 @@ class Sender:
     def await_fast_answers(self) -> list[LaneState]:
         """Wait up to 1 s for answers of slow targets, so that the next turn can use their connections.
 
-        Return lanes with heads.
+        Record them, and return the lanes with their next heads.
         """
         until, standings = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
@@ -158,10 +158,7 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete the copies of settled letters, and the copies `some`, from their DLQs.
-
-        Wait until there are `least` copies.
-        """
+        """Delete copies of settled letters, and the copies `some`, from their DLQs, if there are at least `least`."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(

@@ -22,7 +22,7 @@ Form = TypeVar("Form")
 NO_FIELDS: Final[TraceFields] = MappingProxyType({})
 
 
-def letters(  # noqa: PLR0913  # each by its name
+def letters(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool], fields: TraceFields = NO_FIELDS,
 ) -> dict[int, Outcome]:  # fmt: skip
@@ -40,7 +40,7 @@ def letters(  # noqa: PLR0913  # each by its name
     return outcomes
 
 
-def _to(  # noqa: PLR0913  # as above
+def _to(  # noqa: PLR0913  # arguments are passed by name
     target: Target, group: Sequence[IntendedSend], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[], bool], fields: TraceFields,
 ) -> dict[int, Outcome]:  # fmt: skip

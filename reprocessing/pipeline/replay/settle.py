@@ -45,7 +45,7 @@ class Settled:
     closed: tuple[LetterClosing, ...] = ()
 
 
-def attempts(  # noqa: PLR0913  # each by its name
+def attempts(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice, lease: float, keep: bool = True,
 ) -> Settled:  # fmt: skip

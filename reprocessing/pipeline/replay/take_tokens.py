@@ -24,7 +24,7 @@ class MeteredHeads:
     heads: list[LaneState] = field(default_factory=list)
     valid_until: dict[int, float] = field(default_factory=dict)  # when tokens expire (monotonic), by target, if limited
     pause: float = 0.0  # seconds that heads without a token wait
-    unknown: bool = False  # they wait because Redis did not answer
+    unknown: bool = False  # heads wait because Redis did not answer
 
 
 def take_for_heads(

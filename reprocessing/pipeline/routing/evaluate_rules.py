@@ -105,11 +105,10 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return the rules that fail for too many letters, each with its errors and letters.
+        """Return the rules that fail for too many letters. Each rule is returned at most once a minute.
 
-        Each is returned once a minute.
-
-        The counters are copied, since other threads may change them.
+        The result has tuples of rule, number of letters for which it failed, and number of letters that it was
+        asked about. The counters are copied, since other threads may change them.
         """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []

@@ -51,7 +51,7 @@ class Preview:
     cut: bool = False  # whether more letters were not previewed
 
 
-def letters(  # noqa: PLR0913  # each by its name
+def letters(  # noqa: PLR0913  # arguments are passed by name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip

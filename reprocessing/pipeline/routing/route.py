@@ -112,7 +112,7 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
     """Route these letters again if the rules changed meanwhile.
 
-    A change routes only letters that were stopped before it.
+    A change only routes letters that were stopped before.
     """
     while rules.version() != book.version:
         book = RuleBook.load()

@@ -206,7 +206,7 @@ def replay_run(
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats a check until the replay ends."""
+    """A thread that repeats a piece of work until the replay ends."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")

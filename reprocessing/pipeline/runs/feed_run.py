@@ -170,7 +170,7 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
         return False
-    until = lanes.database_now() + timedelta(seconds=conf.receive_visibility)  # before SQS is asked
+    until = lanes.database_now() + timedelta(seconds=conf.receive_visibility)  # SQS will hide them until then, or later
     hidden = extend(address, {copy.message_id: copy.handle for copy in perhaps}, conf.receive_visibility).held
     capture_lease.mark_extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)
     return bool(hidden)
@@ -185,7 +185,7 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
         run, _ = Run.objects.get_or_create(
             dlq=dlq, kind=RunKind.STANDING,
             defaults={
-                "name": f"standing:{dlq.pk}",  # no id that a person can give a run
+                "name": f"standing:{dlq.pk}",  # people cannot give a run such a name
                 "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.database_now(),
             },
         )  # fmt: skip

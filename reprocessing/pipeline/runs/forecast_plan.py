@@ -131,7 +131,7 @@ class PlanForecast:
         return told
 
     def faster_options(self, share: TargetFigures) -> list[str]:
-        """Return options that shorten the run, if the longest lane limits it far more than the rate does."""
+        """Return options that shorten the run, as phrases for people; empty if its longest lane is not the limit."""
         forecast = self.forecast(share)
         if not forecast.is_far_slower_by_lane:
             return []

@@ -46,7 +46,7 @@ class TargetLimits:
 
 
 def limits_of(target: Target) -> TargetLimits:
-    """Return which letters a target accepts."""
+    """Return what a target accepts: its size limit, its kind, and whether expired tasks can be sent to it."""
     return TargetLimits(target.size_limit, target.kind, target.strips_expires)
 
 

@@ -60,7 +60,7 @@ def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
 def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
     """Select the letters, with ids up to `through`, of the DLQ's plans that waited for a capture.
 
-    Return how many plans.
+    Return for how many plans letters were selected.
     """
     done = [
         plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
@@ -124,7 +124,7 @@ def _begin_anew(dlq: int, run: int) -> bool:
 def _at_once(dlq: DeadLetterQueue, run: Run, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         aws_redrives.lock_out_aws(dlq.pk)
-        selection.lock_selection(dlq.pk)  # wait before the run is read
+        selection.lock_selection(dlq.pk)  # waits for other selections, so the run is read after them
         if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):
             return Enlisted(0, 0, 0)
         selection.select_letters(dlq.pk, run.pk, ALL_LETTERS, through=through)

@@ -50,7 +50,10 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
-    """Return a sentence with the DLQ's sources if it has no source with this name or ARN; else an empty text."""
+    """Return a sentence if a DLQ has no source with this name or ARN; else an empty text.
+
+    The sentence names the sources that the DLQ has.
+    """
     known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
     if any(source in {arn, resource_name(arn)} for arn in known):
         return ""

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 Found = list[tuple[ClaimedCheck, HealthResult]]
 _Job = tuple[list[ClaimedCheck], Callable[[list[ClaimedCheck]], list[HealthResult]]]
 
-#: Most checks of one round, and most threads that run them.
+#: Most checks of one round, and most threads that run checks.
 ROUND_SIZE: Final = 64
 _THREADS: Final = 32
 

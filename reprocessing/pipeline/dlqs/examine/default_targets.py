@@ -200,7 +200,7 @@ class SourceTargets:
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
         """Return the stored target of a source.
 
-        If it is a queue that nobody named now, SQS is not asked: it may be deleted.
+        Do not ask SQS about a queue that is not named in this call: it may be deleted.
         """
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)

@@ -54,7 +54,8 @@ def circles(case: Case) -> Iterator[Finding]:
 def evidence(case: Case) -> Iterator[Finding]:
     """Only queues use the outcome absence.
 
-    Yield a refusal for each other target with this outcome, unless a watched DLQ gets its failed messages.
+    Yield a refusal for each target that is no queue and has this outcome, unless a watched DLQ gets its failed
+    messages.
     """
     for arn, target in case.observed.other_targets.items():
         watched = case.of_target(arn, "watched_by")

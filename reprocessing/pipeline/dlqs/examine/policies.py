@@ -41,8 +41,7 @@ def outcome(case: Case) -> Iterator[Finding]:
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
-    For each target with the outcome acknowledged, yield a refusal without a time limit, else a note about the
-    limit.
+    For each target with this outcome, yield a refusal if no time limit is set, else a note about the limit.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():

@@ -79,7 +79,7 @@ def sources(case: Case) -> Iterator[Finding]:
 def ways_back(case: Case) -> Iterator[Finding]:
     """Target queues move messages that fail again to a watched DLQ.
 
-    Yield a warning for each target queue that does not, or that has other settings which lose or repeat messages.
+    Yield a warning for each target queue that does not move them there, or that may lose or repeat messages.
     """
     for seen in case.observed.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
@@ -169,7 +169,7 @@ def native_moves(case: Case) -> Iterator[Finding]:
 def encryption(case: Case) -> Iterator[Finding]:
     """No queue is encrypted with a KMS key.
 
-    Yield a note for each queue that is: the workers need permissions on the key.
+    Yield a note for each encrypted queue, because the workers need permissions on its key.
     """
     for seen in (case.observed.dlq, *case.observed.queues.values()):
         if seen.facts.kms_key:

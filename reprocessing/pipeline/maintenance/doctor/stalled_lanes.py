@@ -11,7 +11,7 @@ from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import StalledLanes
 
 _LONG: Final = 900.0  #: a lane is stalled if it is due for so many seconds, while nothing is sent to its target
-_LOST: Final = 60.0  #: or if its lease ended so many seconds ago; normally another worker takes it within 15 s
+_LOST: Final = 60.0  #: a lane is stalled, too, if its lease ended so many seconds ago; others take it within 15 s
 
 
 def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
