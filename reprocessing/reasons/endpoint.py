@@ -100,11 +100,11 @@ def read_endpoint(url: str, token: str, *, timeout: float) -> Endpoint:
     is_plain = url.isascii() and url.isprintable() and not parts.username
     if parts.scheme not in {"http", "https"} or not host or not is_plain:
         raise InvalidEndpoint(
-            "The URL for reports is not valid. Use one like https://redrive.example.com/reports, without a password, "
-            "or an empty one to report nothing."
+            "The URL for reports is not valid. Use a URL like https://redrive.example.com/reports, without a password; "
+            "or an empty text, to report nothing."
         )
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidEndpoint("The token for reports is not valid. Use the one that was shown when it was created.")
+        raise InvalidEndpoint("The token for reports is not valid. Use the token that was shown when it was created.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(parts.scheme == "https", host, port, path, token, timeout)
 

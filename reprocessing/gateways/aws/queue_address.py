@@ -91,7 +91,7 @@ def region_of(arn: str) -> str:
     parts = arn.split(":", _COLONS_OF_AN_ARN)
     if len(parts) <= _COLONS_OF_AN_ARN or parts[0] != "arn" or not parts[3]:
         raise QueueUnreachable(
-            f"{arn!r} is not an ARN with a region. One is arn:aws:sns:eu-west-1:111122223333:orders."
+            f"{arn!r} is not an ARN with a region, such as arn:aws:sns:eu-west-1:111122223333:orders."
         )
     return parts[3]
 
@@ -104,7 +104,7 @@ def arn_of_queue(text: str) -> Arn:
     """
     found = read(text)
     if found is None or found.named is not ResourceKind.QUEUE or not found.region or not found.account:
-        raise QueueUnreachable(f"{text!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
+        raise QueueUnreachable(f"{text!r} is not a queue's ARN, such as arn:aws:sqs:eu-west-1:111122223333:orders.")
     return found
 
 

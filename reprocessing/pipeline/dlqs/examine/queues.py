@@ -29,12 +29,13 @@ def identity(case: Case) -> Iterator[Finding]:
     row, known = case.observed.row, case.observed.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
-            f"{case.name} is the name of {row.arn} already, which is another queue.", "Add this one under another name."
+            f"{case.name} is the name of {row.arn} already, which is another queue.",
+            "Add this queue under another name.",
         )
     elif known and known.name != case.name:
         yield refuse(
             f"This queue is watched already, as {known.name}.",
-            f"Change that one: manage.py add_dlq {known.name} shows it.",
+            f"Change that DLQ: manage.py add_dlq {known.name} shows it.",
         )
     if case.arn in case.observed.sources:
         yield refuse("The DLQ is named as its own source: messages would go in circles.", "Name another --source.")
@@ -101,7 +102,7 @@ def ways_back(case: Case) -> Iterator[Finding]:
         if not seen.facts.visibility:
             yield warn(
                 f"{name} has a visibility timeout of 0: its consumers get messages twice, and order is not kept.",
-                "Set one that suits the consumer.",
+                "Set a visibility timeout that suits the consumer.",
             )
         if seen.facts.largest < case.observed.dlq.facts.largest:
             yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the DLQ more: larger messages are parked.")

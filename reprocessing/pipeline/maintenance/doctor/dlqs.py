@@ -141,7 +141,7 @@ def _sent_to(queue: _Beside) -> Iterator[DoctorFinding]:
 def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
     if row.parking_url:
         why = "Notices about parked messages are not sent there; they wait. The parking lot itself is complete."
-        cure = f'Name another one, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
+        cure = f'Name another queue, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
         yield _Beside(QueueAddress.of(row.parking_url), why, cure)
 
 

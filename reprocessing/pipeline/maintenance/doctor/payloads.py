@@ -20,7 +20,7 @@ def remarks(conf: Conf) -> Iterator[DoctorFinding]:
     if lost := sorted(used - set(known)):
         yield error_finding(
             _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted.",
-            "These messages cannot be shown or sent.", "Add the keys again, behind the first one.",
+            "These messages cannot be shown or sent.", "Add the keys again, behind the first key.",
         )  # fmt: skip
     if not known:
         yield ok_finding(
