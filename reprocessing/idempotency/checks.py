@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004  # Django's word
+from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004  # a class of Django
 from django.db import connections
 
 from reprocessing.idempotency import conf

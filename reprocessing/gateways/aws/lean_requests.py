@@ -73,7 +73,7 @@ class _Action:
             return self._call_botocore(**parameters)
         answer = self._send(self._template.request(body))
         if answer.status_code == _OK:
-            with suppress(ValueError, AttributeError):  # an answer of a proxy, or a text that orjson refuses
+            with suppress(ValueError, AttributeError):  # if orjson cannot read it, botocore reads it below
                 return _read(answer.content)
         self._received.answer = answer
         try:

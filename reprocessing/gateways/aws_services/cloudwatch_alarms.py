@@ -17,8 +17,8 @@ from reprocessing.gateways.aws.errors import code_of, error_in_words, renew_cred
 
 Said = TypeVar("Said")
 
-_MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
-_MOST_METRICS: Final = 500  #: metrics in one GetMetricData
+_MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
+_MOST_METRICS: Final = 500  #: most metrics in one request (GetMetricData)
 _PERIOD: Final = 60  #: seconds between two values of an SQS metric in CloudWatch
 _RECENT: Final = timedelta(minutes=10)  #: greatest age of a value that is used; CloudWatch gets values minutes late
 _LONGEST_REASON: Final = 300

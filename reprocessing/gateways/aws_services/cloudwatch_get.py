@@ -12,10 +12,10 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-_PERIOD: Final = 300  #: seconds
+_PERIOD: Final = 300  #: seconds of one value
 _SPAN: Final = timedelta(hours=1)  #: the time for which values are read
 _LATE: Final = timedelta(minutes=5)  #: newer values may be incomplete, and are not read
-_MOST: Final = 500  #: metrics in one GetMetricData. AWS: GetMetricData
+_MOST: Final = 500  #: most metrics in one request (AWS: GetMetricData)
 #: For each field of `QueueMetrics`, the name of the SQS metric and the statistic for each period (AWS: Available
 #: CloudWatch metrics for SQS).
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {

@@ -15,7 +15,7 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 
 #: Values in one PutMetricData. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
 _MOST_VALUES: Final = 500
-_MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
+_MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
 
 
 @dataclass(frozen=True, slots=True)

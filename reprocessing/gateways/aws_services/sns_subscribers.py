@@ -10,7 +10,7 @@ from reprocessing.gateways.aws.clients import eventbridge_client, sns_client
 from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import region_of
 
-_MOST_PAGES: Final = 200  #: pages of 100 entries; further entries are not counted
+_MOST_PAGES: Final = 200  #: most pages that are read, of 100 entries each; further entries are not counted
 
 
 @dataclass(frozen=True, slots=True)

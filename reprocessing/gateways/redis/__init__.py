@@ -1,4 +1,4 @@
-"""Use Redis for send rates, for the HTTP API's request rates, and for tick counts.
+"""Use Redis for send rates, for the HTTP API's request rates, and for tick counts (how many ticks beat has sent).
 
-A tick count shows whether PostgreSQL was restored from a backup.
+The tick counts show whether PostgreSQL was restored from a backup.
 """

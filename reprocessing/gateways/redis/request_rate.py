@@ -35,7 +35,10 @@ class RequestRates:
 
     @classmethod
     def at(cls, url: str) -> RequestRates:
-        """Return the rates that the Redis at this URL holds. The connection is made with the first command."""
+        """Return the object for the request rates in the Redis at this URL.
+
+        The connection is made with the first command.
+        """
         return cls(connect(url))
 
     def wait(self, client: int, *, rate: float) -> float:

@@ -68,7 +68,10 @@ class Rates:
 
     @classmethod
     def at(cls, url: str) -> Rates:
-        """Return the rates that the Redis at this URL holds. The connection is made with the first command."""
+        """Return the object for the send rates in the Redis at this URL.
+
+        The connection is made with the first command.
+        """
         return cls(connect(url))
 
     def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:

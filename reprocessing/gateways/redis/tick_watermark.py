@@ -1,6 +1,7 @@
-"""Store each database's highest tick count in Redis. A database with fewer ticks was restored from a backup.
+"""Store in Redis how many of beat's ticks each database has counted. A restored database has counted fewer ticks.
 
-Redis can prove that a database was restored. It cannot prove the opposite, because Redis may have lost the tick count.
+Redis can prove that a database was restored from a backup. It cannot prove the opposite, because Redis may have lost
+the tick count.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ return was
 
 
 class TickWatermark:
-    """The highest tick counts of databases, in one Redis. All threads of a process may share one object."""
+    """The highest tick count of each database: how many ticks of beat it has counted. Threads may share one object."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -30,7 +31,10 @@ class TickWatermark:
 
     @classmethod
     def at(cls, url: str) -> TickWatermark:
-        """Return the tick counts that the Redis at this URL holds. The connection is made with the first command."""
+        """Return the object for the tick counts in the Redis at this URL.
+
+        The connection is made with the first command.
+        """
         return cls(connect(url))
 
     def raised(self, database: str, ticks: int) -> int | None:

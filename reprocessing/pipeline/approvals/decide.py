@@ -1,6 +1,6 @@
-"""Approve or decline a requested deed, or act without the second person.
+"""Approve or decline a requested deed, or do it without a second person.
 
-An approved deed is executed at once, only once.
+An approved deed is done at once, and only once.
 
 If the messages, rules or settings of the deed have changed since the request, the request is void, and nothing is done.
 """

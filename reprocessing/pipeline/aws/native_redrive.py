@@ -274,7 +274,7 @@ def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | Nothin
             read_redrives(dlq)
             return Cancelling(moved)
         case Refused(code, message):
-            newest = read_redrives(dlq)[0]  # it may have ended meanwhile
+            newest = read_redrives(dlq)[0]  # the redrive may have ended meanwhile
             return Refusal(f"{code}: {message}") if newest.is_active else NothingToCancel(_became(newest))
         case NotSent(why):
             return Refusal(why)

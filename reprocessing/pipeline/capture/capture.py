@@ -125,7 +125,7 @@ class _Capture:
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
         drained = listening.has_run_dry and clean
-        proves = drained and was_alone and alone()  # a reader who came meanwhile may hide a returned message
+        proves = drained and was_alone and alone()  # a new reader may hide a returned message
         newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
         self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.newest_letter = newest or 0
@@ -174,7 +174,7 @@ class _Capture:
         deletable: list[Deletable] = []
         for step in (self._refresh, self._take_back, self._take_back_forgotten, self._admit):
             deletable += step(copies) if copies else []
-        if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
+        if lanes.database_now() >= self._until:  # copies may be visible again, and then were not stored
             self._hides = True
             return True
         here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps delete the copies in other DLQs

@@ -49,7 +49,7 @@ class ReceiverPool:
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self.has_run_dry = False  # all messages that the queue held at the beginning were received
-        self.trouble = ""  # the error that ended a receiver
+        self.trouble = ""  # the error that ended a receiver; empty: none
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
         self._stop, self._clock = stop, clock
@@ -73,7 +73,7 @@ class ReceiverPool:
         self._over.set()
         for thread in self._threads:
             while thread.is_alive():
-                self._take(0)  # the thread may wait for room in the queue
+                self._take(0)  # makes room in the queue of polls, for which the thread may wait
                 thread.join(_PATIENCE / 10)
 
     def __iter__(self) -> Iterator[Poll]:
@@ -101,7 +101,7 @@ class ReceiverPool:
         finally:
             with self._guard:
                 self._at_work -= 1
-            self._heard.put(Poll(self._clock(), []))  # wakes the iteration
+            self._heard.put(Poll(self._clock(), []))  # wakes the thread that iterates
 
     def _receive(self, number: int) -> None:
         while self._begins():

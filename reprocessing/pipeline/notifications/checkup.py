@@ -23,9 +23,9 @@ DLQS: Final = 5
 
 
 def checkup(of: CheckContext) -> None:
-    """Check the service and the next DLQs. Open an incident for each part with an error; end it if the error is gone.
+    """Check the service and the next DLQs. Open an incident for each check with an error; end it if the error is gone.
 
-    An incident stays as it is if its part could not be checked. It ends if its part no longer exists, such as the
+    An incident stays as it is if its check could not be made. It ends if its subject no longer exists, such as the
     former name of a DLQ. Commits by itself.
     """
     found: list[Event] = []
@@ -60,9 +60,9 @@ def _looks(of: CheckContext) -> Iterator[tuple[CheckResult, int | None]]:
 
 
 def _event(look: CheckResult, dlq: int | None) -> Event:
-    """Return an event with the part and its numbers of errors and warnings.
+    """Return an event with the title of the check, and its numbers of errors and warnings.
 
-    The findings' texts may quote AWS, so they are left out.
+    The texts of the findings may quote AWS, so they are left out.
     """
     facts: dict[str, str | int | float] = {
         "errors": sum(remark.grade is FindingSeverity.ERROR for remark in look.remarks),

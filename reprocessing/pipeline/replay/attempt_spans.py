@@ -61,7 +61,7 @@ class AttemptSpans:
             self._load_runs(intended)
             self._spans |= {attempt.attempt_id: self._start(attempt, dlqs) for attempt in intended}
             return {attempt.attempt_id: fields_of(self._spans[attempt.attempt_id]) for attempt in intended}
-        except Exception as error:  # noqa: BLE001  # see the class
+        except Exception as error:  # noqa: BLE001  # no error may stop a send
             self._stop_tracing(error)
             return {}
 
@@ -82,7 +82,7 @@ class AttemptSpans:
                 self._load_runs(new)
                 for attempt in new:
                     self._record(attempt, outcomes.get(attempt.attempt_id), dlqs)
-        except Exception as error:  # noqa: BLE001  # see the class
+        except Exception as error:  # noqa: BLE001  # no error may stop a send
             self._stop_tracing(error)
         for attempt in new:
             for notes in (self._began, self._ended, self._spans):

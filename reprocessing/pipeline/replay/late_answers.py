@@ -36,7 +36,7 @@ class _Lingering(threading.Thread):
                     self._record(ended)
                 self._stream.renew(lease=self._lease)
                 if not ended:
-                    connection.close()  # many such threads may wait for a target's timeout
+                    connection.close()  # many threads may wait here, each with a connection
             streams.give_back_stream(self._stream)
         finally:
             connection.close()

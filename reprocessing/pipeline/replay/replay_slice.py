@@ -169,9 +169,9 @@ class Turn:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Return the wait for tokens in seconds.
+        """Return the wait for tokens in seconds; or hand the lanes back, and return None.
 
-        If it is long and another turn waits, hand the lanes back, and return None.
+        They are handed back if the wait is longer than 0.25 s, and another turn waits for the target already.
         """
         targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
         if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):

@@ -45,7 +45,7 @@ class Stream:
 
     allowed: AllowList
     limit: int
-    note_end: Callable[[Iterable[int]], None] | None = None  # gets the attempts that have just ended
+    note_end: Callable[[Iterable[int]], None] | None = None  # called with ids of ended attempts
     _carriers: dict[type[Call], AsyncSender[Any]] = field(default_factory=dict)
     _open: dict[int, IntendedSend] = field(default_factory=dict)
     _until: dict[int, float] = field(default_factory=dict)

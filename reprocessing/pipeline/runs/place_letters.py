@@ -20,7 +20,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return from where the keys of a DLQ's letters are read, by its current settings."""
+    """Return where a DLQ's letters have their ordering key, sequence and idempotency key, by its current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -31,7 +31,7 @@ def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
 
 
 def reads_bodies(policy: KeyPolicy) -> bool:
-    """Return whether a key is read from the letters' bodies, so that bodies must be loaded."""
+    """Return whether the ordering key, sequence or idempotency key is read from the bodies of letters."""
     selectors = (policy.ordering, policy.sequence, policy.idempotency)
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 

@@ -47,7 +47,7 @@ def _only(named: list[str]) -> str | None:
 
 
 def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
-    """Return from where the keys of the DLQ's letters will be read.
+    """Return where the DLQ's letters will have their ordering key, sequence and idempotency key.
 
     Raises:
         InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.

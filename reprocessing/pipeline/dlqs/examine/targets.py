@@ -237,7 +237,7 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
-    """Yield findings about a topic or bus: a person must have agreed to so many subscribers or rule targets."""
+    """Yield findings about a topic or bus: a person must have agreed (--refire) to the number of its receivers."""
     if case.kind not in _PUBLISHED:
         return
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
