@@ -20,7 +20,7 @@ Argument = str | Callable[..., Any]
 keep_by_space: Final[dict[str, timedelta | float]] = {}
 
 
-def idempotent(  # noqa: PLR0913  # those of `once`
+def idempotent(  # noqa: PLR0913  # the arguments of `once`
     *,
     key: Argument,
     space: str,
@@ -34,7 +34,7 @@ def idempotent(  # noqa: PLR0913  # those of `once`
     """Execute the function once for each key. Later calls return the first result, which was stored as JSON.
 
     `key` and `payload` are each the name of an argument, or a function that is called with all arguments of a call
-    and returns the value. The other arguments, and the errors of a call, are those of `once`.
+    and returns the value. For the other arguments, and the errors of a call, see `once`.
 
     Raises:
         InvalidClaim: the function is a coroutine or a generator, or has no argument of this name.

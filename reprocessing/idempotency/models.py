@@ -24,7 +24,7 @@ class Claim(models.Model):
     Attributes:
         token: a fencing token. Each claim gets a new token, and only the worker that has the token changes the row.
         attempts: how often the key was claimed.
-        failures: how often the work failed. In other unfinished attempts, the worker died or lost its lease.
+        failures: how often the work failed. In an attempt that neither failed nor succeeded, the lease ended.
         result: the result of the work as JSON text; None: there is no result.
     """
 

@@ -79,10 +79,11 @@ def message_key(message: Mapping[str, Any], *, attribute: str = "IdempotencyKey"
 
 
 def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa: ANN401  # Celery has no type for it
-    """Return the idempotency key of a Celery task's SQS message, as `message_key` does. `request` is `self.request`.
+    """Return the idempotency key of a Celery task's SQS message: its attribute IdempotencyKey, else its message id.
 
-    Needs the broker transport option `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. If
-    tasks call `retry()`, use the task's id as key instead, because each retry is a new message with a new id.
+    Call it as `task_key(self.request)`. Needs the broker transport option
+    `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. If tasks call `retry()`, use the
+    task's id as key instead, because each retry is a new message with a new id.
 
     Raises:
         InvalidClaim: the task did not come from SQS.

@@ -64,9 +64,9 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
 
 
 def storable_text(text: str, longest: int) -> str:
-    """Return at most `longest` characters of a text.
+    """Return at most `longest` characters of a text, without zero bytes, and with question marks for surrogates.
 
-    Zero bytes and surrogates are replaced: PostgreSQL cannot store them.
+    PostgreSQL can store neither of the two.
     """
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
 

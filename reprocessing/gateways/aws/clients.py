@@ -108,7 +108,7 @@ def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
 
 
 def cloudwatch(region: str, role: str = "") -> AwsClient:
-    """Return the CloudWatch client of a region. Raises AwsConfigurationIsUnclear, as `client` does."""
+    """Return the CloudWatch client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
 
 
@@ -122,22 +122,22 @@ def lambda_client(region: str, role: str, *, seconds: float, connections: int) -
 
 
 def kms_client(region: str) -> AwsClient:
-    """Return the KMS client of a region. Raises AwsConfigurationIsUnclear, as `client` does."""
+    """Return the KMS client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("kms", region, "", ALARM_SECONDS))
 
 
 def sns_client(region: str, role: str = "") -> AwsClient:
-    """Return the SNS client of a region. Raises AwsConfigurationIsUnclear, as `client` does."""
+    """Return the SNS client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("sns", region, role, READ_SECONDS))
 
 
 def eventbridge_client(region: str, role: str = "") -> AwsClient:
-    """Return the EventBridge client of a region. Raises AwsConfigurationIsUnclear, as `client` does."""
+    """Return the EventBridge client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("events", region, role, READ_SECONDS))
 
 
 def s3_client(region: str, role: str = "") -> AwsClient:
-    """Return the S3 client of a region. Raises AwsConfigurationIsUnclear, as `client` does."""
+    """Return the S3 client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("s3", region, role, READ_SECONDS))
 
 

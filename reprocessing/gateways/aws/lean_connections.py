@@ -33,7 +33,10 @@ _UNUSUAL: Final = re.compile(rb"\r\n(?:transfer-encoding|connection):(?![ \t]*ke
 
 
 def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URLLib3Session, through a private attribute
-    """Let a botocore session use connections that know `LeanHeaders`, and find the pool of a URL only once."""
+    """Let this module's faster code exchange a botocore session's requests whose headers are `LeanHeaders`.
+
+    Also, look up the connection pool of a URL only once.
+    """
     session._pool_classes_by_scheme.update(http=_Pool, https=_TlsPool)  # noqa: SLF001 - has no public name
     manager_of = session._get_connection_manager  # noqa: SLF001 - has no public name
     known: WeakValueDictionary[str, urllib3.HTTPConnectionPool] = WeakValueDictionary()  # pools end with the session

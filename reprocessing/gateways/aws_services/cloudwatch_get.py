@@ -51,8 +51,11 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
 def oldest_ages(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, float]:
     """Return the newest known age of each queue's oldest message in seconds, by queue URL.
 
-    A queue that was not used lately has no metrics in CloudWatch, and is not in the result. Arguments and errors
-    are those of `series`.
+    A queue that was not used lately has no metrics in CloudWatch, and is not in the result. All queues are in one
+    account, for which `role` is assumed; empty: the process's own role.
+
+    Raises:
+        CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.
     """
     found: dict[str, float] = {}
     for first in range(0, len(queues), _MOST):

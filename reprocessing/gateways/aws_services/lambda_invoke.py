@@ -71,7 +71,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class Invocations:
-    """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse). An `AsyncSender`.
+    """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse).
 
     The outcomes are:
 

@@ -60,11 +60,10 @@ class _Put:
 def publish(
     topic: str, publications: Iterable[Publication], *, may_start: Callable[[], bool], role: str = ""
 ) -> Outcomes:
-    """Publish letters to the topic with this ARN, ten in a request. Return the outcomes as `sending.send` does.
+    """Publish letters to the topic with this ARN, ten in a request. Return the outcomes by attempt id.
 
-    They are by attempt id. On a FIFO topic, letters of one group are sent in the given order. If a letter was not
-    accepted, later letters of its group are not sent. Attributes of every type are sent, and SNS refuses types that
-    it does not support.
+    On a FIFO topic, letters of one group are sent in the given order. If a letter was not accepted, later letters
+    of its group are not sent. Attributes of every type are sent, and SNS refuses types that it does not support.
 
     Raises:
         QueueUnreachable: `topic` is not an ARN. Failures of SNS or of the network are returned as outcomes.
@@ -97,7 +96,7 @@ def publish(
 
 
 def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "") -> Outcomes:
-    """Put events on the bus with this ARN, ten in a request. Return the outcomes by attempt id, as `sending.send` does.
+    """Put events on the bus with this ARN, ten in a request. Return the outcomes by attempt id.
 
     A source that begins with "aws." is reserved for AWS: EventBridge refuses such an event, and the letter is
     parked without a retry.

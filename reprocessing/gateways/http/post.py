@@ -31,7 +31,7 @@ def _clock() -> datetime:
 
 @dataclass(slots=True)
 class Posts:
-    """Sends letters by HTTP POST. An `AsyncSender`: requests proceed only while `start` or `ended` is running.
+    """Sends letters by HTTP POST. Requests proceed only while `start` or `ended` is running.
 
     HTTPS is allowed to the same hosts as for health checks (`domain.safety.url_policy`); plain HTTP only to
     networks in REDRIVE_OUTBOUND_HOSTS. A host is resolved, all its addresses are checked, and only these are

@@ -127,9 +127,12 @@ class Rates:
         return "" if policy == "noeviction" else policy or None
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
-        """Return how many tokens of a target are available, as the `count` of a Granted, without taking any.
+        """Return how many tokens of a target are available, without taking any: `count` of the result.
 
-        `retry_after` is the time until one token is available. Arguments and errors are those of `take`.
+        Its `retry_after` is the time until one token is available. The arguments are those of `take`.
+
+        Raises:
+            RateLimitUnavailable: Redis did not answer within a second.
         """
         began = time.monotonic()
         _, count, bucket = self._ask(key, 0, rate, burst)

@@ -74,7 +74,10 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 def active_moves(arn: str, role: str = "") -> list[Move]:
     """Return those of the queue's ten newest move tasks that may still move messages, newest first.
 
-    Arguments and errors are those of `move_tasks`.
+    `role`: the ARN of the role to assume; empty: the process's own role.
+
+    Raises:
+        QueueUnreachable: SQS refused or did not answer.
     """
     return [task for task in move_tasks(arn, role) if task.is_active]
 

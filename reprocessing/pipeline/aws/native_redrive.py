@@ -1,9 +1,9 @@
-"""Hand a DLQ to AWS's own redrive, follow the redrive, and take the DLQ back.
+"""Hand a DLQ over to AWS's own redrive, follow the redrive, and take the DLQ back.
 
-A claim is a mark on the DLQ's row: while it is there, this service does not touch the DLQ. It is committed before AWS
-is called. It ends at once if AWS refuses or was not asked. Otherwise, also if the process dies or AWS's answer is lost,
-only AWS's list of redrives ends it. A sweep or `native_redrive list` reads this list. The claim is read before the
-list, because a list says nothing about a later claim.
+A hand-over is a mark on the DLQ's row: while it is there, this service does not touch the DLQ. It is committed before
+AWS is called. It ends at once if AWS refuses or was not asked. Otherwise, also if the process dies or AWS's answer is
+lost, only AWS's list of redrives ends it. A sweep or `native_redrive list` reads this list. The hand-over is read
+before the list, because a list says nothing about a later hand-over.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: AWS may be asked for this many seconds after the claim. The call takes at most 13 s. If AWS does not list the redrive
-#: LISTED_WITHIN seconds after the claim, AWS never began the redrive.
+#: AWS may be asked for this many seconds after the hand-over. The call takes at most 13 s. If AWS does not list the
+#: redrive LISTED_WITHIN seconds after the hand-over, AWS never began the redrive.
 ASK_WITHIN: Final = 20.0
 LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
@@ -40,14 +40,17 @@ _LOOKS_FOR: Final = 5.0  #: after this many seconds, AWS is asked about no furth
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """AWS refused the redrive, or was not asked. The DLQ is not claimed any more. `why`: the reason."""
+    """AWS refused the redrive, or was not asked. The hand-over of the DLQ has ended. `why`: the reason."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveUnknown:
-    """AWS's answer was lost, so the redrive may have begun. The DLQ stays claimed until AWS's list shows the result."""
+    """AWS's answer was lost, so the redrive may have begun.
+
+    The DLQ stays handed over until AWS's list shows the result.
+    """
 
     why: str
 
@@ -71,8 +74,8 @@ def start(
     if isinstance(claimed, HandoverBlockers):
         return claimed
     if (lanes.database_now() - began).total_seconds() > ASK_WITHIN:
-        aws_redrives.record_end(claimed, "AWS was not asked: the claim took too long.")
-        return Refusal("AWS was not asked, because the claim took too long; run the command again")
+        aws_redrives.record_end(claimed, "AWS was not asked: the hand-over took too long.")
+        return Refusal("AWS was not asked, because the hand-over took too long; run the command again")
     answer = begin_move(dlq.arn, to=to, per_second=per_second, role=dlq.role_arn)
     match answer:
         case Begun(handle):
@@ -89,7 +92,7 @@ def start(
 
 
 def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
-    """Return AWS's ten newest redrives of a DLQ, newest first, and update the DLQ's claim from this list.
+    """Return AWS's ten newest redrives of a DLQ, newest first. End or update the DLQ's hand-over to AWS by this list.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -101,7 +104,10 @@ def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
 
 
 def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -> None:
-    """Update the claim `own` from AWS's list of redrives. The claim was read before AWS was asked; None: no claim."""
+    """Update or end a DLQ's hand-over to AWS by AWS's list of redrives.
+
+    `own`: the hand-over, which was read before AWS was asked; None: there was none.
+    """
     active = next((move for move in listed if move.is_active), None)
     if own is None:
         _note_missed(dlq, [move for move in listed if not move.is_active])
@@ -145,9 +151,9 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
 
 
 def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
-    """End the claim `own`. `said`: how the redrive ended, for people.
+    """End a DLQ's hand-over to AWS (`own`). `said`: how the redrive ended, for people.
 
-    `since`: AWS's redrives after the claim, newest first. `moved`: messages may have been moved.
+    `since`: AWS's redrives after the hand-over, newest first. `moved`: messages may have been moved.
     """
     through = since[0].started_at if since else None
     moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"

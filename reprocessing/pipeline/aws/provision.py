@@ -97,7 +97,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the steps that come next (see `_order`), each with the comparison of its queue."""
+    """Return the steps that come next, each with the comparison of its queue. `_order` says which come first."""
     left = [
         (difference, seen)
         for seen in looks

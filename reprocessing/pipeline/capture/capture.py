@@ -50,7 +50,7 @@ CHUNK, CHUNK_WAIT = 250, 0.25
 
 @dataclass(slots=True)
 class Captured:
-    """Counts and result of one capture."""
+    """What one capture received and stored, in counts, and how it ended."""
 
     received: int = 0  # copies; a copy that was received twice counts twice
     letters: int = 0

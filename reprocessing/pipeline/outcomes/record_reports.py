@@ -61,7 +61,8 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 
     The next sweep deletes copies of finished letters.
 
-    `reporter` and `dice` as in `record_json`.
+    `reporter`: the id of the reporter; None: a consumer that writes to this database. `dice`: random numbers for
+    backoffs.
     """
     if not some:
         return Recorded()

@@ -77,7 +77,10 @@ def discard(
 ) -> Reviewed:
     """Discard parked letters, and park other letters with the same idempotency key. Return what was done.
 
-    `restore` undoes it. Arguments and errors are those of `release`.
+    `restore` undoes it. For the arguments see `release`.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     put = decisions.discard_letters
     return _review(
@@ -90,7 +93,10 @@ def restore(
 ) -> Reviewed:
     """Park discarded letters again, for their former reason. Return what was done.
 
-    The reason of letters that a rule discarded is `quarantined`. Arguments and errors are those of `release`.
+    The reason of letters that a rule discarded is `quarantined`. For the arguments see `release`.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     put = restore_discarded.restore_letters
     return _review(

@@ -144,7 +144,7 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
 def describe_change(pk: int, stand: EditableLetter | None) -> str:
     """Return how a letter has changed since a person saw it, and who changed it.
 
-    `stand`: the letter now; None: deleted.
+    `pk`: the letter's id. `stand`: the letter now; None: its bytes are deleted.
     """
     if stand is None:
         return "its bytes are no longer kept"

@@ -11,7 +11,7 @@ from reprocessing.store.payloads import payload_keys
 
 
 def install() -> None:
-    """Let the store encrypt (wrap) and decrypt (unwrap) data keys with the keys of the settings."""
+    """Give the wrapping keys of the settings to the database layer, which encrypts and decrypts data keys with them."""
     payload_keys.use_ring(_current)
 
 

@@ -40,7 +40,7 @@ UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), ti
 
 @dataclass(slots=True)
 class Judged:
-    """The heads of lanes, by the verdict of the gate."""
+    """The heads of lanes, grouped by the verdict of the gate."""
 
     going: list[LaneState] = field(default_factory=list)  # heads that may be sent as soon as they get tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)

@@ -153,7 +153,7 @@ def _headers(
 def _signature(letter: IntendedSend, target: Target, conf: Conf, body: bytes) -> tuple[tuple[str, str], ...] | NotSent:
     """Return the headers that sign the request; none if the target has no secret.
 
-    NotSent: the secret is not set here.
+    NotSent: REDRIVE_SECRETS of this process lacks the target's secret.
     """
     if not target.secret:
         return ()

@@ -46,7 +46,7 @@ _SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while not
 
 @dataclass(slots=True)
 class Report:
-    """Counts of one turn (see `Turn`). `left`: ids of lanes that were still due when the turn ended."""
+    """Counts of one turn, in which one worker replays lanes. `left`: ids of lanes that were still due at its end."""
 
     taken: int = 0
     failed: int = 0

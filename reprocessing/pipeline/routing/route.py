@@ -112,7 +112,7 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
     """Route these letters again if the rules changed meanwhile.
 
-    A change only routes letters that were stopped before.
+    When rules change, only letters that are stopped at that time are routed again.
     """
     while rules.version() != book.version:
         book = RuleBook.load()

@@ -223,7 +223,7 @@ def forecast_run(
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Return the figures with the seconds between two captures that show whether a target's letters returned."""
+    """Return the figures of targets, each with the seconds between two captures that show whether letters returned."""
     cadences = (
         schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
     )

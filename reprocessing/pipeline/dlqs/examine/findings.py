@@ -16,7 +16,7 @@ from reprocessing.store.dlqs.registration import DlqProposal
 
 
 class Severity(StrEnum):
-    """What follows from a finding."""
+    """How serious a finding is."""
 
     REFUSE = "refuse"  #: nothing is written until the problem is fixed
     WARN = "warn"  #: the DLQ or target is written all the same

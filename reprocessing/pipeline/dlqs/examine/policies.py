@@ -63,7 +63,8 @@ def acknowledged(case: Case) -> Iterator[Finding]:
 def awaited(case: Case) -> Iterator[Finding]:
     """No sent message waits for a DLQ that its queue no longer names.
 
-    Yield a refusal for each target queue whose redrive policy now names another DLQ, while sent messages wait.
+    Yield a refusal for each target queue whose redrive policy names another DLQ than before, while messages that
+    were sent to it wait for captures of the former DLQ.
     """
     for seen in case.observed.queues.values():
         row = case.observed.targets.get(seen.facts.arn)

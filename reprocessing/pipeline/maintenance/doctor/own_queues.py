@@ -23,7 +23,10 @@ _MEND: Final = "manage.py provision_queues --own shows what is wrong; --confirm 
 
 
 def remarks(urls: Sequence[str]) -> Iterator[DoctorFinding]:
-    """Yield findings about each of these queues: its settings, permissions, and failed tasks in its DLQ."""
+    """Yield findings about each of the service's own queues: settings, permissions, failed tasks in its DLQ.
+
+    `urls`: the URLs of these queues.
+    """
     if not urls:
         why = "Without them, beat and workers do nothing. Only drain_dlq works."
         yield warning_finding(
