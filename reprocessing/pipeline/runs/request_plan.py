@@ -41,7 +41,7 @@ def why_not(dlq: DeadLetterQueue) -> str:
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
     """Return a sentence for people if AWS's own redrive moves the DLQ's messages.
 
-    Empty: it does not, or AWS does not answer.
+    Empty: it does not, or it is not known whether it does.
     """
     with suppress(QueueUnreachable):
         native_redrive.read_redrives(dlq)
