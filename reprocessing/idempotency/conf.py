@@ -22,7 +22,7 @@ LONGEST_LEASE: Final = timedelta(hours=12)
 #: bytes, so 600 characters of up to 4 bytes fit.
 LONGEST_SPACE: Final = 100
 LONGEST_KEY: Final = 500
-#: The longest `keep`. A later date might exceed what Python can represent.
+#: The longest `keep`. Longer times exceed what PostgreSQL and Python can both represent.
 LONGEST_KEEP: Final = timedelta(days=36_500)
 _NAMES: Final = frozenset({"KEEP", "LEASE", "DATABASE", "ERROR_MESSAGES"})
 

@@ -19,7 +19,7 @@ class InProgress(IdempotencyError):
 
 
 class PayloadConflict(IdempotencyError):
-    """A key was used before for another payload."""
+    """A key is used for another payload than before. Different work needs a different key."""
 
 
 class ClaimLost(IdempotencyError):

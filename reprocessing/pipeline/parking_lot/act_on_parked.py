@@ -75,7 +75,7 @@ def release(  # noqa: PLR0913  # arguments are passed by name
 def discard(
     letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
 ) -> Reviewed:
-    """Discard parked letters, and park other letters with the same idempotency key. Return what was done.
+    """Discard parked letters. Other letters with the same idempotency key are then parked. Return what was done.
 
     `restore` undoes it. For the arguments see `release`.
 
@@ -93,7 +93,7 @@ def restore(
 ) -> Reviewed:
     """Park discarded letters again, for their former reason. Return what was done.
 
-    The reason of letters that a rule discarded is `quarantined`. For the arguments see `release`.
+    Letters that a rule discarded are parked as `quarantined`. For the arguments see `release`.
 
     Raises:
         ApprovalNeeded: a second person is needed.
