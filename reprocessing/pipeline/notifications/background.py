@@ -47,7 +47,7 @@ def _run(conf: Conf) -> None:
 
 
 def _begin_anew() -> None:
-    """Forget the parent's thread in a forked child: threads do not run there."""
+    """Forget the parent's thread in a forked child, because only the thread that forked exists there."""
     global _lock, _thread
     _lock, _thread = threading.Lock(), None
 

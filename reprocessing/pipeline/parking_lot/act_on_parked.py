@@ -75,9 +75,10 @@ def release(  # noqa: PLR0913  # arguments are passed by name
 def discard(
     letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
 ) -> Reviewed:
-    """Discard parked letters. Other letters with the same idempotency key are then parked. Return what was done.
+    """Discard parked letters. Return what was done.
 
-    `restore` undoes it. For the arguments see `release`.
+    Other letters with the same idempotency key are parked when they are due. `restore` undoes the discard. For the
+    arguments see `release`.
 
     Raises:
         ApprovalNeeded: a second person is needed.
