@@ -1,1 +1,1 @@
-"""Reach other systems: AWS, HTTP endpoints, Redis, notification services."""
+"""Gateways to other systems: AWS, HTTP endpoints, Redis and notification services."""

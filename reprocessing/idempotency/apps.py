@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class IdempotencyConfig(AppConfig):
-    """The configuration of the app, which needs no other app of this project."""
+    """Django's configuration of this app. The app needs no other app of this project."""
 
     name = "reprocessing.idempotency"
     label = "redrive_idempotency"

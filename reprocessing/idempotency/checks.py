@@ -1,4 +1,4 @@
-"""Check REDRIVE_IDEMPOTENCY and the durations of decorated functions, as Django system checks."""
+"""Django system checks of settings.REDRIVE_IDEMPOTENCY, and of the `keep` that decorated functions set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004  # Django's word
+from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004  # a class of Django
 from django.db import connections
 
 from reprocessing.idempotency import conf
@@ -17,7 +17,10 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 @register
 def settings_are_clear(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001  # Django's signature
-    """Return what is wrong with settings.REDRIVE_IDEMPOTENCY, or with the `keep` of a decorated function."""
+    """Return the errors and warnings about settings.REDRIVE_IDEMPOTENCY and the `keep` of decorated functions.
+
+    The list is empty if all is well. A `keep` below 28 days is a warning, because a message may be redriven later.
+    """
     try:
         view = conf.current_settings()
         kept = {"REDRIVE_IDEMPOTENCY": view.keep} | {
@@ -43,7 +46,7 @@ def _memories(kept: dict[str, timedelta]) -> Iterator[CheckMessage]:
         if keep < conf.LEAST_KEEP:
             yield Warning(
                 f"{who} forgets finished work after {keep.total_seconds() / 86_400:.3g} days. A message may come "
-                f"later: SQS keeps it for {conf.RETENTION_LIMIT.days} days, and a redriven one for as long again.",
+                f"later: SQS keeps it for {conf.RETENTION_LIMIT.days} days, and a redriven message for as long again.",
                 hint=f"Keep claims for {conf.LEAST_KEEP.days} days or longer.",
                 id="redrive_idempotency.W001",
             )

@@ -1,6 +1,7 @@
 """Define `once`, a context manager for work that is done once for each key.
 
-A claim is the right of one worker to do the work of a key. If the worker dies, the claim ends with its lease.
+A claim is the right of one worker to do the work that a key identifies. If the worker dies, other workers can claim the
+key when the lease of its claim has ended.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from reprocessing.idempotency.errors import (
 from reprocessing.idempotency.naming import error_text, key_text, payload_digest
 from reprocessing.idempotency.table import ClaimKey
 
-#: Most bytes of a result's JSON.
+#: Most bytes of a stored result, as JSON.
 LARGEST_RESULT: Final = 1 << 20
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds until another worker's claim is read again
-_SOON: Final = 1.0  # seconds until a retry if the end of another worker's claim is not known
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds until another worker's claim is read again; doubled each time
+_SOON: Final = 1.0  # `retry_after` of InProgress, in seconds, if the end of the other worker's claim is not known
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The work was done before. `result` is the stored JSON result; None if no result was stored."""
+    """The result of work that was done before, decoded from JSON; None if no result was stored."""
 
     result: Any
 
 
 class Claim:
-    """The right to do the work of a key. If the work was done before, `found` has the result."""
+    """The right to do the work of a key. If the work was done before, `found` has the result; else it is None."""
 
     def __init__(
         self, place: ClaimKey, lease: timedelta, token: UUID | None, found: EarlierResult | None = None
@@ -53,7 +54,7 @@ class Claim:
         self._unkept: str | None = None
 
     def result(self, value: object) -> None:
-        """Store a result for later callers. If it is not JSON of at most 1 MiB, `finish` raises ResultIsNotJson."""
+        """Set the result that later callers get. `finish` raises ResultIsNotJson if it is not JSON of at most 1 MiB."""
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError, RecursionError):
@@ -64,7 +65,7 @@ class Claim:
             self._result, self._unkept = None, f"JSON of {len(text):,} bytes, more than {LARGEST_RESULT:,}"
 
     def renew(self) -> None:
-        """Extend the lease, because the work is not done yet.
+        """Extend the lease to its full length from now. Call it while the work is not done yet.
 
         Raises:
             ClaimLost: another worker has the claim, so stop the work.
@@ -73,11 +74,11 @@ class Claim:
             raise _lost(self._place)
 
     def finish(self) -> None:
-        """Record that the work is done; called by `once`.
+        """Record that the work is done, with its result. `once` calls this when the block ends.
 
         Raises:
             ClaimLost: another worker has the claim, so the result of that worker counts.
-            ResultIsNotJson: the work is recorded as done, without a result.
+            ResultIsNotJson: the result cannot be stored. The work is recorded as done, without a result.
         """
         token = self._token
         if token is None:
@@ -91,7 +92,7 @@ class Claim:
             )
 
     def release(self, error: BaseException) -> None:
-        """Record that the work failed and may be retried; called by `once`, which raises `error` again."""
+        """Record that the work failed, so that it may be tried again. `once` calls this, and raises `error` again."""
         token = self._token
         if token is None:
             return
@@ -117,18 +118,19 @@ def once(  # noqa: PLR0913  # keyword arguments
 ) -> Iterator[Claim]:
     """Claim a key for the work of the block. Skip the work in the block if `claim.found` is not None.
 
-    The claim is committed before the block begins, and the result after the block has ended. An exception releases the
-    claim. If the process dies in the block, the claim ends with its lease, and the work is done again. With
-    `transactional`, the claim, the result and the block's own changes are committed together. The work must not be a
-    coroutine.
+    The claim is committed before the block begins, and the result after the block has ended. An exception releases
+    the claim. If the process dies in the block, the claim ends with its lease, and the work is done again. With
+    `transactional`, the claim, the result and the block's own changes are committed together. The work must not be
+    a coroutine.
 
     Args:
         key: identifies the work: a text of at most 500 characters, a number or a UUID, the same in every delivery.
         space: the kind of work, in at most 100 characters. Equal keys in different spaces are different work.
-        lease: how long the claim is valid. It must be longer than the work, unless you call `claim.renew()`.
-        keep: how long the result is kept.
+        lease: how long the claim is valid; a number means seconds. It must be longer than the work, unless you call
+            `claim.renew()`. Default: REDRIVE_IDEMPOTENCY["LEASE"], 5 minutes.
+        keep: how long the result is kept; a number means seconds. Default: REDRIVE_IDEMPOTENCY["KEEP"], 30 days.
         payload: bytes, a text, or JSON. If the key was used with another payload, PayloadConflict is raised.
-        wait: seconds to wait while another worker has the claim.
+        wait: seconds to wait while another worker has the claim. Then InProgress is raised.
         transactional: make the claim in the transaction of the work, in the database `using`.
         using: an alias of DATABASES. Default: REDRIVE_IDEMPOTENCY["DATABASE"]; with `transactional`, "default".
 
@@ -184,7 +186,7 @@ def _note_what_was_rolled_back(place: ClaimKey, error: BaseException) -> None:
     why = error_text(error, messages=conf.current_settings().error_messages)
     try:
         with transaction.atomic(using=place.using):
-            if table.lock_key(place):  # else another worker has begun, and records its own result
+            if table.lock_key(place):  # else another worker has begun the work, and records the result
                 table.record_rolled_back_failure(place, error=why)
     except Error:
         error.add_note("The failure could not be recorded, because the database is not reachable.")
@@ -227,7 +229,10 @@ def _refuse_a_transaction(using: str) -> None:
 
 
 def _surely(place: ClaimKey, say: Callable[[], bool]) -> bool:
-    """Run a statement. If the connection broke during the work, run the statement again on a new connection."""
+    """Run a statement, and return its result. If the connection is broken, run it once more on a new connection.
+
+    Inside a transaction, the error is raised, because a new connection would not continue the transaction.
+    """
     try:
         return say()
     except (OperationalError, InterfaceError):

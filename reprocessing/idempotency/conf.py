@@ -1,4 +1,4 @@
-"""Read settings.REDRIVE_IDEMPOTENCY as a typed, frozen value."""
+"""Read settings.REDRIVE_IDEMPOTENCY into a typed, frozen `Conf`."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from reprocessing.idempotency.errors import InvalidIdempotencySettings
 
 #: The longest retention of SQS.
 RETENTION_LIMIT: Final = timedelta(days=14)
-#: A message may be redriven at the end of its retention. The redriven message is new, with a whole retention again.
+#: The shortest `keep` without a warning. A message may be redriven at the end of its retention. The redriven message is
+#: a new message for SQS, so it has a full retention again.
 LEAST_KEEP: Final = 2 * RETENTION_LIMIT
 #: The longest visibility timeout of SQS.
 LONGEST_LEASE: Final = timedelta(hours=12)
-#: Characters of a space and of a key, with up to 4 bytes each. An index entry of PostgreSQL has at most 2,704 bytes.
+#: Most characters of a space and of a key. Both are in one index, and an index entry of PostgreSQL has at most 2,704
+#: bytes, so 600 characters of up to 4 bytes fit.
 LONGEST_SPACE: Final = 100
 LONGEST_KEY: Final = 500
-#: Longer times exceed what PostgreSQL and Python can both represent.
+#: The longest `keep`. Longer times exceed what PostgreSQL and Python can both represent.
 LONGEST_KEEP: Final = timedelta(days=36_500)
 _NAMES: Final = frozenset({"KEEP", "LEASE", "DATABASE", "ERROR_MESSAGES"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conf:
-    """Defaults of all claims.
+    """The settings in REDRIVE_IDEMPOTENCY, which are the defaults of all claims.
 
     Attributes:
-        keep: how long finished work is remembered.
-        lease: how long a claim is valid.
+        keep: how long the result of finished work is stored (default: 30 days).
+        lease: how long a claim is valid (default: 5 minutes).
         database: the database alias for claims that are not transactional.
-        error_messages: whether the texts of exceptions, which may quote payloads, are stored.
+        error_messages: whether the texts of exceptions are stored. Such texts may quote payloads.
     """
 
     keep: timedelta = field(default=LEAST_KEEP + timedelta(days=2))
@@ -43,12 +45,12 @@ class Conf:
 
 
 def current_settings() -> Conf:
-    """Return the current settings, or raise InvalidIdempotencySettings."""
+    """Return settings.REDRIVE_IDEMPOTENCY with its defaults, or raise InvalidIdempotencySettings."""
     return read_settings(getattr(settings, "REDRIVE_IDEMPOTENCY", {}))
 
 
 def read_settings(given: object) -> Conf:
-    """Return the settings in a value of REDRIVE_IDEMPOTENCY, or raise InvalidIdempotencySettings."""
+    """Return the settings that a value of REDRIVE_IDEMPOTENCY contains, or raise InvalidIdempotencySettings."""
     if not isinstance(given, Mapping):
         raise InvalidIdempotencySettings(f"REDRIVE_IDEMPOTENCY is a {type(given).__name__}; make it a dict.")
     if unknown := {str(name) for name in given} - _NAMES:

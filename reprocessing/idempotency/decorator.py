@@ -1,4 +1,4 @@
-"""Define `idempotent`, a decorator for functions that are executed once for each key."""
+"""Define `idempotent`, a decorator: the decorated function is executed only once for each key."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reprocessing.idempotency.errors import InvalidClaim
 
 Given = ParamSpec("Given")
 Done = TypeVar("Done")
-#: Says how to get a value for a call: the name of an argument, or a function that is called with all arguments.
+#: How to get the key or the payload of a call: the name of an argument, or a function that takes all arguments.
 Argument = str | Callable[..., Any]
 
-#: The `keep` of each decorated function by the function's space, for the system check.
+#: The `keep` of each decorated function, by the function's space. The system check warns if a `keep` is too short.
 keep_by_space: Final[dict[str, timedelta | float]] = {}
 
 
-def idempotent(  # noqa: PLR0913  # those of `once`
+def idempotent(  # noqa: PLR0913  # the arguments of `once`
     *,
     key: Argument,
     space: str,
@@ -33,8 +33,8 @@ def idempotent(  # noqa: PLR0913  # those of `once`
 ) -> Callable[[Callable[Given, Done]], Callable[Given, Done]]:
     """Execute the function once for each key. Later calls return the first result, which was stored as JSON.
 
-    `key` and `payload` are each the name of an argument, or a function that is called with all arguments. The other
-    arguments, and the errors of a call, are those of `once`.
+    `key` and `payload` are each the name of an argument, or a function that is called with all arguments of a call
+    and returns the value. For the other arguments, and the errors of a call, see `once`.
 
     Raises:
         InvalidClaim: the function is a coroutine or a generator, or has no argument of this name.

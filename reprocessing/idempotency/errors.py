@@ -19,11 +19,11 @@ class InProgress(IdempotencyError):
 
 
 class PayloadConflict(IdempotencyError):
-    """A key was used before for another payload."""
+    """A key is used for another payload than before. Different work needs a different key."""
 
 
 class ClaimLost(IdempotencyError):
-    """The lease ended before the work did, and another worker took the claim."""
+    """A worker's lease ended before its work did, and another worker took the claim."""
 
 
 class ClaimInsideTransaction(IdempotencyError):
@@ -31,11 +31,11 @@ class ClaimInsideTransaction(IdempotencyError):
 
 
 class InvalidClaim(IdempotencyError):
-    """A key, a payload or a lease is not valid."""
+    """An argument of `once` or `idempotent`, such as the key or the payload, is not valid."""
 
 
 class ResultIsNotJson(IdempotencyError):
-    """A result is not JSON, so it cannot be kept."""
+    """A result is not JSON of at most 1 MiB, so it cannot be stored. The work is recorded as done."""
 
 
 class InvalidIdempotencySettings(IdempotencyError):

@@ -1,4 +1,4 @@
-"""Define the table of claims. A claim is the right of one worker to do the work of a key."""
+"""Define the table of claims. A claim is the right of one worker to do the work that a key identifies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.idempotency.conf import LONGEST_KEY, LONGEST_SPACE
 
 
 class ClaimState(models.TextChoices):
-    """The state of the work under a key."""
+    """The states of the work that a key identifies."""
 
     IN_PROGRESS = "in_progress", "in progress: a worker does the work, until its lease ends"
     DONE = "done", "done: the work is not done again"
@@ -24,8 +24,8 @@ class Claim(models.Model):
     Attributes:
         token: a fencing token. Each claim gets a new token, and only the worker that has the token changes the row.
         attempts: how often the key was claimed.
-        failures: how often the work failed. An attempt that neither failed nor succeeded ended with its lease.
-        result: the result of the work as JSON text.
+        failures: how often the work failed. In an attempt that neither failed nor succeeded, the lease ended.
+        result: the result of the work as JSON text; None: there is no result.
     """
 
     pk = models.CompositePrimaryKey("space", "key")
@@ -85,7 +85,7 @@ class Claim(models.Model):
                 name="a_space_and_a_key_are_short_enough",
             ),
         ]
-        indexes = [models.Index(F("keep_until"), name="claims_by_when_they_may_go")]  # noqa: RUF012  # as above
+        indexes = [models.Index(F("keep_until"), name="claims_by_when_they_may_go")]  # noqa: RUF012  # Django's shape of a Meta
 
     def __str__(self) -> str:
         return f"{self.space}: {self.state}"

@@ -1,4 +1,4 @@
-"""Normalise keys, payloads and errors for PostgreSQL."""
+"""Turn keys, payloads and errors into values that PostgreSQL can store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _LONGEST: Final = {"space": LONGEST_SPACE, "key": LONGEST_KEY}
 
 
 def key_text(value: object, what: str) -> str:
-    """Return the text of a key or a space, or raise InvalidClaim, which does not quote the value."""
+    """Return a key or a space as text, or raise InvalidClaim. The error does not quote the value.
+
+    `what` is "key" or "space". A value that is empty, too long, or has a zero byte is not valid.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise InvalidClaim(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")
     text = str(value)
@@ -30,7 +33,9 @@ def key_text(value: object, what: str) -> str:
 
 
 def payload_digest(payload: object) -> bytes | None:
-    """Return the SHA-256 of a payload: of bytes and texts, else of its JSON with sorted keys; None for None.
+    """Return the SHA-256 of a payload; None if the payload is None.
+
+    Bytes and texts are hashed as they are. Any other payload is hashed as JSON with sorted keys.
 
     Raises:
         InvalidClaim: the payload is not JSON.
@@ -53,7 +58,7 @@ def payload_digest(payload: object) -> bytes | None:
 
 
 def error_text(error: BaseException, *, messages: bool) -> tuple[str, str]:
-    """Return an exception's type, and its text if `messages` may be kept."""
+    """Return an exception's type and its text, each cut to 2,000 characters. Without `messages`, the text is empty."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     try:
@@ -64,20 +69,21 @@ def error_text(error: BaseException, *, messages: bool) -> tuple[str, str]:
 
 
 def message_key(message: Mapping[str, Any], *, attribute: str = "IdempotencyKey") -> str:
-    """Return the key of a boto3 message: the attribute that the redrive service adds, else the message id.
+    """Return the idempotency key of a message from boto3: its attribute IdempotencyKey, else its message id.
 
-    The service's default key is the original message id, so the first delivery and all redrives have one key. Receive
-    with `MessageAttributeNames=["IdempotencyKey"]`.
+    The redrive service adds the attribute. By default its value is the original message id, so the first delivery
+    and all redrives have the same key. Receive with `MessageAttributeNames=["IdempotencyKey"]`.
     """
     added = (message.get("MessageAttributes") or {}).get(attribute) or {}
     return str(added.get("StringValue") or message["MessageId"])
 
 
 def task_key(request: Any, *, attribute: str = "IdempotencyKey") -> str:  # noqa: ANN401  # Celery has no type for it
-    """Return `message_key` for a bound Celery task: `task_key(self.request)`.
+    """Return the idempotency key of a Celery task's SQS message: its attribute IdempotencyKey, else its message id.
 
-    Needs the broker transport option `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. If
-    tasks call `retry()`, use the task's id instead, because each retry is another message.
+    Call it as `task_key(self.request)`. Needs the broker transport option
+    `fetch_message_attributes={"MessageAttributeNames": ["IdempotencyKey"]}`. If tasks call `retry()`, use the
+    task's id as key instead, because each retry is a new message with a new id.
 
     Raises:
         InvalidClaim: the task did not come from SQS.

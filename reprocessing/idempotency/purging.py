@@ -8,9 +8,10 @@ BATCH = 1_000
 
 
 def purge(*, using: str | None = None, batch: int = BATCH) -> int:
-    """Delete claims after their `keep_until`, `batch` claims in each commit. Return how many were deleted.
+    """Delete expired claims, `batch` claims in each commit. Return how many were deleted.
 
-    Claims whose lease has not ended, and claims that another process is deleting, are skipped.
+    A claim expires at its `keep_until`. Claims whose lease has not ended are skipped, as are claims that another
+    process is deleting.
     """
     alias, purged = using or conf.current_settings().database, 0
     found = batch

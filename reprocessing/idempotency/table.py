@@ -1,4 +1,4 @@
-"""Run the SQL of claims. Each statement checks and changes the claim's row at once, by the database's clock."""
+"""The SQL statements of claims. Each statement checks and changes a claim's row at once, by the database's clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _HELD: Final = f"{_KEY} AND token = %(token)s::uuid"
 _FREE: Final = "(c.state = 'failed' OR (c.state = 'in_progress' AND c.lease_until <= clock_timestamp()))"
 _OLD: Final = "keep_until <= clock_timestamp() AND (state <> 'in_progress' OR lease_until <= clock_timestamp())"
 
-# Claim a key that has no claim, or whose work failed, or whose lease has ended, unless it was used for another payload.
+# Claim a key if it has no claim, if its work failed, or if its lease has ended. Change nothing if the key was used for
+# another payload.
 _TAKE: Final = f"""
 INSERT INTO redrive_idempotency_claim AS c (space, key, state, token, payload_hash, attempts, failures, error_type,
                                             error_message, claimed_at, lease_until, keep_until)
@@ -27,7 +28,7 @@ ON CONFLICT (space, key) DO UPDATE
        payload_hash = COALESCE(c.payload_hash, EXCLUDED.payload_hash), lease_until = EXCLUDED.lease_until,
        keep_until = GREATEST(c.keep_until, EXCLUDED.keep_until)
  WHERE {_FREE} AND COALESCE(c.payload_hash = EXCLUDED.payload_hash, true)
-"""  # noqa: S608  # the inserted texts are constants, here and below
+"""  # noqa: S608  # all texts that are inserted into statements are constants
 
 _LOOK: Final = f"""
 SELECT state, result, EXTRACT(epoch FROM lease_until - clock_timestamp())::float8 AS rest,
@@ -35,7 +36,8 @@ SELECT state, result, EXTRACT(epoch FROM lease_until - clock_timestamp())::float
   FROM redrive_idempotency_claim WHERE {_KEY}
 """  # noqa: S608
 
-# This statement may run twice, because the reply to the first run may be lost.
+# This statement may run twice, because the database's reply to the first run may be lost. So it also accepts work that
+# the same token has already recorded as done.
 _DONE: Final = f"""
 UPDATE redrive_idempotency_claim
    SET state = 'done', result = %(result)s::text, lease_until = NULL, done_at = COALESCE(done_at, clock_timestamp()),
@@ -72,7 +74,8 @@ UPDATE redrive_idempotency_claim
  WHERE {_HELD} AND state = 'in_progress'
 """  # noqa: S608
 
-# Other transactions notice a transactional claim by this lock, instead of waiting for the uncommitted row.
+# A transactional claim holds this lock until its commit. Other workers see at once that the lock is held. They would
+# wait for the uncommitted row.
 _LOCK: Final = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended(%(space)s::text || chr(1) || %(key)s::text, 5276893427))"
 )
@@ -88,7 +91,7 @@ _COUNT: Final = f"SELECT count(*) FROM redrive_idempotency_claim WHERE {_OLD}"  
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimKey:
-    """Which row a claim has, with the payload's hash and the time for which the row is kept."""
+    """The key of a claim and its database, with the payload's hash, and how long the result is kept."""
 
     using: str
     space: str
@@ -99,7 +102,10 @@ class ClaimKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim as it was read. `rest` is the number of seconds until its lease ends; None if it has no lease."""
+    """A claim as it was read. `rest`: seconds until its lease ends, or None if it has no lease.
+
+    `other_payload`: whether the key was used for another payload than the caller's.
+    """
 
     state: str
     result: str | None
@@ -108,45 +114,58 @@ class ClaimRow:
 
 
 def take_claim(place: ClaimKey, *, lease: timedelta) -> UUID | None:
-    """Claim a key; return the new token, or None if the key is not free."""
+    """Claim a key. Return the claim's new token; None if the key is not free."""
     token = uuid4()
     return token if _moved(place, _TAKE, {"token": token, "lease": lease}) else None
 
 
 def read_claim(place: ClaimKey) -> ClaimRow | None:
-    """Return the claim of a key, or None."""
+    """Return the claim of a key; None if the key has no claim."""
     row = _one(place, _LOOK)
     return None if row is None else ClaimRow(*row)
 
 
 def lock_key(place: ClaimKey) -> bool:
-    """Return whether this transaction got the lock of the key, which it holds until it ends."""
+    """Return whether this transaction got the key's advisory lock.
+
+    It holds the lock until it ends, and never waits for it.
+    """
     row = _one(place, _LOCK)
     return bool(row and row[0])
 
 
 def record_done(place: ClaimKey, token: UUID, *, result: str | None) -> bool:
-    """Record that the work is done. Return False, and change nothing, if another worker has the claim."""
+    """Record that the work is done. Return whether it was recorded: False if another worker has the claim."""
     return _moved(place, _DONE, {"token": token, "result": result})
 
 
 def record_failed(place: ClaimKey, token: UUID, *, error: tuple[str, str]) -> bool:
-    """Record that the work failed. Return False, and change nothing, if another worker has the claim."""
+    """Record that the work failed. Return whether it was recorded: False if another worker has the claim.
+
+    `error` has the exception's type and text.
+    """
     return _moved(place, _FAILED, {"token": token, "error_type": error[0], "error_message": error[1]})
 
 
 def record_rolled_back_failure(place: ClaimKey, *, error: tuple[str, str]) -> None:
-    """Record the failure of work whose claim was rolled back."""
+    """Record that the work failed, although the rollback of its transaction has removed the claim.
+
+    Nothing is recorded if another worker has the claim, or has finished the work. `error` has the exception's type
+    and text.
+    """
     _moved(place, _FAILED_ANEW, {"token": uuid4(), "error_type": error[0], "error_message": error[1]})
 
 
 def renew_lease(place: ClaimKey, token: UUID, *, lease: timedelta) -> bool:
-    """Extend the lease. Return False, and change nothing, if another worker has the claim."""
+    """Extend the lease to its full length from now.
+
+    Return False, and change nothing, if the claim is another worker's.
+    """
     return _moved(place, _RENEW, {"token": token, "lease": lease})
 
 
 def delete_old_claims(using: str, *, limit: int) -> int:
-    """Delete at most `limit` expired claims. Return how many were deleted."""
+    """Delete at most `limit` expired claims, the oldest first. Return how many were deleted."""
     with connections[using].cursor() as cursor:
         cursor.execute(_FORGET, {"limit": limit})
         found: int = cursor.rowcount

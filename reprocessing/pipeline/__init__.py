@@ -1,4 +1,4 @@
-"""Layer 4: each module is one stage or one operation.
+"""Layer 4 (see ARCHITECTURE.md): each module is one stage or one operation.
 
-Stages return values; only tasks, commands and views enqueue tasks.
+Stages return values. Only tasks, commands and views enqueue Celery tasks.
 """

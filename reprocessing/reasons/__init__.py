@@ -33,7 +33,7 @@ def reporting(  # noqa: PLR0913  # keyword arguments
         reporter: sends the report.
         message: the message as boto3 returns it. You can pass `message_id` or `redrive_id` instead.
         message_id: SQS's message id.
-        redrive_id: the value of the attribute RedriveId.
+        redrive_id: the value of the message's attribute RedriveId.
         final: whether the message is deleted although it failed. If not, SQS delivers the message again.
         acknowledges: whether success is reported, too.
     """

@@ -1,4 +1,4 @@
-"""Report for a Celery app on SQS why tasks failed and, with `acknowledges`, that tasks succeeded."""
+"""Report why the tasks of a Celery app on SQS failed and, with `acknowledges`, which tasks succeeded."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from celery.exceptions import Reject, TimeLimitExceeded
 from reprocessing.reasons.client import Reporter, Verdict
 from reprocessing.reasons.names import Names, names_of
 
-#: The header in which a retry, which is a new message, has the ids of the first message.
+#: The header that has the first message's ids in a retry. For SQS, a Celery retry is a new message with a new id.
 HEADER: Final = "redrive_names"
-#: How many tasks the worker's main process remembers. It reports tasks that it kills, such as after a time limit.
+#: How many tasks the worker's main process remembers, to report the tasks that it kills, such as after a time limit.
 _REMEMBERED: Final = 1_000
 
 
-def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **options: Any) -> Reporter:  # noqa: ANN401  # those of Reporter
-    """Report failures of an app's tasks from now on. Call it once, where the app is created.
+def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **options: Any) -> Reporter:  # noqa: ANN401  # arguments of Reporter
+    """Report failures of an app's tasks from now on, and return the `Reporter`. Call it once, where the app is created.
 
-    A failure is reported as `failed` if Celery acknowledges the message. It is reported as `retrying` if Celery retries
-    the task, or leaves the message in the queue (`acks_late` without `acks_on_failure`). To get the redrive id, set the
-    broker transport option `fetch_message_attributes={"MessageAttributeNames": ["RedriveId"]}`.
+    A failure is reported as `failed` if Celery acknowledges the message. It is reported as `retrying` if Celery
+    retries the task, or leaves the message in the queue (`acks_late` without `acks_on_failure`). To get the redrive
+    id, set the broker transport option `fetch_message_attributes={"MessageAttributeNames": ["RedriveId"]}`.
 
     Args:
         app: the Celery app.
@@ -50,7 +50,10 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
 
 
 def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
-    """Return a receiver of a Celery signal that never raises, because Celery would log the task's arguments."""
+    """Return `handle` as a receiver of Celery signals that never raises.
+
+    If it raised, Celery would log the task's arguments.
+    """
 
     @wraps(handle)
     def receive(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # Celery's signals
@@ -61,7 +64,7 @@ def _harmless(handle: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Hook:
-    """The receivers of the signals of one Celery app."""
+    """Receives the Celery signals of one app, and reports the results of tasks."""
 
     def __init__(self, app: Celery, reporter: Reporter) -> None:
         self._app, self._reporter = app, reporter
@@ -85,14 +88,17 @@ class _Hook:
 
     @_harmless
     def published(self, *, headers: dict[str, Any], **_: Any) -> None:  # noqa: ANN401
-        """Add the first message's ids to a retry, which has the same task id, but is another message."""
+        """If a task publishes its own retry, add the ids of its first message to the new message's headers.
+
+        A retry has the same task id, but it is another SQS message.
+        """
         request = current_task.request  # outside of a task this raises, which `_harmless` suppresses
         if headers.get("id") == request.id and current_task.app is self._app and (names := names_of_request(request)):
             headers[HEADER] = [names.message_id, names.redrive_id]
 
     @_harmless
     def received(self, *, request: Any, **_: Any) -> None:  # noqa: ANN401
-        """Remember a task's message ids, because the main process knows only the task id of a task that it kills."""
+        """Remember the message ids of a received task. If the main process kills a task, it knows only the task id."""
         self._received[request.id] = _names((request.message.headers or {}).get(HEADER), request.message.properties)
         while len(self._received) > _REMEMBERED:
             self._received.popitem(last=False)
@@ -109,8 +115,8 @@ class _Hook:
 def verdict(task: Any, error: BaseException) -> Verdict:  # noqa: ANN401  # a Celery task
     """Return "retrying" if SQS delivers the message of a failed task again, else "failed".
 
-    That depends on when Celery acknowledges the message. A rejected message stays in its queue if the queue has a
-    redrive policy (kombu 5.7).
+    SQS delivers it again unless Celery acknowledges the message. A task that raises Reject leaves its message in
+    the queue, if the queue has a redrive policy (kombu 5.7).
     """
     if not task.acks_late:
         return "failed"

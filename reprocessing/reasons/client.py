@@ -1,4 +1,4 @@
-"""Define `Reporter`, which queues a consumer's reports, and sends the reports in batches from a thread."""
+"""Define `Reporter`, which queues a consumer's reports about messages, and sends them in batches from a thread."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from reprocessing.reasons.reason import Reason, reason_of
 
 logger = logging.getLogger("redrive.reasons")
 
-#: "delivered" means success, "failed" a failure without retry, "retrying" that SQS delivers the message again.
+#: What a report says of a message. "delivered": success; "failed": failed for good; "retrying": failed, and SQS
+#: delivers the message again.
 Verdict = Literal["delivered", "failed", "retrying"]
 
-FLUSH_AT_EXIT: Final = 1.5  # seconds
+FLUSH_AT_EXIT: Final = 1.5  # seconds for which waiting reports are sent when the process exits
 _LARGEST_BATCH: Final = 512 * 1024  # bytes; the endpoint accepts 1 MiB
-_LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # failures in a row
+_LOGGED_AT: Final = frozenset({1, 10, 100, 1_000})  # numbers of failed requests in a row that are logged
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of reports.
+    """How many reports of this process were queued, dropped, accepted and refused.
 
     Attributes:
         taken: reports that were queued.
@@ -79,13 +80,13 @@ class Reporter:
         Args:
             url: the service's endpoint, such as https://redrive.example.com/reports; if empty, nothing is reported.
             token: the reporter's token.
-            message: whether the texts of exceptions, which may quote payloads, are reported.
-            scrub: returns the text of an exception without secrets.
+            message: whether the texts of exceptions are reported. Such texts may quote payloads.
+            scrub: a function that gets the text of an exception, and returns it without secrets.
             ignores: types of exceptions that are not reported, such as `InProgress` of reprocessing.idempotency.
             capacity: most waiting reports.
             batch: most reports of one request.
             every: seconds between two requests.
-            timeout: seconds for each part of a request.
+            timeout: seconds for the connection, and for each read of the answer.
             longest_rest: longest backoff in seconds.
             clock: returns the time in seconds since 1970.
 
@@ -99,7 +100,10 @@ class Reporter:
         _reporters.add(self)
 
     def reset_after_fork(self) -> None:
-        """Begin with an empty queue and without a thread: after a fork, they belong to the parent process."""
+        """Create an empty queue, and forget the thread.
+
+        A forked child calls this, because its parent uses the old queue and thread.
+        """
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.RLock()
         self._counts: dict[str, int] = {}
@@ -108,25 +112,25 @@ class Reporter:
 
     @property
     def counts(self) -> Counts:
-        """Return the counts of reports in this process."""
+        """Return how many reports of this process were queued, dropped, accepted and refused."""
         with self._lock:
             return Counts(**self._counts)
 
     def report(self, verdict: Verdict, names: Names, error: BaseException | None = None) -> None:
-        """Queue a report. Never waits, never raises. A report about a message without ids is only counted."""
+        """Queue a report. Never waits, never raises. A report about a message without ids is counted, but not sent."""
         try:
             self._take(verdict, names, error)
         except Exception:  # noqa: BLE001  # must never harm the consumer
             self._count(dropped=1)
 
     def close(self, *, within: float = FLUSH_AT_EXIT) -> None:
-        """Send waiting reports for at most `within` seconds. Reports that come later are dropped."""
+        """Send the waiting reports. Return when they are sent, or after `within` seconds. Later reports are dropped."""
         self.start_closing()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(within)
 
     def start_closing(self) -> None:
-        """Let the thread send the waiting reports, and then end."""
+        """Ask the thread to send the waiting reports and to end. Return at once."""
         self._closing.set()
         self._queue.put(None)
 
@@ -184,7 +188,10 @@ class Reporter:
                     self._closing.wait(self._rest(unheard))
 
     def _gather(self, due: float) -> list[bytes]:
-        """Wait until the next batch is due or full, and return it; empty if the reporter is closed."""
+        """Wait until the next batch is due or full, and return its reports; empty if the reporter is closed.
+
+        `due`: the monotonic time at which the batch is sent, even if it is not full.
+        """
         batch: list[bytes] = []
         size = 0
         while len(batch) < self._batch and size < _LARGEST_BATCH:
@@ -206,14 +213,14 @@ class Reporter:
         return self._queue.get() if wait is None else self._queue.get(timeout=max(wait, 0.0))
 
     def _left(self) -> int:
-        """Empty the queue. Return how many reports were in it, and are not sent."""
+        """Empty the queue. Return how many reports were in it; these are never sent."""
         left = 0
         while not self._queue.empty():
             left += self._queue.get_nowait() is not None
         return left
 
     def _rest(self, unheard: int) -> float:
-        """Return the backoff in seconds: 1, doubled with each failure, times a random number from 0.5 to 1 (jitter)."""
+        """Return the backoff in seconds: 1, doubled with each failed request, times a random factor from 0.5 to 1."""
         rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 

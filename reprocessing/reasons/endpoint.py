@@ -1,4 +1,4 @@
-"""Send reports to the service's endpoint, with the standard library."""
+"""Send batches of reports to the service's endpoint, with Python's standard library only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _LARGEST_ANSWER: Final = 1 << 16  # bytes
-#: HTTP statuses after which a retry of the same request would fail again.
+#: HTTP statuses after which the same request would fail again, so the batch is not retried.
 _FOR_GOOD: Final = frozenset({400, 413, 422})
 
 
@@ -28,14 +28,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The endpoint will never accept this batch."""
+    """The endpoint refused this batch for good, so the batch is not retried. `why` is a text for the log."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotAccepted:
-    """The batch must be sent again later. If it did arrive, the endpoint recognises the repeated reports."""
+    """The batch must be sent again later. If the batch did arrive, the endpoint recognises the repeated reports."""
 
     why: str
 
@@ -45,7 +45,10 @@ Answer = Accepted | Rejected | NotAccepted
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where reports are sent. `timeout` is in seconds, for the connection, and for each part of an answer."""
+    """Where reports are sent, and with which token.
+
+    `timeout`: seconds for the connection, and for each read of the answer.
+    """
 
     secure: bool
     host: str
@@ -55,7 +58,10 @@ class Endpoint:
     timeout: float
 
     def post(self, body: bytes) -> Answer:
-        """Send one batch. Never raises. Follows no redirect, because the token is only for this endpoint."""
+        """Send one batch, and return the result. Never raises.
+
+        No redirect is followed, since another host would get the token.
+        """
         try:
             return self._asked(body)
         except Exception as error:  # noqa: BLE001  # any network error
@@ -85,7 +91,7 @@ class Endpoint:
 
 
 def read_endpoint(url: str, token: str, *, timeout: float) -> Endpoint:
-    """Return the endpoint of a URL, or raise InvalidEndpoint."""
+    """Return the endpoint for a URL and token, or raise InvalidEndpoint. `timeout` is in seconds."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -94,11 +100,11 @@ def read_endpoint(url: str, token: str, *, timeout: float) -> Endpoint:
     is_plain = url.isascii() and url.isprintable() and not parts.username
     if parts.scheme not in {"http", "https"} or not host or not is_plain:
         raise InvalidEndpoint(
-            "The URL for reports is not valid. Use one like https://redrive.example.com/reports, without a password, "
-            "or an empty one to report nothing."
+            "The URL for reports is not valid. Use a URL like https://redrive.example.com/reports, without a password; "
+            "or an empty text, to report nothing."
         )
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidEndpoint("The token for reports is not valid. Use the one that was shown when it was created.")
+        raise InvalidEndpoint("The token for reports is not valid. Use the token that was shown when it was created.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(parts.scheme == "https", host, port, path, token, timeout)
 

@@ -1,4 +1,4 @@
-"""Define the ids by which a report names a message."""
+"""Define `Names`, the ids by which a report identifies a message."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+#: The value of the attribute RedriveId: a UUID, a colon, and the number of the attempt.
 _MARK: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """SQS's message id, and the value of the attribute RedriveId (id, colon, number of the attempt). One is enough."""
+    """The SQS message id, and the value of the attribute RedriveId. Either is enough to identify the message.
+
+    A value of RedriveId is the redrive id, a colon, and the number of the attempt.
+    """
 
     message_id: str | None = None
     redrive_id: str | None = None
@@ -22,7 +26,7 @@ class Names:
 
 
 def names_of(message: Mapping[str, Any], *, attribute: str = "RedriveId") -> Names:
-    """Return the ids of a boto3 message. If the attribute is not a redrive id, it is ignored.
+    """Return the ids of a message from boto3. A value that is not a redrive id is ignored.
 
     To get the redrive id, receive with `MessageAttributeNames=["RedriveId"]`.
     """

@@ -1,4 +1,4 @@
-"""Describe an exception: its type, its text, and a fingerprint of where it was raised."""
+"""Describe an exception: its type, its text, and a fingerprint of the code that raised it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Final
 
-#: Most characters that the service keeps of a text.
+#: Most characters of an exception's text and type that the service stores.
 LONGEST_MESSAGE: Final = 2_000
 LONGEST_TYPE: Final = 200
-#: How many of the innermost frames the fingerprint includes.
+#: How many of the traceback's innermost frames the fingerprint includes.
 _FRAMES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The description of an exception."""
+    """The description of an exception: type, text and fingerprint. All are empty in a report of success."""
 
     type: str = ""
     message: str = ""
@@ -28,7 +28,8 @@ class Reason:
 def reason_of(error: BaseException, *, message: bool = True, scrub: Callable[[str], str] | None = None) -> Reason:
     """Return the description of an exception. Never raises.
 
-    `message`: include its text, which may quote the payload; `scrub`: removes secrets from the text.
+    `message`: include the exception's text, which may quote the payload. `scrub`: a function that gets this text,
+    and returns it without secrets.
     """
     name = type_of(error)
     text = ""
@@ -43,16 +44,17 @@ def reason_of(error: BaseException, *, message: bool = True, scrub: Callable[[st
 
 
 def type_of(error: BaseException) -> str:
-    """Return an exception's type, with its module unless it is builtins."""
+    """Return the name of an exception's type. A type that is not built in has its module before the name."""
     kind = type(error)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def fingerprint(name: str, traceback: TracebackType | None) -> str:
-    """Return 16 hexadecimal digits that failures of one cause share.
+    """Return 16 hexadecimal digits that are equal for failures with the same cause.
 
-    They are the start of the SHA-256 of the type's name and of the innermost frames' file and function names, without
-    folders and line numbers, so deployments do not change the digits. Recursive calls count once.
+    They are the start of a SHA-256. Hashed are the type's name, and the file and function names of the traceback's
+    innermost 50 frames. Folders and line numbers are left out, so a deployment does not change the digits. A frame
+    of a direct recursion counts once.
     """
     told = hashlib.sha256(name.encode(errors="replace"))
     for code in _innermost(traceback):
@@ -62,7 +64,10 @@ def fingerprint(name: str, traceback: TracebackType | None) -> str:
 
 
 def storable_text(text: str, longest: int) -> str:
-    """Return a text that JSON and PostgreSQL can store, of at most so many characters."""
+    """Return at most `longest` characters of a text, without zero bytes, and with question marks for surrogates.
+
+    PostgreSQL can store neither of the two.
+    """
     return text[:longest].replace("\0", "").encode(errors="replace").decode()
 
 

@@ -1,7 +1,7 @@
-"""Create and keep the AWS clients of this process. Threads share a client, forked child processes do not.
+"""Create and keep the AWS clients of this process. Threads share a client, forked child processes create their own.
 
-Sessions and clients are kept, because the first of them takes about 70 ms. Clients never retry a request: the caller
-decides whether a request may be repeated, because only the caller knows what was in the request.
+Sessions and clients are kept, because creating the first client takes about 70 ms. Clients never retry a request: only
+the caller knows whether the request may be repeated.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 CONNECT_SECONDS: Final = 3.0
-READ_SECONDS: Final = 10.0  #: longest time to an answer, in addition to the wait of a long poll
-ALARM_SECONDS: Final = 5.0  #: longest time to an answer of CloudWatch, for which sending waits
+READ_SECONDS: Final = 10.0  #: longest wait for an answer, in addition to the wait of a long poll
+ALARM_SECONDS: Final = 5.0  #: longest wait for an answer of CloudWatch or KMS, shorter because tasks wait for it
 _POOL: Final = 50
 
 
 class AwsClient(Protocol):
-    """A boto3 client of a service whose type stubs are not installed."""
+    """A boto3 client of a service, such as CloudWatch, whose type stubs are not installed."""
 
     def __getattr__(self, action: str) -> Callable[..., dict[str, Any]]:
-        """Return the method for an action, by its boto3 name."""
+        """Return the method for an action of the service, by the action's boto3 name, such as put_metric_data."""
 
 
 class _Clients:
-    """The clients of one process, and the sessions of the process, one for each role."""
+    """The clients of one process, and its sessions: one session for each role."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class _Clients:
                 read_timeout=read_seconds,
                 max_pool_connections=connections,
                 tcp_keepalive=True,
-                # Requests are built with checked types; botocore's own check takes a quarter of a batch request's time.
+                # mypy checks the types of requests. botocore's own check takes a quarter of a batch request's time.
                 parameter_validation=service != "sqs",
                 retries={"mode": "standard", "total_max_attempts": 1},
             ),
@@ -95,7 +95,10 @@ _clients = _Clients()
 def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
     """Return the SQS client of a region.
 
-    `role`: the ARN of the role to assume, which is renewed before it expires; empty: the process's own role.
+    Args:
+        region: such as eu-west-1.
+        role: the ARN of the role to assume, whose credentials are renewed before they expire; empty: the process's own.
+        wait: seconds of the long poll, which are added to the time for an answer.
 
     Raises:
         AwsConfigurationIsUnclear: the AWS configuration of this process cannot be used. If a role cannot be assumed,
@@ -105,37 +108,45 @@ def client(region: str, *, role: str = "", wait: float = 0) -> SQSClient:
 
 
 def cloudwatch(region: str, role: str = "") -> AwsClient:
-    """Return the client of a region's CloudWatch. Raises what `client` does."""
+    """Return the CloudWatch client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("cloudwatch", region, role, ALARM_SECONDS))
 
 
 def lambda_client(region: str, role: str, *, seconds: float, connections: int) -> AwsClient:
-    """Return the client of a region's Lambda, with at most `connections`, and `seconds` for each answer."""
+    """Return the Lambda client of a region.
+
+    `seconds`: longest wait for each answer. `connections`: the most open connections. Raises
+    AwsConfigurationIsUnclear.
+    """
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
 
 def kms_client(region: str) -> AwsClient:
-    """Return the client of a region's KMS. Raises what `client` does."""
+    """Return the KMS client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("kms", region, "", ALARM_SECONDS))
 
 
 def sns_client(region: str, role: str = "") -> AwsClient:
-    """Return the client of a region's SNS. Raises what `client` does."""
+    """Return the SNS client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("sns", region, role, READ_SECONDS))
 
 
 def eventbridge_client(region: str, role: str = "") -> AwsClient:
-    """Return the client of a region's EventBridge. Raises what `client` does."""
+    """Return the EventBridge client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("events", region, role, READ_SECONDS))
 
 
 def s3_client(region: str, role: str = "") -> AwsClient:
-    """Return the client of a region's S3. Raises what `client` does."""
+    """Return the S3 client of a region. Raises AwsConfigurationIsUnclear if AWS is not configured."""
     return cast("AwsClient", _clients.get("s3", region, role, READ_SECONDS))
 
 
 def configured_region() -> str | None:
-    """Return the region in the environment or the AWS configuration, or None. Raises what `client` does."""
+    """Return the region that the environment or the AWS configuration files set, or None.
+
+    Raises:
+        AwsConfigurationIsUnclear: the AWS configuration cannot be used.
+    """
     return _clients.region()
 
 

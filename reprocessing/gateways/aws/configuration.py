@@ -1,4 +1,4 @@
-"""Explain errors in the AWS configuration (environment and files) that prevent a session or a client."""
+"""Explain errors in the AWS configuration (environment and files) because of which no client can be created."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from reprocessing.domain.errors import QueueUnreachable
 _LONGEST_REASON: Final = 300
 #: Beginning of botocore's ValueError about an endpoint. The rest of its text may contain a password.
 _INVALID_ENDPOINT: Final = "Invalid endpoint"
-#: Suffix of AWS_ENDPOINT_URL_... for services where it differs from the client's name.
+#: Suffix of the variable AWS_ENDPOINT_URL_..., for services whose boto3 name differs from it.
 _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 
 
 class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
-    """The AWS configuration of this process cannot be used, so no call can be made. Nothing was sent.
+    """The AWS configuration of this process cannot be used, so no request was sent.
 
-    Handlers of QueueUnreachable and of BotoCoreError catch it too.
+    It is a QueueUnreachable and a BotoCoreError, so handlers of either exception catch it.
 
     Attributes:
         what: what is wrong, without the full stop.
-        cure: what to do.
+        cure: what to do, as a sentence.
     """
 
     fmt = "{what}. {cure}"
@@ -44,7 +44,7 @@ class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
 
 @contextmanager
 def explain_configuration_errors(service: str = "") -> Iterator[None]:
-    """Raise errors from creating a session, or a client of this service, as AwsConfigurationIsUnclear."""
+    """Raise AwsConfigurationIsUnclear if the block fails to create a session, or a client of `service`."""
     try:
         yield
     except (BotoCoreError, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Classify failed AWS calls: did AWS receive the request, can a retry succeed, and what should a person do."""
+"""Classify failed AWS calls: may AWS have executed the request, can a retry succeed, and what should a person do?"""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.aws.roles import RoleIsNotAssumed
 from reprocessing.gateways.aws.throttling import THROTTLED, without_sqs_prefix
 
-#: Error codes of SQS, SNS and EventBridge for an invalid entry. AWS may return one for the whole batch.
+#: Error codes of SQS, SNS and EventBridge for an invalid entry. AWS may refuse the whole batch with such a code.
 _OF_AN_ENTRY: Final = frozenset({
     "BatchRequestTooLong", "InvalidArgument", "InvalidAttributeName", "InvalidAttributeValue",
     "InvalidMessageContents", "InvalidParameter", "InvalidParameterCombination", "InvalidParameterValue",
     "MalformedDetail", "MissingParameter", "NotAuthorizedForDetailTypeException", "NotAuthorizedForSourceException",
     "RequestEntityTooLarge", "SerializationException", "ValidationException",
 })  # fmt: skip
-#: Error codes for a failure inside the service. The request may have been executed before.
+#: Error codes for a failure inside the service. The request may have been executed before the failure.
 _OF_ITSELF: Final = frozenset({
     "InternalError", "InternalException", "InternalFailure", "InternalServerError", "InternalServerErrorException",
     "RequestTimeout", "ServiceException", "ServiceUnavailable",
@@ -45,15 +45,16 @@ _OF_ITSELF: Final = frozenset({
 _STALE_CREDENTIALS: Final = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "UnrecognizedClientException"}
 )
-#: Errors before anything was sent: there was no connection, or no signed request.
+#: Errors that occur before a request is sent: there is no connection, or the request cannot be signed.
 _BEFORE_ANYTHING_WENT_OUT: Final = (
     AwsConfigurationIsUnclear, ConnectTimeoutError, CredentialRetrievalError, EndpointConnectionError,
     NoCredentialsError, NoRegionError, PartialCredentialsError, ProxyConnectionError, RoleIsNotAssumed,
     TokenRetrievalError,
 )  # fmt: skip
-#: SNS uses the same code for an invalid message and an invalid topic. An invalid topic makes no letter poison.
+#: SNS uses the same code for an invalid message and an invalid topic. This word in the error message means the topic.
+#: Then the letter is not poison: it can be sent to another topic.
 _OF_THE_TOPIC: Final = "TopicArn"
-#: The error code whose error message quotes the invalid value.
+#: The error code whose error message quotes the invalid value, so the message is not stored.
 _QUOTING: Final = "ValidationException"
 _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413
@@ -63,18 +64,18 @@ NOTHING_WAS_SENT: Final = "nothing was sent: "
 
 
 def code_of(error: ClientError) -> str:
-    """Return the error code, without the prefix of some SQS codes."""
+    """Return the error code, without the prefix (AWS.SimpleQueueService.) that some SQS codes have."""
     code = str(error.response.get("Error", {}).get("Code", "Unknown"))
     return without_sqs_prefix(code)
 
 
 def refusal_in_words(code: str) -> str:
-    """Return the error code of a failed batch entry, as a sentence for people."""
+    """Return a sentence for people about a failed entry of an SQS batch. `code`: its error code; may be empty."""
     return f"SQS refused it: {without_sqs_prefix(code) or 'it did not say why'}"
 
 
 def is_of_an_entry(error: Exception) -> bool:
-    """Return whether one invalid entry may have failed its whole batch, so that the other entries can be sent again."""
+    """Return whether one invalid entry may have failed the whole batch, so that the other entries can be sent again."""
     if isinstance(error, ParamValidationError):
         return True
     if not isinstance(error, ClientError) or _OF_THE_TOPIC in _message(error):
@@ -83,13 +84,13 @@ def is_of_an_entry(error: Exception) -> bool:
 
 
 def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
-    """Return what a failed request to a service means for every letter in it.
+    """Return the outcome of a failed request, for each letter in the request.
 
-    Refused: the service has not taken the request. NotSent: nothing was sent. Unknown: everything else, so that a
-    letter that may have been taken is never called refused.
+    Refused: the service refused the request. NotSent: no request was sent. Unknown: all other errors, since the
+    service may have accepted the letter.
     """
     if isinstance(error, ParamValidationError):
-        # The error's own text quotes content of the letter.
+        # The text of this error quotes content of the letter, so it is not stored.
         return Refused("ParamValidation", f"It has a part that cannot be sent to {service}.", poison=True)
     renew_credentials(error)
     if isinstance(error, ClientError):
@@ -100,7 +101,7 @@ def outcome_of(error: Exception, service: str = "SQS") -> Outcome:
 
 
 def renew_credentials(error: Exception) -> None:
-    """If credentials have expired, drop all clients, since botocore reads credential files only once."""
+    """If an error says that credentials have expired, drop all clients: botocore reads credential files only once."""
     code = (
         code_of(error) if isinstance(error, ClientError) else error.code if isinstance(error, RoleIsNotAssumed) else ""
     )
@@ -117,10 +118,11 @@ def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
 
 
 def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
-    """Return the outcome of one failed entry of a batch that the service otherwise took.
+    """Return the outcome of one failed entry of a batch whose other entries the service accepted.
 
-    Only the error code decides, since SenderFault is also true for throttling. A failure inside the service is Unknown:
-    then the letter is sent again with the same deduplication id, which is safer than a new id.
+    Only the error code decides. SQS's flag SenderFault does not, because it is also true for throttling. A failure
+    inside the service is Unknown: the letter is then sent again with the same deduplication id, so SQS drops a
+    repeat.
     """
     code = without_sqs_prefix(code)
     if code in _OF_ITSELF:
@@ -129,7 +131,10 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
 
 
 def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueUnreachable:
-    """Return the exception for a failed call. It names the queue or ARN, the action, and what to do."""
+    """Return the exception to raise for a failed call. Its text names the queue or ARN, the action, and what to do.
+
+    It is a QueueRequestRefused if AWS refused for good (`is_refusal`), else a QueueUnreachable.
+    """
     name = queue if isinstance(queue, str) else queue.url
     renew_credentials(error)
     kind = QueueRequestRefused if is_refusal(error) else QueueUnreachable
@@ -137,14 +142,17 @@ def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, servi
 
 
 def is_refusal(error: Exception) -> bool:
-    """Return whether AWS refused for good: it was not throttling, a failure of the service, or expired credentials."""
+    """Return whether AWS refused the request for good.
+
+    Throttling, failures inside the service, and expired credentials are no refusals: a later retry may succeed.
+    """
     if not isinstance(error, ClientError) or status_of(error) >= _SERVER_FAULT or status_of(error) == _TIMED_OUT:
         return False
     return code_of(error) not in _OF_ITSELF | THROTTLED | _STALE_CREDENTIALS
 
 
 def is_temporary(error: BaseException | None) -> bool:
-    """Return whether the same request may succeed soon: it was throttled, or there was no answer."""
+    """Return whether the same request may succeed soon: it was throttled, failed inside AWS, or was not answered."""
     match error:
         case ClientError():
             return not is_refusal(error)
@@ -157,7 +165,7 @@ def is_temporary(error: BaseException | None) -> bool:
 
 
 def error_in_words(error: Exception) -> str:
-    """Return the error in a few words, which never contain message data."""
+    """Return the error in a few words, without any message data."""
     if isinstance(error, ClientError):
         return f"{code_of(error)} ({_message(error)})" if _message(error) else code_of(error)
     if isinstance(error, ParamValidationError) or not isinstance(error, BotoCoreError):
@@ -192,7 +200,10 @@ def status_of(error: ClientError) -> int:
 
 
 def _is_bad_certificate(error: Exception) -> bool:
-    """Return whether the server's certificate was rejected. Other TLS errors may occur after something was sent."""
+    """Return whether the server's certificate was rejected, so nothing was sent.
+
+    Other TLS errors may occur after sending.
+    """
     inner: object = error.kwargs.get("error") if isinstance(error, SSLError) else None
     while isinstance(inner, BaseException):
         if isinstance(inner, ssl.SSLCertVerificationError):
@@ -203,7 +214,10 @@ def _is_bad_certificate(error: Exception) -> bool:
 
 @contextmanager
 def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> Iterator[None]:
-    """Raise AWS errors in this block as QueueUnreachable, with what to do."""
+    """Raise AWS errors in this block as QueueUnreachable. Its text names the queue or ARN, the action, and what to do.
+
+    `action` is a name of the AWS API, such as SendMessage. `service` is its prefix in IAM policies.
+    """
     try:
         yield
     except (BotoCoreError, ClientError) as error:
@@ -212,7 +226,10 @@ def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> I
 
 @contextmanager
 def reaching_cloudwatch(target: str, action: str) -> Iterator[None]:
-    """Raise AWS errors in this block as CloudWatchUnreachable, with what to do."""
+    """Raise AWS errors in this block as CloudWatchUnreachable.
+
+    Its text names the target, the action, and what to do.
+    """
     try:
         yield
     except (BotoCoreError, ClientError) as error:

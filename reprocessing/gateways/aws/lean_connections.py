@@ -1,8 +1,8 @@
-"""Write requests to, and read plain answers from, the connections of a botocore client, in a quarter of the usual time.
+"""Make HTTP exchanges on the connections of a botocore client, in a quarter of the time that http.client takes.
 
-urllib3 and botocore still open, keep, check and close the connections, with proxies, TLS, timeouts and all errors.
-Only a request with `LeanHeaders` is written here. Only a plain answer is read here: status 200, a known length, a head
-that is complete in the first bytes. The parser of http.client, which takes most of the time, reads all other answers.
+urllib3 and botocore still open, keep, check and close the connections, with proxies, TLS, timeouts and all errors. This
+module writes only requests whose headers are `LeanHeaders`. It reads only plain answers: status 200, a known length,
+and a head that is complete in the first bytes. http.client's parser, which takes most of the time, reads all others.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ _UNUSUAL: Final = re.compile(rb"\r\n(?:transfer-encoding|connection):(?![ \t]*ke
 
 
 def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URLLib3Session, through a private attribute
-    """Let this session use connections that know `LeanHeaders`, and find the pool of a URL once, not per request."""
+    """Let this module's faster code exchange a botocore session's requests whose headers are `LeanHeaders`.
+
+    Also, look up the connection pool of a URL only once.
+    """
     session._pool_classes_by_scheme.update(http=_Pool, https=_TlsPool)  # noqa: SLF001 - has no public name
-    manager_of = session._get_connection_manager  # noqa: SLF001 - as above
-    known: WeakValueDictionary[str, urllib3.HTTPConnectionPool] = WeakValueDictionary()  # they end with the session
+    manager_of = session._get_connection_manager  # noqa: SLF001 - has no public name
+    known: WeakValueDictionary[str, urllib3.HTTPConnectionPool] = WeakValueDictionary()  # pools end with the session
 
     def find(url: str, proxy_url: str | None = None) -> SimpleNamespace:
         pool = known.get(url)
@@ -44,11 +47,14 @@ def use_lean_connections(session: Any) -> None:  # noqa: ANN401 - botocore's URL
             pool = known[url] = manager_of(url, proxy_url).connection_from_url(url)
         return SimpleNamespace(connection_from_url=lambda _: pool)
 
-    session._get_connection_manager = find  # noqa: SLF001 - as above
+    session._get_connection_manager = find  # noqa: SLF001 - has no public name
 
 
 class LeanHeaders(dict[str, str]):
-    """All headers of a request, with Host, Accept-Encoding and Content-Length, in the order in which they are sent."""
+    """All headers of a request, in the order in which they are sent.
+
+    Host, Accept-Encoding and Content-Length are included.
+    """
 
     def copy(self) -> LeanHeaders:
         """Return a copy, to which urllib3 adds the headers for a proxy."""
@@ -56,25 +62,25 @@ class LeanHeaders(dict[str, str]):
 
 
 class PlainAnswer:
-    """The content of an answer with status 200, with what urllib3 and botocore read from an answer."""
+    """A plain answer (status 200, known length). It has what urllib3 and botocore use of an answer."""
 
     status: Final = 200
     version_string: Final = "HTTP/1.1"
     length_remaining: Final = 0
     retries: object
-    _connection: object  # urllib3 sets it, and the next one
+    _connection: object  # urllib3 sets this and _pool
     _pool: Any
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self.headers: dict[str, str] = {}  # nobody reads those of a success
+        self.headers: dict[str, str] = {}  # nobody reads the headers of a success
 
     def get_redirect_location(self) -> bool:
-        """Return False: it is no redirect."""
+        """Return False, because an answer with status 200 is not a redirect."""
         return False
 
     def stream(self) -> Iterator[bytes]:
-        """Give the connection back, and yield the content."""
+        """Return the connection to its pool, and yield the content."""
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as urllib3's answers do
         yield self._content
 
@@ -86,7 +92,7 @@ else:
 
 
 class _LeanExchange(_Connection):
-    """Mixed into botocore's connections."""
+    """A mixin for botocore's connections that writes requests and reads plain answers itself."""
 
     _lean = False
 
@@ -129,7 +135,10 @@ class _LeanExchange(_Connection):
 
 
 def _plain_content(reader: BufferedReader) -> bytes | None:
-    """Return the content of a plain answer, which ends early if the connection does; None: nothing has been read."""
+    """Return the content of a plain answer; None if the answer is not plain, and then nothing has been read.
+
+    If the connection ends early, the content is incomplete.
+    """
     begun = reader.peek()
     head = begun[: begun.find(_END) + 2]
     length = _LENGTH.search(head)
@@ -145,7 +154,7 @@ class _LeanConnection(_LeanExchange, AWSHTTPConnection):  # type: ignore[misc]  
     pass
 
 
-class _LeanTlsConnection(_LeanExchange, AWSHTTPSConnection):  # type: ignore[misc]  # as above
+class _LeanTlsConnection(_LeanExchange, AWSHTTPSConnection):  # type: ignore[misc]  # as in botocore's stubs
     pass
 
 

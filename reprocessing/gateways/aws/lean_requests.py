@@ -1,8 +1,8 @@
-"""Make frequent SQS requests without what botocore repeats for each of them, which takes 85 % of their processor time.
+"""Make frequent SQS requests in 15 % of the processor time that botocore takes for each.
 
-botocore makes the first request of each action, which becomes the template of the next ones. These are signed with the
-client's credentials, and sent through the client's connections, with its proxies, certificates and timeouts. botocore
-also reads every answer that is not a plain success, and raises its errors.
+botocore makes the first request of each action. That request becomes the template of the next requests. They are signed
+with the client's credentials, and use its connections, proxies, certificates and timeouts. If an answer is not a plain
+success, botocore reads it, and raises its usual errors.
 """
 
 from __future__ import annotations
@@ -29,35 +29,38 @@ _OK: Final = 200
 
 
 def use_lean_requests(client: Any) -> None:  # noqa: ANN401 - boto3's client, through attributes that its stubs lack
-    """Let this SQS client make the requests of `ACTIONS` as described above. Binary values must be bytes.
+    """Let this SQS client make the requests of `ACTIONS` from templates, not by botocore. Binary values must be bytes.
 
-    Handlers of `before-send` are called, and may answer. As soon as a handler of any event is registered with the
-    client, botocore makes its requests again.
+    Handlers of botocore's event `before-send` are still called, and may answer. As soon as a handler of any event
+    is registered with the client, botocore makes all requests again, so that the handler is called.
     """
     session = client._endpoint.http_session  # noqa: SLF001 - has no public name
     if not isinstance(session, URLLib3Session):
         return
     use_lean_connections(session)
     actions = [_Action(client, action) for action in ACTIONS]
-    emitter = client.meta.events._emitter  # noqa: SLF001 - as above
-    handlers = emitter._lookup_cache  # noqa: SLF001 - as above. A new one replaces it when a handler is registered.
+    emitter = client.meta.events._emitter  # noqa: SLF001 - has no public name
+    handlers = emitter._lookup_cache  # noqa: SLF001 - private. A new handler makes botocore replace it.
     for action in actions:
-        action.start(lambda: emitter._lookup_cache is handlers)  # noqa: SLF001 - as above
+        action.start(lambda: emitter._lookup_cache is handlers)  # noqa: SLF001 - has no public name
 
 
 class _Action:
-    """Makes the requests of one action of one client."""
+    """Makes the requests of one action (such as SendMessageBatch) of one client."""
 
-    def __init__(self, client: Any, action: str) -> None:  # noqa: ANN401 - as above
+    def __init__(self, client: Any, action: str) -> None:  # noqa: ANN401 - botocore's
         self._client, self._action = client, action
         self._call_botocore: Callable[..., dict[str, Any]] = getattr(client, xform_name(action))
         self._template: Template | None = None
-        self._received = threading.local()  # .answer: of a request of this thread, for botocore to read
+        self._received = threading.local()  # `.answer`: an answer to this thread, which botocore is to read
         client.meta.events.register_last(f"before-call.sqs.{action}", self._hand_over)
         client.meta.events.register_last(f"before-send.sqs.{action}", self._learn)
 
     def start(self, may_go_on: Callable[[], bool]) -> None:
-        """Replace the client's method. While `may_go_on` returns False, the client's own method is called."""
+        """Replace the client's method for this action.
+
+        While `may_go_on` returns False, the client's own method is called.
+        """
         self._may_go_on = may_go_on
         setattr(self._client, xform_name(self._action), self._call)
 
@@ -66,11 +69,11 @@ class _Action:
             return self._call_botocore(**parameters)
         try:
             body = orjson.dumps(parameters, default=_in_base64)
-        except TypeError:  # a text with half a surrogate pair, which botocore can send
+        except TypeError:  # orjson refuses a text with half a surrogate pair, but botocore can send it
             return self._call_botocore(**parameters)
         answer = self._send(self._template.request(body))
         if answer.status_code == _OK:
-            with suppress(ValueError, AttributeError):  # an answer of a proxy, or a text that orjson refuses
+            with suppress(ValueError, AttributeError):  # if orjson cannot read it, botocore reads it below
                 return _read(answer.content)
         self._received.answer = answer
         try:
@@ -79,23 +82,23 @@ class _Action:
             del self._received.answer
 
     def _send(self, request: AWSPreparedRequest) -> AWSResponse:
-        """Send a request once. Raises botocore's errors of connections."""
+        """Send a request once, and return the answer. Raises botocore's connection errors."""
         responses = self._client.meta.events.emit(f"before-send.sqs.{self._action}", request=request)
         answer: AWSResponse | None = first_non_none_response(responses)
         if answer is None:
-            answer = self._client._endpoint.http_session.send(request)  # noqa: SLF001 - as above
+            answer = self._client._endpoint.http_session.send(request)  # noqa: SLF001 - has no public name
         return answer
 
-    def _hand_over(self, *, model: Any, **_: object) -> tuple[AWSResponse, dict[str, Any]] | None:  # noqa: ANN401 - as above
+    def _hand_over(self, *, model: Any, **_: object) -> tuple[AWSResponse, dict[str, Any]] | None:  # noqa: ANN401 - botocore's
         answer = getattr(self._received, "answer", None)
         if answer is None:
             return None
-        parser = self._client._response_parser  # noqa: SLF001 - as above
+        parser = self._client._response_parser  # noqa: SLF001 - has no public name
         return answer, parser.parse(convert_to_response_dict(answer, model), model.output_shape)
 
     def _learn(self, *, request: AWSPreparedRequest, **_: object) -> None:
         if self._template is None:
-            self._template = template_of(request, self._client._request_signer)  # noqa: SLF001 - as above
+            self._template = template_of(request, self._client._request_signer)  # noqa: SLF001 - has no public name
 
 
 def _in_base64(value: object) -> str:

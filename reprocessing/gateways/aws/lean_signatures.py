@@ -1,4 +1,4 @@
-"""Sign requests as botocore's SigV4Auth does, in a fifth of its time: the signing key of a day is computed once."""
+"""Sign requests as botocore's SigV4Auth does, in a fifth of its time: the day's signing key is computed only once."""
 
 from __future__ import annotations
 
@@ -13,29 +13,32 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
 class Credentials(Protocol):
-    """botocore's frozen credentials, as far as an Authorization header contains them."""
+    """The access key and secret key of botocore's frozen credentials, which signing needs."""
 
     @property
     def access_key(self) -> str:
-        """The id of the key."""
+        """The access key id."""
 
     @property
     def secret_key(self) -> str:
-        """The key."""
+        """The secret access key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What all signatures of a client have in common. `path`: of the URL, without characters that need quoting."""
+    """What all signatures of one client have in common.
+
+    `path`: the URL's path, without characters that need quoting.
+    """
 
     region: str
     service: str
     path: str
 
     def authorization(self, headers: Mapping[str, str], body: bytes, credentials: Credentials) -> str:
-        """Return the Authorization header of a POST request without a query.
+        """Return the value of the Authorization header for a POST request without a query.
 
-        `headers`: those to sign, by their names in lower case. They include host and x-amz-date.
+        `headers`: the headers to sign, by their names in lower case. They must include host and x-amz-date.
         """
         names = sorted(headers)
         signed = ";".join(names)

@@ -1,4 +1,4 @@
-"""Build requests from what botocore's first request of the same action shows: URL, endpoint, region, headers."""
+"""Build SQS requests from a template: the URL, region and headers of botocore's first request of an action."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from reprocessing.gateways.aws.lean_signatures import Signing
 
 _SAME: Final = frozenset({"x-amz-target", "content-type", "x-amzn-query-mode", "user-agent"})
 _CHANGING: Final = frozenset({"x-amz-date", "x-amz-security-token", "authorization", "content-length"})
-_OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # botocore's, for its own retries
+_OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # of botocore's own retries
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What all requests of one action have in common. `signed`: its headers to sign, by names in lower case."""
+    """What all requests of one action have in common. `signed`: the headers to sign, by their names in lower case."""
 
     url: str
     headers: Mapping[str, str]
@@ -30,7 +30,10 @@ class Template:
     signer: Any  # botocore's RequestSigner
 
     def request(self, body: bytes) -> AWSPreparedRequest:
-        """Return a request, signed with the present credentials. Raises what botocore raises to renew them."""
+        """Return a request with this body, signed with the current credentials.
+
+        Raises botocore's errors of renewing credentials.
+        """
         credentials = _credentials(self.signer, self.signing)
         changing = {"X-Amz-Date": get_current_datetime().strftime(SIGV4_TIMESTAMP)}
         if credentials.token:
@@ -43,9 +46,10 @@ class Template:
 
 
 def template_of(request: Any, signer: Any) -> Template | None:  # noqa: ANN401 - botocore's, not as in its stubs
-    """Return the template of a request that botocore has signed.
+    """Return the template of a request that botocore has signed; None if no template can be made.
 
-    None: the request has a header that is not known here, or another signature than it would get here.
+    That is so if the request has a header that this module does not know, or if this module would sign it
+    differently.
     """
     headers = {name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()}
     found = {name.lower(): value for name, value in headers.items()}

@@ -1,4 +1,7 @@
-"""Refuse CloudWatch requests about queues outside AWS, which have no metrics there."""
+"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS.
+
+CloudWatch has no metrics of these queues.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _AWS: Final = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 
 
 def is_only_sqs_outside_aws(other: AwsClient, region: str, role: str) -> bool:
-    """Return whether this process uses an SQS outside AWS, while `other`, the client of another service, is AWS's."""
+    """Return whether the process's SQS is outside AWS, while `other`, the client of another service, uses AWS."""
     return _is_of_aws(other) and not is_of_sqs(sqs_client(region, role=role).meta.endpoint_url)
 
 
@@ -23,7 +26,7 @@ def refuse_queues_outside_aws(cloudwatch: AwsClient, queues: Sequence[QueueAddre
     """Refuse to ask AWS's CloudWatch about queues that are not in AWS.
 
     Raises:
-        CloudWatchUnreachable: a queue is at another endpoint, and CloudWatch is AWS's.
+        CloudWatchUnreachable: the client uses AWS's CloudWatch, but a queue is at another endpoint.
     """
     if _is_of_aws(cloudwatch) and not all(is_of_sqs(queue.url) for queue in queues):
         raise CloudWatchUnreachable("the queues are not in AWS, so CloudWatch has no metrics of them.")

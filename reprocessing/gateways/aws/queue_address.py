@@ -1,4 +1,4 @@
-"""Define the address of a queue: the URL, the region for which calls are signed, and the role that is assumed."""
+"""Define the address of a queue: its URL, the region for which calls are signed, and the role to assume for calls."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class QueueAddress:
 
     @classmethod
     def of(cls, url: str, role: str = "") -> QueueAddress:
-        """Return the address of the queue at `url`, used under `role`.
+        """Return the address of the queue at `url`. Calls to the queue assume `role`; empty: the process's own role.
 
         The region is read from an AWS host name. For other hosts, it is read from the environment or the AWS
         configuration.
 
         Raises:
-            QueueUnreachable: `url` is not the URL of a queue, or its region is not known.
+            QueueUnreachable: `url` is not the URL of a queue, has credentials in it, or its region is not known.
         """
         try:
             parts = urlsplit(url)
@@ -77,7 +77,7 @@ class QueueAddress:
 
     @property
     def arn(self) -> str:
-        """The queue's ARN, computed from the URL. `queue_attributes.describe` asks SQS for the ARN."""
+        """The queue's ARN, computed from the URL. `queue_attributes.describe` returns the ARN that SQS reports."""
         partition = {"cn": "aws-cn", "us-gov": "aws-us-gov"}.get(self.region.rsplit("-", 2)[0], "aws")
         return f"arn:{partition}:sqs:{self.region}:{self.account}:{self.name}"
 
@@ -91,20 +91,20 @@ def region_of(arn: str) -> str:
     parts = arn.split(":", _COLONS_OF_AN_ARN)
     if len(parts) <= _COLONS_OF_AN_ARN or parts[0] != "arn" or not parts[3]:
         raise QueueUnreachable(
-            f"{arn!r} is not an ARN with a region. One is arn:aws:sns:eu-west-1:111122223333:orders."
+            f"{arn!r} is not an ARN with a region, such as arn:aws:sns:eu-west-1:111122223333:orders."
         )
     return parts[3]
 
 
 def arn_of_queue(text: str) -> Arn:
-    """Return the ARN of a queue.
+    """Return the ARN of a queue, read from its text.
 
     Raises:
         QueueUnreachable: `text` is not the ARN of a queue.
     """
     found = read(text)
     if found is None or found.named is not ResourceKind.QUEUE or not found.region or not found.account:
-        raise QueueUnreachable(f"{text!r} is not a queue's ARN. One is arn:aws:sqs:eu-west-1:111122223333:orders.")
+        raise QueueUnreachable(f"{text!r} is not a queue's ARN, such as arn:aws:sqs:eu-west-1:111122223333:orders.")
     return found
 
 

@@ -1,4 +1,7 @@
-"""Repeat read requests that AWS throttled or did not answer, and slow all threads down while AWS throttles."""
+"""Repeat read requests that AWS throttled or did not answer.
+
+While AWS throttles, slow down the threads that send them.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,19 @@ from reprocessing.gateways.aws.errors import is_temporary
 
 Done = TypeVar("Done")
 
-ATTEMPTS: Final = 8
-_UNANSWERED: Final = 3  #: attempts without any answer: each takes until a timeout
-_FIRST_BACKOFF: Final = 0.1  #: seconds; doubled with each attempt
-_LONGEST: Final = 5.0  #: seconds
-_RELIEF: Final = 0.8  #: a successful request shortens the shared pause to this share
+ATTEMPTS: Final = 8  #: most attempts for a request that AWS throttles
+_UNANSWERED: Final = 3  #: most attempts if AWS does not answer; fewer, because each waits until a timeout
+_FIRST_BACKOFF: Final = 0.1  #: seconds; doubled with each attempt. Also the first shared pause.
+_LONGEST: Final = 5.0  #: seconds, of a backoff and of the shared pause
+_RELIEF: Final = 0.8  #: a successful request multiplies the shared pause by this
 
 
 class RequestPace:
     """The pace of several threads that send read requests to one account and region.
 
-    A request that AWS throttled is repeated after a random backoff. Also, every thread waits for a shared pause before
-    each request: throttling doubles the pause, at most once in each pause, and success shortens it.
+    A request that AWS throttled is repeated after a random backoff. Also, every thread waits for a shared pause
+    before each request. Throttling doubles the pause, at most once in the length of a pause. Success shortens the
+    pause.
     """
 
     def __init__(
@@ -35,12 +39,12 @@ class RequestPace:
         self._dice, self._sleep, self._clock = dice, sleep, clock
         self._lock = threading.Lock()
         self._pause, self._doubled_at = 0.0, 0.0
-        self.repeats = 0  #: requests that were repeated
+        self.repeats = 0  #: how many requests were repeated
 
     def request(self, call: Callable[[], Done]) -> Done:
-        """Return what `call` returns. Call it again, at most `ATTEMPTS` times in all, after a temporary error.
+        """Call `call`, and return its result. After a temporary error, call it again, at most 8 times in all.
 
-        If AWS does not answer, there are fewer attempts.
+        If AWS does not answer, `call` is called at most 3 times.
 
         Raises:
             RedriveError: the last error of `call`.

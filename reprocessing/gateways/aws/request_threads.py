@@ -1,4 +1,4 @@
-"""Make several requests at a time, in threads that this process keeps for the next requests."""
+"""Make several AWS requests at a time, in threads that this process keeps for later requests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final, TypeVar
 Work = TypeVar("Work")
 Done = TypeVar("Done")
 
-THREADS: Final = 8
-_MOST_KEPT: Final = 256
+THREADS: Final = 8  #: usual number of requests at a time
+_MOST_KEPT: Final = 256  #: most threads of the process
 
 
 def _new_pool() -> ThreadPoolExecutor:
@@ -23,15 +23,15 @@ _pool = _new_pool()
 
 
 def run_beside(act: Callable[[], Done]) -> Future[Done]:
-    """Call `act` in another thread, now. The caller waits for the future."""
+    """Call `act` in another thread, now. Return a future, with which the caller waits for the result."""
     return _pool.submit(act)
 
 
 def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
     """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`.
 
-    This thread takes part, and waits only for calls that have begun: calls of this function may be nested. After an
-    error, no further call begins, and the error is raised when all calls have ended.
+    The calling thread makes calls too. It waits only for calls that have begun, so calls of this function may be
+    nested. After an error, no further call begins, and the error is raised when all calls have ended.
     """
     if len(works) <= 1 or threads <= 1:
         return [act(work) for work in works]
@@ -39,7 +39,7 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 
     def take_part() -> None:
         try:
-            for number in left:  # one step of this iterator is atomic
+            for number in left:  # several threads take numbers; a step of this iterator is atomic
                 done[number] = act(works[number])
         except BaseException:
             for _ in left:
@@ -60,7 +60,9 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 def run_as_completed(
     act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, within: float
 ) -> Iterator[Done]:
-    """Call `act` for every item of `works`, in this order and in parallel; yield each result as soon as it is there.
+    """Call `act` for every item of `works`, in this order and in parallel.
+
+    Yield each result as soon as its call has ended.
 
     After `within` seconds no further call begins. Calls that have begun are completed.
     """
@@ -81,9 +83,10 @@ def run_as_completed(
 def run_with_heartbeat(
     act: Callable[[Work], Done], works: Sequence[Work], threads: int, *, beat: Callable[[], None], every: float
 ) -> list[Done]:
-    """Return what `run_in_parallel` returns, and call `beat` after every `every` seconds, in the calling thread.
+    """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`.
 
-    If `beat` raises, calls that have not begun are cancelled, and the exception is raised after the others.
+    Meanwhile, call `beat` every `every` seconds, in the calling thread. If `beat` raises, calls that have not begun
+    are cancelled, and the exception is raised when the other calls have ended.
     """
     with ThreadPoolExecutor(max(min(threads, len(works)), 1), thread_name_prefix="aws") as pool:
         futures = [pool.submit(act, work) for work in works]

@@ -1,4 +1,4 @@
-"""Assume IAM roles, such as those of other accounts, and renew their credentials."""
+"""Assume IAM roles, such as roles of other AWS accounts, and renew their credentials."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reprocessing.gateways.aws.sessions import new_session
 
 #: Session name of every assumed role in CloudTrail.
 SESSION_NAME: Final = ASSUMED_SESSION
-_SECONDS: Final = 5.0  #: timeout to connect, and to answer; AssumeRole may be repeated
+_SECONDS: Final = 5.0  #: timeout of a connection and of an answer, for each of 3 tries
 _LONGEST_REASON: Final = 300
 
 
 class RoleIsNotAssumed(BotoCoreError):
-    """The role for a call could not be assumed. Nothing was sent.
+    """The role for a call could not be assumed, so no request was sent.
 
     Attributes:
         role: the ARN of the role.
@@ -40,7 +40,7 @@ class RoleIsNotAssumed(BotoCoreError):
 
 
 class AssumedRoleProvider:
-    """Credential provider for a botocore session: credentials of a role, which botocore renews."""
+    """Gives a botocore session the credentials of an assumed role, and renews them."""
 
     def __init__(self, role: str, region: str | None) -> None:
         self._role = role

@@ -1,4 +1,4 @@
-"""Count how often AWS throttled this process, over all clients and callers."""
+"""Count how often AWS throttled this process, for each service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THROTTLED: Final = frozenset({
 
 
 class _Count:
-    """Throttled requests of one process, by service."""
+    """How many requests of one process AWS throttled, for each service."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -40,7 +40,7 @@ def without_sqs_prefix(code: str) -> str:
 
 
 def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of boto3's clients
-    """Count the throttled requests of this client from now on."""
+    """Count the throttled requests of this boto3 client from now on, under the name `service`."""
 
     def hear(*, parsed: dict[str, Any], **_: object) -> None:
         if without_sqs_prefix(str(parsed.get("Error", {}).get("Code", ""))) in THROTTLED:
@@ -50,7 +50,7 @@ def count_throttling(made: Any, service: str) -> None:  # noqa: ANN401 - any of 
 
 
 def take_throttle_counts() -> Counter[str]:
-    """Return how many requests of each service AWS throttled since this function was last called in this process."""
+    """Return how many requests AWS throttled in this process since the last call of this function, for each service."""
     return _count.take()
 
 

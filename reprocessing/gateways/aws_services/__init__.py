@@ -1,4 +1,4 @@
-"""Gateways of AWS services other than SQS: Lambda, SNS, EventBridge, CloudWatch and S3."""
+"""Gateways to AWS services other than SQS: Lambda, SNS, EventBridge, CloudWatch, KMS and S3."""
 
 from reprocessing.gateways.aws_services.lambda_invoke import Invocations
 from reprocessing.gateways.aws_services.s3_head import are_gone

@@ -1,6 +1,6 @@
 """Ask CloudWatch about the health of targets: states of alarms, and the age of a queue's oldest message.
 
-No function here raises an error: if CloudWatch cannot be asked, the result is HealthUnknown.
+No function of this module raises an error. If CloudWatch refuses or does not answer, the result is HealthUnknown.
 """
 
 from __future__ import annotations
@@ -17,18 +17,22 @@ from reprocessing.gateways.aws.errors import code_of, error_in_words, renew_cred
 
 Said = TypeVar("Said")
 
-_MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
-_MOST_METRICS: Final = 500  #: metrics in one GetMetricData
+_MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
+_MOST_METRICS: Final = 500  #: most metrics in one request (GetMetricData)
 _PERIOD: Final = 60  #: seconds between two values of an SQS metric in CloudWatch
-_RECENT: Final = timedelta(minutes=10)  #: how long ago the newest value may be, since values arrive minutes late
+_RECENT: Final = timedelta(minutes=10)  #: greatest age of a value that is used; CloudWatch gets values minutes late
 _LONGEST_REASON: Final = 300
 
-#: CloudWatch has no age for a queue that was not used for six hours, or that does not exist.
+#: The result for a queue without an age in CloudWatch: it was not used for six hours, or does not exist.
 NOBODY_USES_IT = HealthUnknown("CloudWatch has had no age of its oldest message for ten minutes: nobody uses the queue")
 
 
 def alarm_states(region: str, names: Sequence[str]) -> dict[str, HealthResult]:
-    """Return the health of metric alarms and composite alarms, by name; HealthUnknown: no such alarm, or no data."""
+    """Return the health of metric alarms and composite alarms, by alarm name.
+
+    Healthy: the alarm is in state OK. Unhealthy: it is in state ALARM. HealthUnknown: it has no data, does not
+    exist, or CloudWatch did not answer.
+    """
 
     def ask(some: Sequence[str]) -> dict[str, HealthResult]:
         answer = cloudwatch(region).describe_alarms(
@@ -43,7 +47,7 @@ def alarm_states(region: str, names: Sequence[str]) -> dict[str, HealthResult]:
 def oldest_message_ages(region: str, queues: Sequence[str], *, now: datetime) -> dict[str, float | HealthUnknown]:
     """Return the age in seconds of each queue's oldest message (ApproximateAgeOfOldestMessage), by queue name.
 
-    CloudWatch is asked for the ten minutes until `now`.
+    The age is the newest value of the ten minutes before `now`; HealthUnknown if there is none.
     """
 
     def ask(some: Sequence[str]) -> dict[str, float | HealthUnknown]:

@@ -1,4 +1,4 @@
-"""Read SQS metrics of queues from CloudWatch: the last hour, in periods of five minutes."""
+"""Read SQS metrics of queues from CloudWatch: one hour, in periods of five minutes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-_PERIOD: Final = 300  #: seconds
-_SPAN: Final = timedelta(hours=1)
-_LATE: Final = timedelta(minutes=5)  #: values newer than this may be incomplete
-_MOST: Final = 500  #: metrics in one GetMetricData. AWS: GetMetricData
+_PERIOD: Final = 300  #: seconds of one value
+_SPAN: Final = timedelta(hours=1)  #: the time for which values are read
+_LATE: Final = timedelta(minutes=5)  #: newer values may be incomplete, and are not read
+_MOST: Final = 500  #: most metrics in one request (AWS: GetMetricData)
 #: For each field of `QueueMetrics`, the name of the SQS metric and the statistic for each period (AWS: Available
 #: CloudWatch metrics for SQS).
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
@@ -28,7 +28,9 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, QueueMetrics]:
-    """Return the metrics of each queue of one account, by queue URL, for the hour until five minutes before `now`.
+    """Return the metrics of each queue by queue URL, for the hour that ended five minutes before `now`.
+
+    All queues are in one account, for which `role` is assumed; empty: the process's own role.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.
@@ -47,9 +49,13 @@ def series(region: str, queues: Sequence[QueueAddress], *, role: str, now: datet
 
 
 def oldest_ages(region: str, queues: Sequence[QueueAddress], *, role: str, now: datetime) -> dict[str, float]:
-    """Return the newest known age of each queue's oldest message in seconds, by queue URL. Raises what `series` does.
+    """Return the newest known age of each queue's oldest message in seconds, by queue URL.
 
-    A queue of which CloudWatch has no age is left out: CloudWatch has metrics of queues that were used lately.
+    A queue that was not used lately has no metrics in CloudWatch, and is not in the result. All queues are in one
+    account, for which `role` is assumed; empty: the process's own role.
+
+    Raises:
+        CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues are not in AWS.
     """
     found: dict[str, float] = {}
     for first in range(0, len(queues), _MOST):

@@ -1,4 +1,4 @@
-"""Put metric values and alarms into CloudWatch."""
+"""Write metric values and alarms to CloudWatch."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reprocessing.gateways.aws.queue_address import QueueAddress
 
 #: Values in one PutMetricData. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
 _MOST_VALUES: Final = 500
-_MOST_ALARMS: Final = 100  #: alarms in one DescribeAlarms
+_MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
 
 
 @dataclass(frozen=True, slots=True)
 class MetricValue:
-    """One value of a metric."""
+    """One value of a CloudWatch metric. `dimensions` are pairs of name and value."""
 
     name: str
     dimensions: tuple[tuple[str, str], ...]
@@ -29,10 +29,12 @@ class MetricValue:
 
 
 def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, now: datetime) -> int:
-    """Put values with the time `now`. If a call fails, stop. Return how many values were put.
+    """Write values to CloudWatch with the time `now`, 500 in a request. Return how many were written.
+
+    After the first request that fails, no more are sent.
 
     Raises:
-        CloudWatchUnreachable: no value was put.
+        CloudWatchUnreachable: the first request failed, so no value was written.
     """
     for first in range(0, len(values), _MOST_VALUES):
         some = values[first : first + _MOST_VALUES]
@@ -49,10 +51,10 @@ def put_metrics(region: str, namespace: str, values: Sequence[MetricValue], *, n
 
 
 def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()) -> dict[str, Mapping[str, Any]]:
-    """Return the metric alarms that exist, by name, as CloudWatch describes them.
+    """Return those of the named metric alarms that exist, by name, as CloudWatch describes them.
 
     Raises:
-        CloudWatchUnreachable: CloudWatch refused or did not answer, or the queues in `of` are not in AWS.
+        CloudWatchUnreachable: CloudWatch refused or did not answer, or a queue in `of` is not in AWS.
     """
     refuse_queues_outside_aws(cloudwatch(region), of)
     found: dict[str, Mapping[str, Any]] = {}
@@ -67,7 +69,7 @@ def alarms(region: str, names: Sequence[str], *, of: Sequence[QueueAddress] = ()
 
 
 def put_alarm(region: str, request: Mapping[str, Any]) -> None:
-    """Create an alarm, or replace the alarm of this name.
+    """Create an alarm, or replace the alarm of the same name. `request`: the parameters of PutMetricAlarm.
 
     Raises:
         CloudWatchUnreachable: CloudWatch refused, or did not answer.

@@ -1,4 +1,4 @@
-"""Find the SQS queues that Lambda functions, SNS subscriptions and EventBridge rules name for their failed messages."""
+"""Find the SQS queues to which Lambda functions, SNS subscriptions and EventBridge rules send their failed messages."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ _GONE: Final = frozenset({"ResourceNotFoundException", "NotFound", "NotFoundExce
 
 @dataclass(frozen=True, slots=True)
 class DestinationPage:
-    """One page of failure destinations. `next_marker`: where the next page begins; empty: this is the last page."""
+    """One page of failure destinations. `next_marker`: where the next page begins; empty if this is the last page."""
 
     sources: list[FailureSource]
     next_marker: str
 
 
 _NOTHING: Final = DestinationPage([], "")
-#: Reads the page that begins at a marker; the arguments are region, role, marker and pace.
+#: A function that reads the page that begins at a marker (empty: the first page). Its arguments are region, role,
+#: marker and pace.
 ReadPage: TypeAlias = Callable[[str, str, str, RequestPace], DestinationPage]
 
 
 def function_destinations(region: str, role: str, marker: str, pace: RequestPace) -> DestinationPage:
-    """Return the dead-letter queues of Lambda functions, and their on-failure destinations for asynchronous calls.
+    """Return one page of the queues that Lambda functions name as dead-letter queue or on-failure destination.
 
     Raises:
         QueueUnreachable: Lambda refused or did not answer.
@@ -68,7 +69,7 @@ def function_destinations(region: str, role: str, marker: str, pace: RequestPace
 
 
 def subscription_destinations(region: str, role: str, marker: str, pace: RequestPace) -> DestinationPage:
-    """Return the dead-letter queues of SNS subscriptions.
+    """Return one page of the dead-letter queues of SNS subscriptions. Unconfirmed subscriptions are left out.
 
     Raises:
         QueueUnreachable: SNS refused or did not answer.
@@ -80,7 +81,7 @@ def subscription_destinations(region: str, role: str, marker: str, pace: Request
     answer = _asked(pace, client.list_subscriptions, region, "sns:ListSubscriptions", **asked)
     confirmed = [
         arn for said in answer["Subscriptions"] if (arn := said["SubscriptionArn"]).startswith("arn:")
-    ]  # others are not confirmed yet, and have no ARN
+    ]  # a subscription that is not confirmed yet has no ARN
 
     def destinations(subscription: str) -> list[tuple[str, str | None]]:
         said = _asked(
@@ -94,7 +95,7 @@ def subscription_destinations(region: str, role: str, marker: str, pace: Request
 
 
 def rule_destinations(region: str, role: str, _marker: str, pace: RequestPace) -> DestinationPage:
-    """Return the dead-letter queues of the targets of EventBridge rules. All are on one page.
+    """Return the dead-letter queues of the targets of EventBridge rules. All are on one page, so the marker is ignored.
 
     Raises:
         QueueUnreachable: EventBridge refused or did not answer.
@@ -122,7 +123,10 @@ def rule_destinations(region: str, role: str, _marker: str, pace: RequestPace) -
 
 
 def _sources(kind: SourceKind, found: Iterable[tuple[str, str | None]], *, through: str = "") -> list[FailureSource]:
-    """Return the sources whose destination is a queue; others are topics, functions or buses."""
+    """Return the sources whose destination is an SQS queue.
+
+    Topics, functions and buses as destinations are left out.
+    """
     return [
         FailureSource(queue.text, arn.text if (arn := read(source)) else source, kind, through)
         for source, destination in found
@@ -131,7 +135,7 @@ def _sources(kind: SourceKind, found: Iterable[tuple[str, str | None]], *, throu
 
 
 def _if_there(act: Callable[[Item], list[Any]]) -> Callable[[Item], list[Any]]:
-    """Return `act` with an empty result for a resource that was deleted meanwhile."""
+    """Return a function that calls `act`, and returns an empty list if the resource was deleted after it was listed."""
 
     def run(item: Item) -> list[Any]:
         with suppress(_Deleted):
@@ -166,7 +170,10 @@ def _pages(
     pace: RequestPace, method: Callable[..., dict[str, Any]], about: str, action: str, names: tuple[str, str, str],
     **asked: Any,  # noqa: ANN401
 ) -> list[Mapping[str, Any]]:  # fmt: skip
-    """Return the items of all pages. `names`: of the items and the next token in answers, of the token in requests."""
+    """Return the items of all pages.
+
+    `names`: three keys: of the items and of the next token in an answer, and of the token in a request.
+    """
     items, next_token, token = names
     found: list[Mapping[str, Any]] = []
     while True:

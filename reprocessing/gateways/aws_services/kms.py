@@ -1,4 +1,4 @@
-"""Wrap and unwrap data keys with a key in AWS KMS."""
+"""Encrypt (wrap) and decrypt (unwrap) data keys with a key in AWS KMS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.payloads.key_ring import KmsKeyName
 from reprocessing.gateways.aws.clients import kms_client
 from reprocessing.gateways.aws.errors import error_in_words, renew_credentials
 
-_CONTEXT: Final = "redrive"  # the name of the encryption context, which CloudTrail records
+_CONTEXT: Final = "redrive"  # the key under which `context` is in the encryption context, which CloudTrail records
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,17 @@ class KmsKey:
     of: KmsKeyName
 
     def wrap(self, secret: bytes, context: str) -> bytes:
-        """Return the data key, wrapped by KMS. Raise PayloadKeyUnavailable if KMS refuses or does not answer."""
+        """Return the data key `secret`, encrypted by KMS.
+
+        Raises PayloadKeyUnavailable if KMS refuses or does not answer.
+        """
         return self._call("Encrypt", Plaintext=secret, context=context)
 
     def unwrap(self, wrapped: bytes, context: str) -> bytes:
-        """Return the data key, or raise PayloadKeyUnavailable."""
+        """Return the data key that `wrap` encrypted with the same `context`.
+
+        Raises PayloadKeyUnavailable if KMS refuses or does not answer.
+        """
         return self._call("Decrypt", CiphertextBlob=wrapped, context=context)
 
     def _call(self, action: str, *, context: str, **content: bytes) -> bytes:

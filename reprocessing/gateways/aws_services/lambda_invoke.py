@@ -30,10 +30,10 @@ from reprocessing.gateways.aws.throttling import THROTTLED
 LIMIT: Final = 200  #: invocations open at a time
 SLACK: Final = 1.0  #: seconds that an answer may take beyond the invocation's timeout, for the network
 _SERVICE: Final = "Lambda"
-#: Seconds to wait after throttling, if there is no Retry-After header; and the longest Retry-After that is accepted.
+#: Seconds to wait after throttling if there is no Retry-After header, and the most seconds of Retry-After.
 _USUAL_WAIT: Final = 5
 _LONGEST_WAIT: Final = 900
-_MOST_OF_AN_ERROR: Final = 65_536  #: bytes of an answer in which the error's name is looked for
+_MOST_OF_AN_ERROR: Final = 65_536  #: only so many bytes of an answer are searched for the error's name
 _PIECE: Final = 65_536
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,99}")
 _SERVER_FAULT: Final = 500
@@ -50,7 +50,7 @@ _POISON: Final = {
         "UnsupportedMediaType", "Lambda takes no content of its type.", poison=True, reason=ParkedReason.UNSENDABLE
     ),
 }
-#: Error codes with status 500 or more for which the function did not start (API reference, as above).
+#: Error codes with status 500 or more after which the function did not start (API reference of Invoke).
 _DID_NOT_BEGIN: Final = frozenset({
     "EC2AccessDeniedException", "EC2ThrottledException", "EC2UnexpectedException", "EFSIOException",
     "EFSMountConnectivityException", "EFSMountFailureException", "EFSMountTimeoutException",
@@ -71,15 +71,15 @@ class _Turn:
 
 @dataclass(slots=True)
 class Invocations:
-    """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse). An `AsyncSender`.
+    """Sends letters by invoking Lambda functions, and waits for their answers (RequestResponse).
 
     The outcomes are:
 
     - Taken: the function returned.
     - Refused: the function ran and failed. The outcome has the error's name and the request id, but not the error's
       text, which may quote the message. The function's log has the text.
-    - NotSent: the function did not run, because it is throttled (the outcome has the time to wait), does not exist, may
-      not be invoked, or could not start.
+    - NotSent: the function did not run. It is throttled (the outcome has the time to wait), does not exist, may not be
+      invoked, or could not start.
     - Unknown: Lambda did not answer.
 
     Attributes:
@@ -97,11 +97,14 @@ class Invocations:
 
     @property
     def open(self) -> int:
-        """See `AsyncSender`."""
+        """Return how many calls were started and have not been returned by `ended`."""
         return self._open
 
     def start(self, calls: Sequence[LambdaCall], *, may_start: Callable[[], bool]) -> None:
-        """See `AsyncSender`. Several threads call `may_start`."""
+        """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent.
+
+        Several threads call `may_start`.
+        """
         for call in calls:
             self._turns.put(_Turn(call, may_start))
         self._open += len(calls)
@@ -112,7 +115,7 @@ class Invocations:
             thread.start()
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """See `AsyncSender`."""
+        """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
         told: list[tuple[int, Outcome]] = []
         try:
             if self._open and within > 0:
@@ -125,7 +128,7 @@ class Invocations:
         return told
 
     def close(self) -> None:
-        """See `AsyncSender`."""
+        """Drop all open calls. Some of these calls may already have arrived at their functions."""
         self._closed = True
         self._open = 0
         for _ in self._threads:
@@ -157,12 +160,12 @@ class Invocations:
 
 
 def _drained(answer: Mapping[str, Any]) -> bytes:
-    """Return the first bytes of the answer. The rest is read too, so that the connection can be used again."""
+    """Return the first 65,536 bytes of the answer. Read the rest too, so that the connection can be used again."""
     said = b""
     try:
         while piece := answer["Payload"].read(_PIECE):
             said += piece[: _MOST_OF_AN_ERROR - len(said)]
-    except Exception:  # noqa: BLE001  the head of the answer has said how it ended
+    except Exception:  # noqa: BLE001  the headers already say whether the function failed
         return b""
     return said
 

@@ -1,4 +1,4 @@
-"""Check whether the S3 objects to which letters point still exist, without reading the objects."""
+"""Check whether the S3 objects to which letters point still exist. The objects' contents are not read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NOT_FOUND: Final = 404
 
 
 def are_gone(pointers: Collection[PointerToS3], region: str, role: str = "") -> set[PointerToS3]:
-    """Return the pointers whose object or bucket does not exist.
+    """Return the pointers whose S3 object or bucket does not exist.
 
-    An object counts as missing only if S3 answers 404. To a role that may not list the bucket, S3 answers 403 instead
-    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html). After other answers, the object is assumed to
-    exist.
+    Only the answer 404 counts as missing; after any other answer, the object is assumed to exist. To a role that
+    may not list the bucket, S3 answers 403 for a missing object
+    (https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html).
     """
 
     def is_gone(pointer: PointerToS3) -> bool:

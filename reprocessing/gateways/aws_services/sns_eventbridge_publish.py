@@ -1,4 +1,7 @@
-"""Publish letters again to an SNS topic or an EventBridge bus, for all subscribers of the topic, or all rules."""
+"""Publish letters to an SNS topic or an EventBridge bus.
+
+All subscribers of the topic, or all rules of the bus, get them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _FIFO: Final = ".fifo"
 
 @dataclass(frozen=True, slots=True)
 class _Put:
-    """An event that is ready to be put into a request."""
+    """An event in the form in which EventBridge takes it. `size` is in bytes."""
 
     event: Event
     detail: str
@@ -57,10 +60,10 @@ class _Put:
 def publish(
     topic: str, publications: Iterable[Publication], *, may_start: Callable[[], bool], role: str = ""
 ) -> Outcomes:
-    """Publish letters to the topic with this ARN, ten in a request. Return the outcomes as `sending.send` does.
+    """Publish letters to the topic with this ARN, ten in a request. Return the outcomes by attempt id.
 
-    On a FIFO topic, letters of one group are sent in the given order. If a letter was not accepted, later letters of
-    its group are not sent. Attributes of every type are sent, and SNS refuses types that it does not support.
+    On a FIFO topic, letters of one group are sent in the given order. If a letter was not accepted, later letters
+    of its group are not sent. Attributes of every type are sent, and SNS refuses types that it does not support.
 
     Raises:
         QueueUnreachable: `topic` is not an ARN. Failures of SNS or of the network are returned as outcomes.
@@ -93,9 +96,10 @@ def publish(
 
 
 def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "") -> Outcomes:
-    """Put events on the bus with this ARN, ten a request. Return the outcomes by attempt id, as `sending.send`.
+    """Put events on the bus with this ARN, ten in a request. Return the outcomes by attempt id.
 
-    Sources that begin with "aws." are reserved for AWS, so such an event is refused, and parked without a retry.
+    A source that begins with "aws." is reserved for AWS: EventBridge refuses such an event, and the letter is
+    parked without a retry.
 
     Raises:
         QueueUnreachable: `bus` is not an ARN. Failures of EventBridge or of the network are returned as outcomes.
@@ -107,7 +111,7 @@ def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], rol
         entries = [ready_event.entry(bus) for ready_event in load]
         return _taken(eventbridge_client(region, role).put_events(Entries=entries), len(load))
 
-    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # a request must be smaller than the limit
+    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # EventBridge's limit itself is too large
     return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=THREADS)
 
 

@@ -1,4 +1,4 @@
-"""List the receivers of a topic or a bus: all of them would get a letter that is published again."""
+"""Find the receivers of an SNS topic or an EventBridge bus. All of them would get a letter that is published again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.gateways.aws.clients import eventbridge_client, sns_client
 from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import region_of
 
-_MOST_PAGES: Final = 200  #: pages of 100 entries; further entries are not counted
+_MOST_PAGES: Final = 200  #: most pages that are read, of 100 entries each; further entries are not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,10 @@ def subscription(arn: str, role: str = "") -> Subscription:
 
 
 def _subscribers(topic: str, role: str) -> list[str]:
-    """Return the ARNs of a topic's subscriptions; unconfirmed ones have PendingConfirmation or Deleted in its place."""
+    """Return the ARNs of a topic's confirmed subscriptions.
+
+    Others have a word such as PendingConfirmation as their ARN.
+    """
     client = sns_client(region_of(topic), role)
     with reaching(topic, "ListSubscriptionsByTopic", "sns"):
         found = list(_all(client.list_subscriptions_by_topic, "Subscriptions", TopicArn=topic))
@@ -46,7 +49,10 @@ def _subscribers(topic: str, role: str) -> list[str]:
 
 
 def _rule_targets(bus: str, role: str) -> list[str]:
-    """Return the ARNs of the targets of all enabled rules with an event pattern on a bus."""
+    """Return the ARNs of the targets of a bus's enabled rules.
+
+    Rules without an event pattern are left out: no event starts them.
+    """
     client = eventbridge_client(region_of(bus), role)
     with reaching(bus, "ListRules", "events"):
         rules = [
@@ -63,7 +69,7 @@ def _rule_targets(bus: str, role: str) -> list[str]:
 
 
 def count_other_receivers(topic_or_bus: str, role: str = "") -> int:
-    """Return how many receivers would get a letter that is published again.
+    """Return how many receivers would get a letter that is published again to this topic or bus.
 
     The number is an upper bound, because subscription filters and rule patterns may exclude some receivers.
 

@@ -1,4 +1,4 @@
-"""Send HTTP requests to targets, and make HTTP health checks. Neither URLs nor servers are trusted."""
+"""Send letters to HTTP endpoints, and make HTTP health checks. Neither the URLs nor the servers are trusted."""
 
 from reprocessing.gateways.http.network import Network
 from reprocessing.gateways.http.post import Posts

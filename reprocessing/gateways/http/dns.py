@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-LIFE: Final = 30.0  #: seconds for which addresses are kept
-PATIENCE: Final = 3.0  #: seconds after which a host counts as unresolved
+LIFE: Final = 30.0  #: seconds for which the addresses of a host are kept
+PATIENCE: Final = 3.0  #: seconds after which a host that is being resolved counts as a host without an address
 _PAUSE: Final = 1.0  #: seconds until a host without an address is resolved again
 
 
 @dataclass(slots=True)
 class HostAddresses:
-    """The addresses to which hosts were last resolved. At most one thread at a time resolves a host.
+    """The addresses of hosts, kept for 30 s. At most one thread at a time resolves a host.
 
     Attributes:
         resolve: the resolver; see `network.Network`.
@@ -28,9 +28,9 @@ class HostAddresses:
     _asked: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def of(self, host: str, port: int) -> Sequence[str] | None:
-        """Return the host's addresses; None while the host is being resolved.
+        """Return the host's addresses; None while a thread resolves the host. Never waits.
 
-        The result is empty if the host has no address, or if resolving took longer than `PATIENCE`.
+        The result is empty if the host has no address, or if resolving takes longer than 3 s.
         """
         now, key = time.monotonic(), (host, port)
         texts, until = self._known.get(key, ((), 0.0))

@@ -1,4 +1,4 @@
-"""Define how host names are resolved, which certificates are trusted, and which addresses are allowed."""
+"""Define how host names are resolved, which TLS certificates are trusted, and which addresses requests may go to."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _resolve(host: str, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How host names are resolved, and which certificates are trusted. Tests replace both.
+    """How host names are resolved, and which TLS certificates are trusted. Tests replace both.
 
     Attributes:
         resolve: returns the addresses of a host and port, as texts; raises OSError if there are none.
-        tls: the trusted certificates; None: those of the system.
+        tls: a context with the trusted certificates; None: the system's certificates.
     """
 
     resolve: Callable[[str, int], Sequence[str]] = _resolve
@@ -36,7 +36,10 @@ REAL_NETWORK: Final = Network()
 
 
 def allowed_addresses(asked: Endpoint, texts: Sequence[str], allowed: AllowList) -> Sequence[Address] | UrlDenied:
-    """Return the addresses of a host, if connections to all of them are allowed; `texts`: these addresses."""
+    """Return up to four addresses of a host; UrlDenied if a connection to any of its addresses is not allowed.
+
+    `texts`: all addresses to which the host was resolved.
+    """
     found = [url_policy.read_address(text) for text in texts]
     good = [address for address in found if address is not None and allowed.allows_address(address, asked.port)]
     if len(good) < len(found):

@@ -1,4 +1,4 @@
-"""Send letters to HTTP endpoints. One thread has up to 500 requests open, and returns each outcome once."""
+"""Send letters to HTTP endpoints. One thread has up to 500 requests open, and returns the outcome of each."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ from reprocessing.gateways.http.resolved_targets import ResolvedTarget, Resolved
 from reprocessing.gateways.http.transfers import Transfers
 
 LIMIT: Final = 500  #: requests open at a time
-_GLANCE: Final = 0.25  #: seconds between two checks whether a host is resolved by now
+_GLANCE: Final = 0.25  #: seconds between two checks whether a waiting request's host is resolved
 
 
 def _clock() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - a date that an endpoint asks for is compared with it, nothing else
+    return datetime.now(UTC)  # noqa: TID251 - used only to compare it with a date in a Retry-After header
 
 
 @dataclass(slots=True)
 class Posts:
-    """Sends letters by HTTP POST. An `AsyncSender`: requests proceed only while `start` or `ended` is running.
+    """Sends letters by HTTP POST. Requests proceed only while `start` or `ended` is running.
 
-    Https is allowed to the same hosts as for health checks (`domain.safety.url_policy`); plain http only to networks in
-    REDRIVE_OUTBOUND_HOSTS. A host is resolved once, all its addresses are checked, and only these are connected to.
-    No redirects are followed; no proxies, cookies or credentials are used; an answer's content is not kept. If a
-    connection breaks after libcurl began to send, the outcome is Unknown: nothing is sent again here.
+    HTTPS is allowed to the same hosts as for health checks (`domain.safety.url_policy`); plain HTTP only to
+    networks in REDRIVE_OUTBOUND_HOSTS. A host is resolved, all its addresses are checked, and only these are
+    connected to. No redirects are followed. No proxies, cookies or credentials are used. An answer's content is not
+    kept. If a connection breaks after libcurl began to send, the outcome is Unknown, and this class sends nothing
+    again.
 
     Attributes:
+        allowed: the hosts and networks to which requests are allowed.
         net: the resolver and the trusted certificates.
         limit: open requests at a time; further requests wait.
-        clock: compared with the dates in Retry-After headers.
+        clock: returns the current time, to compare it with the dates in Retry-After headers.
     """
 
     allowed: AllowList
@@ -61,11 +63,11 @@ class Posts:
 
     @property
     def open(self) -> int:
-        """See `AsyncSender`."""
+        """Return how many calls were started and have not been returned by `ended`."""
         return len(self._waiting) + len(self._flying) + len(self._told)
 
     def start(self, calls: Sequence[HttpCall], *, may_start: Callable[[], bool]) -> None:
-        """See `AsyncSender`."""
+        """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent."""
         for post in calls:
             asked = self._places.read(post.url)
             if isinstance(asked, NotSent):
@@ -77,7 +79,7 @@ class Posts:
         self._go_on(wait=0)
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
-        """See `AsyncSender`."""
+        """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
         until = time.monotonic() + within
         self._go_on(wait=0)
         while not self._told and self.open and (left := until - time.monotonic()) > 0:
@@ -86,7 +88,7 @@ class Posts:
         return told
 
     def close(self) -> None:
-        """See `AsyncSender`."""
+        """Drop all open calls. Some of these calls may already have arrived at their endpoints."""
         for handle in self._flying:
             self._wires.drop(handle)
         for request in (*self._flying.values(), *self._idle):
@@ -96,7 +98,10 @@ class Posts:
         self._wires.close()
 
     def _go_on(self, *, wait: float) -> None:
-        """Let open requests proceed, and begin waiting requests as soon as there is room."""
+        """Let open requests proceed for up to `wait` seconds.
+
+        Begin waiting requests while fewer than `limit` are open.
+        """
         self._hear(wait)
         while self._begin():
             self._hear(0)
@@ -114,7 +119,10 @@ class Posts:
             self._idle.append(request)
 
     def _begin(self) -> bool:
-        """Begin waiting requests while there is room; skip unresolved hosts. Return whether one was begun."""
+        """Begin waiting requests while fewer than `limit` are open. Return whether at least one request was begun.
+
+        Requests whose host is still being resolved wait on.
+        """
         unnamed: list[QueuedPost] = []
         begun = 0
         while self._waiting and len(self._flying) < self.limit:

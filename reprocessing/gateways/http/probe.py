@@ -1,8 +1,8 @@
 """Check the health of a URL by one GET request. Neither the URL nor the server is trusted.
 
-This module opens the socket itself, and uses only the parser of http.client. HTTP libraries are not used, because they
-resolve a host again when they connect, after the host's addresses were checked, and because their timeouts start again
-with every byte.
+This module opens the socket itself, and uses only the parser of http.client. HTTP libraries have two faults here: they
+resolve a host again when they connect, after its addresses were checked; and their timeouts start again with every
+byte.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, 
 from reprocessing.gateways.http.network import REAL_NETWORK, Network, allowed_addresses
 
 TIMEOUT: Final = 2.0  #: seconds for the whole check: DNS, connection, TLS, request and answer
-LARGEST: Final = 65_536  #: bytes of an answer, with its headers
+LARGEST: Final = 65_536  #: most bytes of an answer, with its headers
 _AGENT: Final = "redrive-health-check"
 _PIECE: Final = 16_384
 
@@ -53,7 +53,7 @@ def check(
         net: the resolver and the trusted certificates.
 
     Returns:
-        HealthUnknown if the URL could not be resolved or is not allowed; Unhealthy if the answer is wrong or missing.
+        HealthUnknown if the URL is not allowed or could not be resolved; Unhealthy if the answer is wrong or missing.
     """
     until = time.monotonic() + timeout
     asked = url_policy.read_url(url, allowed)
@@ -70,7 +70,7 @@ def check(
 
 
 def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) -> Sequence[Address] | HealthUnknown:
-    """Return the addresses of the host; HealthUnknown if there are none, or if one of them is not allowed."""
+    """Return the addresses of the host; HealthUnknown if it has none, or if one of its addresses is not allowed."""
     if not isinstance(asked.host, str):
         texts: Sequence[str] = [str(asked.host)]
     elif not (texts := _in_time(net, asked.host, asked.port, until)):
@@ -80,7 +80,10 @@ def _addresses(asked: Endpoint, allowed: AllowList, net: Network, until: float) 
 
 
 def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
-    """Return the host's addresses; empty if resolving takes too long. The system's resolver has no timeout."""
+    """Return the host's addresses; empty if resolving takes longer than `until` (a monotonic time).
+
+    The host is resolved in a thread, because the system's resolver has no timeout.
+    """
     answers: list[Sequence[str]] = []
 
     def ask() -> None:
@@ -96,7 +99,7 @@ def _in_time(net: Network, host: str, port: int, until: float) -> Sequence[str]:
 
 
 def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.socket:
-    """Return a connection to the first address that accepts it. The addresses share the remaining time equally."""
+    """Return a connection to the first address that accepts it. The addresses share the time until `until` equally."""
     failed: OSError = _TooLate()
     for number, address in enumerate(addresses):
         made = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6, socket.SOCK_STREAM)  # noqa: PLR2004
@@ -112,8 +115,8 @@ def _connect(addresses: Sequence[Address], port: int, until: float) -> socket.so
 
 
 def _exchange(plain: socket.socket, asked: Endpoint, net: Network, until: float) -> int:
-    """Send the request, read the whole answer, and return its status."""
-    plain.settimeout(_left(until))  # limits the whole handshake, and the whole sendall
+    """Send the request, read the whole answer, and return its HTTP status."""
+    plain.settimeout(_left(until))  # a limit for the whole TLS handshake
     wire = plain
     if asked.scheme == "https":  # the certificate must be valid for the host name, whatever the address
         wire = (net.tls or _trusted()).wrap_socket(plain, server_hostname=str(asked.host))
@@ -147,7 +150,7 @@ def _judge(status: int, expected: int | None) -> HealthResult:
 
 
 def _in_words(error: Exception, timeout: float) -> str:
-    """Return what went wrong, without content of the answer."""
+    """Return what went wrong, in words for people, without content of the answer."""
     match error:
         case _TooLate() | TimeoutError():
             return f"it had not answered within {timeout:g} s"
@@ -171,7 +174,7 @@ def _left(until: float) -> float:
 
 
 class _Counted(io.RawIOBase):
-    """Reads from a socket, with a size limit and a timeout for all reads together."""
+    """Reads from a socket, with one size limit and one timeout for all reads together."""
 
     def __init__(self, wire: socket.socket, until: float) -> None:
         self._wire = wire
@@ -179,7 +182,7 @@ class _Counted(io.RawIOBase):
         self._read = 0
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return the buffered reader that http.client requests from a socket."""
+        """Return the buffered reader that http.client asks a socket for."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
@@ -187,7 +190,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, into: memoryview[int]) -> int:  # type: ignore[override]  # a BufferedReader hands in nothing else
-        """Read into a buffer; return the number of bytes."""
+        """Read into a buffer; return the number of bytes that were read."""
         self._wire.settimeout(_left(self._until))
         got = self._wire.recv_into(into)
         self._read += got

@@ -1,4 +1,4 @@
-"""Make one HTTP request on a libcurl handle, and return its outcome."""
+"""Make HTTP requests on a libcurl handle, one after another, and return the outcome of each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from reprocessing.domain.targets.async_sender import HttpCall
 from reprocessing.domain.targets.http_responses import StatusMeanings, http_date, retry_after
 from reprocessing.gateways.http.resolved_targets import ResolvedTarget
 
-CONNECT: Final = 3.0  #: seconds for connection and certificate
-LARGEST: Final = 4_096  #: most bytes of an answer's body; after them the connection is closed
+CONNECT: Final = 3.0  #: most seconds until a connection is open and its certificate is checked
+LARGEST: Final = 4_096  #: most bytes of an answer's body; if the body is longer, the connection is closed
 _BLANK: Final = (b"\r\n", b"\n")
 #: Seconds for which an idle connection may be reused. Most servers close idle connections after 5 s or later.
 _IDLE: Final = 4
-_OLDEST: Final = 60  #: oldest age in seconds of a reused connection: later, the host may have other addresses
+_OLDEST: Final = 60  #: greatest age in seconds of a reused connection, because the host may get other addresses
 _AGENT: Final = "redrive-service"
 
 _IN_WORDS: Final = {
@@ -41,11 +41,11 @@ OUT_OF_TIME: Final = "no time was left to begin its request"
 
 @dataclass(frozen=True, slots=True)
 class QueuedPost:
-    """A request that waits for room, or for its host's addresses.
+    """A request that waits until fewer requests are open, or until its host is resolved.
 
     Attributes:
         asked: the parsed URL.
-        may_start: called immediately before the request is sent; False: it is not sent.
+        may_start: called immediately before the request is sent; if it returns False, the request is not sent.
         anew: whether to use a new connection.
     """
 
@@ -63,11 +63,11 @@ _NOBODY: Final = QueuedPost(
 class Request:
     """A libcurl handle, used for one request after another. Its connections belong to the multi handle.
 
-    libcurl repeats a request by itself, up to five times, when a reused connection breaks before the first byte of an
-    answer. A message that crashes its consumer would be sent six times in one attempt. So `_released` lets each request
-    start only once. libcurl calls it after the TLS handshake, before it sends anything. Until then the letter was not
-    sent; afterwards, a request without an answer has the outcome Unknown. `_released` also checks whether a reused
-    connection is still open.
+    libcurl repeats a request by itself, up to five times, when a reused connection breaks before the first byte of
+    an answer. A message that crashes its consumer would be sent six times in one attempt. So `_released` lets each
+    request start only once. libcurl calls it after the TLS handshake, before it sends anything. Until then the
+    letter was not sent. Afterwards, a request without an answer has the outcome Unknown. `_released` also checks
+    whether a reused connection is still open.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Request:
             self.handle.setopt(option, callback)
 
     def prepare(self, turn: QueuedPost, place: ResolvedTarget) -> None:
-        """Set the handle up to send a letter to the addresses of `place`."""
+        """Set the handle up to send the letter of `turn` to the addresses of `place`."""
         self.turn, self._good = turn, place.good
         post, asked = turn.post, turn.asked
         self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
@@ -105,13 +105,14 @@ class Request:
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, round(CONNECT * 1000)))
 
     def rest(self) -> None:
-        """Drop the letter, so that the handle can be used again."""
+        """Drop the letter, so that the handle can be used for another."""
         self.turn, self._good = _NOBODY, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """Return the request's outcome; `error`: libcurl's number. An answer counts if complete, or above `LARGEST`.
+        """Return the outcome of the ended request; None: nothing was sent, so repeat the request on a new connection.
 
-        None: nothing was sent, since the reused connection was closed. Repeat the request on a new connection.
+        It is None if a reused connection had been closed. `error`: libcurl's error number; None: no error. An
+        answer counts only if it is complete, or longer than `LARGEST`.
         """
         if self._was_stale:
             return None
@@ -130,12 +131,15 @@ class Request:
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
     def _asked_to_wait(self) -> timedelta | None:
-        """Return the wait that Retry-After asks for; a date in it is compared with the answer's Date header, if any."""
+        """Return how long Retry-After asks to wait; None if its value is not valid.
+
+        A date in Retry-After is compared with the answer's Date header, else with the clock.
+        """
         sent = http_date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
     def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
-        """Return whether libcurl may send the request now, over a connection to this address."""
+        """Return libcurl's code for "send the request now over this connection", or for "stop"."""
         if self._let_go or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.turn.anew:
@@ -153,7 +157,10 @@ class Request:
         return piece
 
     def _head(self, line: bytes) -> None:
-        """Read a header line. Interim (1xx) answers have headers too. libcurl limits the size of all headers."""
+        """Read a header line. Interim (1xx) answers have headers too, which are dropped.
+
+        libcurl limits the size of all headers.
+        """
         name = line[:12].lower()
         if name.startswith(b"http/"):
             self._later = self._dated = b""
@@ -172,7 +179,7 @@ class Request:
 
 
 def _bar(handle: pycurl.Curl) -> None:
-    """Set the options of every request: no proxies or netrc, no redirects, cookies or credentials."""
+    """Set the options that are equal for all requests. Proxies, redirects, cookies and credentials are not used."""
     for option, value in (
         (pycurl.POST, 1),
         (pycurl.NOSIGNAL, 1),
@@ -194,7 +201,7 @@ def _bar(handle: pycurl.Curl) -> None:
 
 
 def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
-    """Trust the certificates of the context; without one, those of the system, as health checks do."""
+    """Trust the certificates of the context `tls`; None: trust the system's certificates, as health checks do."""
     if tls is not None:
         shown = (ssl.DER_cert_to_PEM_cert(certificate) for certificate in tls.get_ca_certs(binary_form=True))
         handle.setopt(pycurl.CAINFO_BLOB, "".join(shown))
@@ -213,13 +220,19 @@ def _resolved(asked: Endpoint, current: Sequence[Address]) -> str:
 
 
 def _line(header: tuple[str, str]) -> bytes:
-    """Return a header line for libcurl, which drops a header that ends in a colon; an empty value needs a semicolon."""
+    """Return a header as a line for libcurl.
+
+    An empty value needs a semicolon: libcurl drops a header that ends in a colon.
+    """
     name, value = header
     return (f"{name}: {value}" if value else f"{name};").encode("latin-1")
 
 
 def _in_words(error: int, too_late: str) -> str:
-    """Return what went wrong, without libcurl's own messages, which may contain private data."""
+    """Return what went wrong, in words for people.
+
+    libcurl's own messages are not used: they may contain private data.
+    """
     if error == pycurl.E_OPERATION_TIMEDOUT:
         return too_late
     return _IN_WORDS.get(error, f"what it answered is not HTTP, or the connection failed (libcurl's error {error})")

@@ -1,4 +1,4 @@
-"""Check the URLs of targets, and the addresses to which the hosts of the URLs resolve. Keep the results."""
+"""Check the URLs of targets, and the addresses of their hosts. Keep the results for the next letters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.safety.url_policy import Address, AllowList, Endpoint, 
 from reprocessing.gateways.http.dns import HostAddresses
 from reprocessing.gateways.http.network import allowed_addresses
 
-_MOST: Final = 1_000  #: most URLs that are kept
+_MOST: Final = 1_000  #: most URLs whose results are kept
 
 
 @dataclass(slots=True)
@@ -20,6 +20,7 @@ class ResolvedTarget:
     """A scheme, host and port to which requests are allowed.
 
     Attributes:
+        texts: the host's addresses as texts, as the resolver returned them last.
         current: addresses for new connections.
         good: the current and the former addresses, since connections to former addresses may still be open.
     """
@@ -31,7 +32,7 @@ class ResolvedTarget:
 
 @dataclass(slots=True)
 class ResolvedTargets:
-    """The targets that were checked. `allowed` lists the hosts for https, and the networks for plain http."""
+    """The targets that were checked. `allowed` lists the hosts for HTTPS, and the networks for plain HTTP."""
 
     allowed: AllowList
     names: HostAddresses
@@ -39,7 +40,10 @@ class ResolvedTargets:
     _places: dict[tuple[str, str, int], ResolvedTarget] = field(default_factory=dict)
 
     def read(self, url: str) -> Endpoint | NotSent:
-        """Return the parsed URL; NotSent if it is not allowed, which does not count as a failed attempt."""
+        """Return the parsed URL; NotSent if requests to it are not allowed.
+
+        NotSent does not count as a failed attempt.
+        """
         if url not in self._read:
             if len(self._read) >= _MOST:
                 self._read.clear()
@@ -48,7 +52,10 @@ class ResolvedTargets:
         return _not_sent(asked, unreachable=False) if isinstance(asked, UrlDenied) else asked
 
     def find(self, asked: Endpoint) -> ResolvedTarget | NotSent | None:
-        """Return the current addresses of the host; None while the host is being resolved."""
+        """Return the current addresses of the host; None while the host is being resolved.
+
+        NotSent: the host could not be resolved, or one of its addresses is not allowed.
+        """
         if isinstance(asked.host, str):
             texts = self.names.of(asked.host, asked.port)
             if not texts:

@@ -1,7 +1,7 @@
 """Run many libcurl transfers in one thread: wait for their sockets, and return the transfers that have ended.
 
-libcurl's select() does not support more than 1,024 sockets in a process. Python's selectors do, and they do not visit
-all transfers for each event.
+libcurl waits with select(), which supports at most 1,024 sockets in a process. This module waits with Python's
+selectors, which have no such limit, and do not visit all transfers for each event.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Final
 
 import pycurl
 
-_LONGEST: Final = 3_600.0  #: longest wait in seconds
-_MOST_ENDS: Final = 10_000  #: most local addresses of connections that are remembered
+_LONGEST: Final = 3_600.0  #: longest wait for events, in seconds
+_MOST_ENDS: Final = 10_000  #: most connections whose local ends are remembered
 _ENDED: Final = select.POLLIN | select.POLLHUP | select.POLLERR
 
-End = tuple[str, int]  #: the local address and port of a connection
+End = tuple[str, int]  #: the local end of a connection: its address and port on this machine
 
 
 class Transfers:
     """The open transfers of one thread. Other threads may call only `wake`."""
 
     def __init__(self, *, connections: int) -> None:
-        """Create the libcurl multi handle, which keeps so many idle connections open."""
+        """Create the libcurl multi handle. `connections`: how many idle connections it keeps open."""
         self._multi = pycurl.CurlMulti()
         self._selector = selectors.DefaultSelector()
         self._bell, self._rope = socket.socketpair()
@@ -53,7 +53,10 @@ class Transfers:
         self._multi.remove_handle(handle)
 
     def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
-        """Let transfers proceed, for up to `wait` seconds. Return those that ended, with libcurl's error or None."""
+        """Let transfers proceed, for up to `wait` seconds.
+
+        Return the handles of ended transfers, with libcurl's error or None.
+        """
         until_due = _LONGEST if self._due is None else max(0.0, self._due - time.monotonic())
         for key, events in self._selector.select(min(wait, until_due)):
             if key.fileobj is self._bell:
@@ -68,14 +71,15 @@ class Transfers:
         return self._ended()
 
     def wake(self) -> None:
-        """Let `turn` stop waiting for events."""
-        with contextlib.suppress(OSError):  # closed, or enough calls are pending
+        """End the wait of `turn` at once. Other threads call this, for example when a host is resolved."""
+        with contextlib.suppress(OSError):  # the socket is closed, or its buffer is full of earlier wakes
             self._rope.send(b"!")
 
     def is_stale(self, address: str, port: int) -> bool:
-        """Return whether a reused connection, by its local end, was closed by the server or has unexpected data.
+        """Return whether a reused connection was closed by the server, or has data that nobody asked for.
 
-        libcurl checks that once a second at most, and repeats the request if it notices too late.
+        `address` and `port` are its local end. libcurl itself checks a connection at most once a second, and
+        repeats the request if it notices too late.
         """
         end = address, port
         wire = self._ends.get(end)
@@ -110,7 +114,7 @@ class Transfers:
                 pass
 
     def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """Watch a socket for the events that libcurl wants. If its number is reused, forget the former socket."""
+        """Watch a socket for the events that libcurl wants. A new socket may have the number of a closed socket."""
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
@@ -125,12 +129,12 @@ class Transfers:
             self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
-        """Store the time at which libcurl wants to be called, even without events."""
+        """Store when libcurl wants to be called next, even without events; a negative number: not at all."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
 
 def _end(wire: int) -> End | None:
-    """Return the local address and port of the socket with this number; None if it has none."""
+    """Return the local address and port of the socket with this file number; None if it is not a connected socket."""
     try:
         lent = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=wire)  # works for IPv6 too
     except OSError:

@@ -1,1 +1,4 @@
-"""The only package that uses Apprise, which runs in a separate process (docs/adr/0034)."""
+"""Send notifications with Apprise, which runs in a process of its own (docs/adr/0034).
+
+No other package uses Apprise.
+"""

@@ -1,7 +1,7 @@
 """Run Apprise in a child process: read one request from standard input, write one answer to standard output.
 
-The process's environment has neither the database's password nor AWS's keys. Apprise's log has URLs and answers, so
-only an HTTP status or an error number is read from the log.
+The process's environment has neither the database's password nor AWS's keys. Apprise's log may contain secret URLs, so
+only an HTTP status or an error number is taken from the log.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-_STARTING: Final = 10  #: seconds after the timeout at which the process ends itself, if its parent is gone
+_STARTING: Final = 10  #: seconds after the timeout until the process ends itself, in case its parent is gone
 _STATUS: Final = re.compile(r"(?:\berror=|Exception: \()([1-5][0-9]{2})\b")
 _ERRNO: Final = re.compile(r"\[Errno (-?[0-9]{1,3})\]")
 _TOO_LATE: Final = re.compile(r"(?i)timed out|did not finish within")
@@ -23,7 +23,7 @@ _CERTIFICATE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED")
 
 
 def main() -> None:
-    """Read the request from standard input, execute it, and write the answer."""
+    """Read the request from standard input, execute it, write the answer to standard output, and end the process."""
     answers = os.fdopen(os.dup(1), "w")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)  # discards what a plugin prints
@@ -57,8 +57,8 @@ def _check(asked: dict[str, Any]) -> str:
 
 
 def _send(asked: dict[str, Any]) -> str:
-    """Send the text. Return why it was not sent; empty if it was sent."""
-    import apprise  # noqa: PLC0415  # as above
+    """Send the text. Return why sending failed; empty if it succeeded."""
+    import apprise  # noqa: PLC0415  # the parent must not load Apprise
 
     service = _service(asked)
     if service is None:
@@ -79,13 +79,19 @@ def _send(asked: dict[str, Any]) -> str:
     return "" if result else _why(entry.message for entry in result.logs() if _speaks_of_failure(entry))
 
 
-def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # as above
-    """Return whether a log entry is about a failure. Other entries may contain the text, and are not read."""
+def _speaks_of_failure(entry: Any) -> bool:  # noqa: ANN401  # of Apprise, which has no stubs
+    """Return whether a log entry is about a failure.
+
+    Other entries may contain the notification's text, and are not read.
+    """
     return entry.level in {"WARNING", "ERROR"} or entry.message.startswith(("Socket Exception", "SMTP"))
 
 
 def _why(messages: Iterable[str]) -> str:
-    """Return why sending failed, from a number in the log entries. The entries may hold secrets, and are dropped."""
+    """Return why sending failed, in words for people.
+
+    Only numbers are taken from the log entries: these may contain secrets.
+    """
     said = "\n".join(messages)
     if found := _STATUS.search(said):
         return f"it answered {found[1]}"

@@ -1,4 +1,4 @@
-"""Send a text with Apprise, in a child process that is killed after a timeout.
+"""Send a notification's text with Apprise, in a child process that is killed after a timeout.
 
 Apprise loads two hundred modules, logs what it sends, and has a different time limit for each service. In a separate
 process it uses no memory of a worker, writes no logs, and blocks no task (docs/adr/0034).
@@ -18,9 +18,10 @@ from reprocessing.domain.notifications.destination import AppriseService
 from reprocessing.domain.notifications.text import Text
 
 _PROGRAM: Final = Path(__file__).with_name("apprise_child.py")
-#: Seconds that are added to the time limit, in which Python and Apprise start.
+#: Seconds that are added to the time limit, because Python and Apprise have to start first.
 _STARTING: Final = 10.0
-#: Environment variables that the process gets (proxies, certificates, PATH, locale). None is a secret of the service.
+#: Environment variables that the process gets: proxies, certificates, PATH, locale. The service's secrets are not
+#: among them.
 _PASSED_ON: Final = (
     "PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -28,7 +29,7 @@ _PASSED_ON: Final = (
 
 
 def send(service: AppriseService, text: Text, *, seconds: float) -> Delivery:
-    """Send a text. Failures of the destination, or of Apprise, are returned, not raised.
+    """Send a notification's text. Return Sent, or Failed with the reason; nothing is raised.
 
     Args:
         service: the destination.
@@ -47,7 +48,7 @@ def problem(service: AppriseService, *, seconds: float) -> str:
 
 
 def _ask(request: dict[str, Any], seconds: float) -> str:
-    """Run the child process. Return why it failed; empty if it succeeded."""
+    """Run the child process with a request. Return why the request failed; empty if it succeeded."""
     asked = json.dumps(request | {"seconds": seconds})
     kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     try:

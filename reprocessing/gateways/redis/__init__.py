@@ -1,1 +1,4 @@
-"""Use Redis for send rates, and for the tick counts by which a restored backup of PostgreSQL is detected."""
+"""Use Redis for send rates, for the HTTP API's request rates, and for tick counts (how many ticks beat has sent).
+
+The tick counts show whether PostgreSQL was restored from a backup.
+"""

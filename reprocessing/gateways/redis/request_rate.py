@@ -11,11 +11,11 @@ from reprocessing.gateways.redis.connection import connect
 
 logger = logging.getLogger(__name__)
 
-#: A client that paused may send the requests of so many seconds at once.
+#: After a pause, a client may send as many requests at once as its rate allows in this time.
 BURST_SECONDS: Final = 5.0
 
-# The key has the time (in microseconds) until which the client's requests are paid for. It is ahead of the clock by at
-# most the burst. Returns 0, or the microseconds to wait.
+# GCRA: the key holds a time in microseconds. Each request moves this time on by 1 / rate. A request is refused if the
+# time would then be ahead of the clock by more than the burst. Returns 0, or the microseconds to wait.
 _SCRIPT: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -28,20 +28,26 @@ return 0
 
 
 class RequestRates:
-    """The request rates of all clients. All threads of a process may share one object."""
+    """The request rates of all clients of the HTTP API. All threads of a process may share one object."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._script = client.register_script(_SCRIPT)
 
     @classmethod
     def at(cls, url: str) -> RequestRates:
-        """Return the rates in the Redis at this URL. The connection is made with the first command."""
+        """Return the object for the request rates in the Redis at this URL.
+
+        The connection is made with the first command.
+        """
         return cls(connect(url))
 
     def wait(self, client: int, *, rate: float) -> float:
-        """Count one request of a client; return 0, or the seconds to wait. `rate`: requests a second.
+        """Count one request of a client.
 
-        Without Redis, no request is refused: a stop must be possible then, too.
+        Return the seconds to wait before it may be repeated; 0: the request is allowed.
+
+        `rate`: requests a second. If Redis does not answer, every request is allowed, so that people can still
+        stop redrive.
         """
         each = 1e6 / rate
         try:

@@ -12,10 +12,10 @@ from reprocessing.domain.errors import RateLimitUnavailable
 from reprocessing.domain.safety.token_bucket import TOKEN_LIFE, Bucket, capacity
 from reprocessing.gateways.redis.connection import TIMEOUT, connect
 
-_FORGOTTEN_AFTER = 60  # seconds for which Redis keeps an unused full bucket; a new bucket begins empty
+_FORGOTTEN_AFTER = 60  # seconds for which Redis keeps an unused bucket after it is full; a new bucket begins empty
 
-# Buckets are refilled by the clock of the Redis server. A bucket is valid for one run id of the server, which changes
-# with a restart or a failover, because the data after a restart or a failover may be older than the last command.
+# Buckets are refilled by the clock of the Redis server. A bucket is valid for one run id of the server. The run id
+# changes with a restart or failover, after which the server's data may be older than the last command.
 _SCRIPT = """
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 if not run then return redis.error_reply('this server does not tell its run id') end
@@ -39,7 +39,9 @@ return {count, math.floor(tokens), left}
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Tokens to send letters with, until the time `until`. If used later, all workers together could exceed the rate.
+    """Tokens for sending letters, one token a letter.
+
+    Use them before the time `until`, else workers may exceed the rate.
 
     Attributes:
         count: number of tokens, from 0 to the number wanted.
@@ -53,7 +55,7 @@ class Granted:
 
     @property
     def until(self) -> float:
-        """Return the monotonic time at which the tokens expire."""
+        """Return the monotonic time at which the tokens expire: 0.25 s after `granted_at`."""
         return self.granted_at + TOKEN_LIFE
 
 
@@ -66,7 +68,10 @@ class Rates:
 
     @classmethod
     def at(cls, url: str) -> Rates:
-        """Return the rates in the Redis at this URL. The connection is made with the first command."""
+        """Return the object for the send rates in the Redis at this URL.
+
+        The connection is made with the first command.
+        """
         return cls(connect(url))
 
     def take(self, key: int | str, wanted: int, rate: float, burst: float | None = None) -> Granted:
@@ -103,12 +108,12 @@ class Rates:
             return False
 
     def eviction_policy(self) -> str | None:
-        """Return the policy by which Redis evicts keys when its memory is full; None if it is not known.
+        """Return the policy by which Redis evicts keys when its memory is full.
 
-        The result is empty if Redis evicts no keys (noeviction).
+        The result is empty if Redis evicts no keys (noeviction), and None if Redis does not tell its policy.
 
         Raises:
-            RateLimitUnavailable: Redis did not answer, or not within a second.
+            RateLimitUnavailable: Redis did not answer within a second.
         """
         try:
             said = self._client.config_get("maxmemory-policy")
@@ -122,7 +127,13 @@ class Rates:
         return "" if policy == "noeviction" else policy or None
 
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
-        """Return the number of available tokens, without taking any. Arguments and errors are those of `take`."""
+        """Return how many tokens of a target are available, without taking any: `count` of the result.
+
+        Its `retry_after` is the time until one token is available. The arguments are those of `take`.
+
+        Raises:
+            RateLimitUnavailable: Redis did not answer within a second.
+        """
         began = time.monotonic()
         _, count, bucket = self._ask(key, 0, rate, burst)
         return Granted(count, bucket.wait(1), began)

@@ -1,4 +1,4 @@
-"""The Redis clients that all tasks of a process share."""
+"""Return the Redis clients that all tasks of a process share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from reprocessing.gateways.redis.tick_watermark import TickWatermark
 
 @cache
 def restore_watermark() -> TickWatermark:
-    """Return the tick counts in Redis, which show that PostgreSQL was restored. A forked process may use the object."""
+    """Return the client of the tick counts, which show that PostgreSQL was restored.
+
+    Forked processes may use it too.
+    """
     return TickWatermark.at(settings.REDIS_URL)
 
 
 @cache
 def send_rates() -> Rates:
-    """Return the rate limits of targets, which Redis stores. A forked process may use the returned object."""
+    """Return the client of the targets' rate limits. Forked processes may use it too."""
     return Rates.at(settings.REDIS_URL)

@@ -1,6 +1,7 @@
-"""Keep the highest tick count of each database in Redis. A database with fewer ticks was restored from a backup.
+"""Store in Redis how many of beat's ticks each database has counted. A restored database has counted fewer ticks.
 
-Redis can prove that a database was restored. It cannot prove the opposite, because Redis may have lost the tick count.
+Redis can prove that a database was restored from a backup. It cannot prove the opposite, because Redis may have lost
+the tick count.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ return was
 
 
 class TickWatermark:
-    """The tick counts of databases in one Redis. All threads of a process may share one object."""
+    """The highest tick count of each database: how many ticks of beat it has counted. Threads may share one object."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -30,11 +31,17 @@ class TickWatermark:
 
     @classmethod
     def at(cls, url: str) -> TickWatermark:
-        """Return the tick counts in the Redis at this URL. The connection is made with the first command."""
+        """Return the object for the tick counts in the Redis at this URL.
+
+        The connection is made with the first command.
+        """
         return cls(connect(url))
 
     def raised(self, database: str, ticks: int) -> int | None:
-        """Raise a database's tick count. Return the former count; None if there was none, or Redis does not answer."""
+        """Store a database's tick count if it is higher than the stored count. Return the count that was stored before.
+
+        None: no count was stored, or Redis does not answer.
+        """
         try:
             was = self._raise(keys=[_name(database)], args=[ticks])
         except redis.RedisError as error:
@@ -43,7 +50,7 @@ class TickWatermark:
         return None if was is None else int(was)
 
     def known(self, database: str) -> int | None:
-        """Return a database's tick count; None if there is none, or Redis does not answer."""
+        """Return a database's stored tick count; None if none is stored, or Redis does not answer."""
         try:
             was = self._client.get(_name(database))
         except redis.RedisError:

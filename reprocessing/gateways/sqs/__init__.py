@@ -1,4 +1,7 @@
-"""Use SQS: queues, receiving, sending, message move tasks. Results and errors are types of the domain."""
+"""Use SQS: read queues, receive, send and delete messages, and run message move tasks.
+
+Results and errors are types of the domain, not of boto3.
+"""
 
 from reprocessing.gateways.aws.queue_address import QueueAddress, is_of_sqs
 from reprocessing.gateways.sqs.batch_requests import Outcomes

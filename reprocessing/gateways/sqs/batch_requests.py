@@ -1,4 +1,7 @@
-"""Send batch requests. A batch that fails because of one invalid letter is sent again in halves. FIFO order is kept."""
+"""Send batches of letters. If one invalid letter makes a batch fail, the batch is sent again in halves.
+
+FIFO order is kept.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from reprocessing.gateways.aws.request_threads import run_in_parallel
 from reprocessing.gateways.sqs.batches import Packed
 
 Outcomes = dict[int, Outcome]
-#: Sends letters in one request, and returns their outcomes in the same order. May raise boto3's errors.
+#: A function that sends letters in one request, and returns their outcomes in the same order. It may raise boto3's
+#: errors.
 SendBatch = Callable[[list[Packed]], Sequence[Outcome]]
 
 
@@ -39,7 +43,7 @@ def send_chains(
     Args:
         chains: the result of `batches.batch_chains`.
         way: how batches are sent.
-        may_start: called before every request, by several threads; False: the letters are NotSent.
+        may_start: called before every request, by several threads. If it returns False, the letters are NotSent.
         threads: the most requests at a time.
     """
     outcomes: Outcomes = {}
@@ -75,7 +79,7 @@ class _Trip(Generic[Packed]):
             return
         try:
             outcomes = self._way.ask(load)
-        except Exception as error:  # noqa: BLE001  every letter of the other requests has an outcome to return
+        except Exception as error:  # noqa: BLE001  the outcomes of other requests must not be lost
             if is_of_an_entry(error) and len(load) > 1:
                 self._deliver(load[: len(load) // 2])
                 self._deliver(load[len(load) // 2 :])

@@ -1,4 +1,4 @@
-"""Pack letters into batch requests, within the limits of letters and bytes, and in the order of FIFO groups."""
+"""Pack letters into batch requests, within SQS's limits of entries and bytes, and in the order of FIFO groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reprocessing.domain.replay.verdicts import Refused
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef, SendMessageBatchRequestEntryTypeDef
 
-#: Most bytes (bodies and attributes) of one request, and of one message.
+#: Most bytes of one request, and of one message, with attributes: 1 MiB.
 LARGEST: Final = 1_048_576
 _MOST_ENTRIES: Final = 10
 
@@ -26,7 +26,7 @@ class Item(Protocol):
 
     @property
     def group(self) -> str | None:
-        """The letter's FIFO message group."""
+        """The letter's FIFO message group; None if it has none."""
 
     @property
     def size(self) -> int:
@@ -41,6 +41,7 @@ class PackedMessage:
     """One letter, ready to be put into a request.
 
     Attributes:
+        departure: the letter as it is to be sent.
         text: the body as text, for the API.
         size: size in bytes, as SQS counts it.
     """
@@ -56,11 +57,14 @@ class PackedMessage:
 
     @property
     def group(self) -> str | None:
-        """The letter's FIFO message group."""
+        """The letter's FIFO message group; None if it has none."""
         return self.departure.group_id
 
     def entry(self, number: int, *, fifo: bool) -> SendMessageBatchRequestEntryTypeDef:
-        """Return the letter as entry `number` of a request. Deduplication ids are only for FIFO queues."""
+        """Return the letter as entry `number` of a request.
+
+        `fifo`: the target is a FIFO queue, so add the deduplication id.
+        """
         departure = self.departure
         entry: SendMessageBatchRequestEntryTypeDef = {"Id": str(number), "MessageBody": self.text}
         if departure.attributes:
@@ -80,7 +84,10 @@ Batch = list[PackedMessage]
 
 
 def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
-    """Return the letter, ready to be sent, or why no queue of this kind (FIFO or standard) can accept it."""
+    """Return the letter, ready to be sent; or Refused, if no queue of this kind can accept it (`fifo`: a FIFO queue).
+
+    The reasons are a body that is not UTF-8, a size above 1 MiB, or a missing FIFO group.
+    """
     try:
         text = departure.body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -90,7 +97,7 @@ def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
         said = f"With its attributes it has {size} bytes; SQS takes {LARGEST} at most."
         return Refused("MessageTooLong", said, poison=True)
     if fifo and not departure.group_id:
-        # Not poison: the letter is valid, but the target's settings do not say which group it has.
+        # Not poison: the letter is valid, but the target's settings give it no group.
         return Refused("MissingParameter", "A FIFO queue needs a group id, and the letter was given none.")
     return PackedMessage(departure, text, size)
 
@@ -106,11 +113,11 @@ def size_of(body: bytes, attributes: Attributes) -> int:
 def batch_chains(
     items: Iterable[Packed], *, fifo: bool, largest: int = LARGEST, space: int = LARGEST
 ) -> list[list[list[Packed]]]:
-    """Return the letters in batches of up to ten letters and `space` bytes, and the batches in chains.
+    """Return the letters in chains of batches. A batch has up to ten letters and `space` bytes.
 
-    The batches of one chain must be sent one after another; different chains may be sent in parallel. Letters of one
-    FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter larger than the
-    queue's known limit (`largest`) is sent alone, because the limit may have been raised.
+    The batches of one chain must be sent one after another; different chains may be sent in parallel. Letters of
+    one FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter larger
+    than the queue's known limit (`largest`) is sent alone, because the limit may have been raised.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
@@ -138,7 +145,7 @@ def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]
 
 
 def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]:
-    """Return the letters of one group as batches, in order."""
+    """Return the letters of one group in batches, in order."""
     loads: list[list[Packed]] = [[]]
     left = space
     for item in unit:

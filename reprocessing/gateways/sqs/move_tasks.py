@@ -16,7 +16,7 @@ from reprocessing.gateways.aws.queue_address import arn_of_queue
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import ListMessageMoveTasksResultEntryTypeDef
 
-#: Highest rate (messages a second) that AWS accepts for a task. Without a rate, AWS chooses one.
+#: Highest rate (messages a second) that AWS accepts for a task.
 FASTEST: Final = 500
 _MOST_LISTED: Final = 10
 _ACTIVE: Final = frozenset({"RUNNING", "CANCELLING"})
@@ -29,6 +29,7 @@ class Move:
     Attributes:
         status: RUNNING, CANCELLING, COMPLETED, CANCELLED or FAILED.
         destination_arn: the destination; None: each message returns to its source queue.
+        moved: number of messages that were moved, approximately.
         to_move: number of messages to move; None: AWS does not say.
         started_at: start time by AWS's clock.
         handle: the task handle, which is needed to cancel the task; empty if the task is not running.
@@ -45,19 +46,21 @@ class Move:
 
     @property
     def is_active(self) -> bool:
-        """Return whether the task may still move messages."""
+        """Return whether the task may still move messages (it is RUNNING or CANCELLING)."""
         return self.status in _ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The handle of a task that AWS has started."""
+    """AWS has started a move task. `handle`: the task handle, with which it can be cancelled."""
 
     handle: str
 
 
 def move_tasks(arn: str, role: str = "") -> list[Move]:
-    """Return the ten newest move tasks out of the queue with this ARN, newest first. `role` is assumed for the call.
+    """Return the ten newest move tasks out of the queue with this ARN, newest first.
+
+    `role`: the ARN of the role to assume; empty: the process's own role.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -69,7 +72,13 @@ def move_tasks(arn: str, role: str = "") -> list[Move]:
 
 
 def active_moves(arn: str, role: str = "") -> list[Move]:
-    """Return the tasks of `move_tasks` that may still move messages. Raises the errors of `move_tasks`."""
+    """Return those of the queue's ten newest move tasks that may still move messages, newest first.
+
+    `role`: the ARN of the role to assume; empty: the process's own role.
+
+    Raises:
+        QueueUnreachable: SQS refused or did not answer.
+    """
     return [task for task in move_tasks(arn, role) if task.is_active]
 
 
@@ -80,7 +89,10 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
         arn: the ARN of the DLQ.
         to: the ARN of the destination; empty: each message returns to its source queue.
         per_second: messages a second, from 1 to `FASTEST`; None: AWS chooses the rate.
-        role: the ARN of the role to assume.
+        role: the ARN of the role to assume; empty: the process's own role.
+
+    Returns:
+        Refused or NotSent: no task was started. Unknown: there was no answer, so a task may have been started.
     """
     asked: dict[str, Any] = {"SourceArn": arn}
     asked |= {"DestinationArn": to} if to else {}
@@ -92,7 +104,10 @@ def begin_move(arn: str, *, to: str, per_second: int | None, role: str = "") -> 
 
 
 def cancel_move(arn: str, handle: str, role: str = "") -> int | Refused | NotSent | Unknown:
-    """Cancel a move task. Return how many messages it has moved; these are not moved back."""
+    """Cancel a move task. Return how many messages it has moved; these are not moved back.
+
+    Refused or NotSent: the task was not cancelled. Unknown: there was no answer.
+    """
     try:
         answer = client(arn_of_queue(arn).region, role=role).cancel_message_move_task(TaskHandle=handle)
         return int(answer.get("ApproximateNumberOfMessagesMoved", 0))

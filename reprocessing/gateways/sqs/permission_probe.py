@@ -1,6 +1,6 @@
 """Check permissions on a queue with invalid requests that have no effect: empty batches, and receives of 0 messages.
 
-Without the permission, SQS answers AccessDenied; with it, SQS answers that the request is invalid.
+Without the permission, SQS answers AccessDenied. With the permission, SQS answers that the request is invalid.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Call = Callable[["SQSClient", str], object]
 
-#: Invalid requests, by the permission that they need. AWS checks a batch by the permission of its single action.
+#: Invalid requests, by the permission that they need. SQS checks a batch action by the single action's permission.
 PROBES: Final[Mapping[str, Call]] = {
     "sqs:ReceiveMessage": lambda sqs, url: sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=0),
     "sqs:DeleteMessage": lambda sqs, url: sqs.delete_message_batch(QueueUrl=url, Entries=[]),
@@ -33,7 +33,7 @@ SENDING: Final = ("sqs:SendMessage",)
 
 
 def denied(address: QueueAddress, rights: Iterable[str]) -> list[str]:
-    """Return the permissions among `rights` that SQS denies on a queue. Other errors do not count as denied.
+    """Return those of the permissions `rights` that SQS denies on a queue. Other errors do not count as denied.
 
     Raises:
         QueueUnreachable: SQS did not answer.

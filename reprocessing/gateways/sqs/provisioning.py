@@ -45,7 +45,7 @@ class QueueLocation:
 
     Attributes:
         role: the ARN of the role to assume; empty: the process's own role.
-        account: the account number, if known; queues of other accounts are then ignored.
+        account: the account number; if it is set, queues of other accounts are not found. Empty: not known.
     """
 
     region: str
@@ -95,7 +95,7 @@ def make_queue(place: QueueLocation, name: str, attributes: Mapping[str, str]) -
 
 
 def change_attributes(address: QueueAddress, attributes: Mapping[str, str]) -> None:
-    """Change attributes of a queue, all or none. The request is not retried.
+    """Change attributes of a queue. SQS changes all of them or none. The request is not retried.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -117,7 +117,7 @@ def _code(error: Exception) -> str:
 
 
 def _arns_of_sources(address: QueueAddress) -> list[str]:
-    """Return the ARNs of the source queues; SQS requires the same account and region as the DLQ's."""
+    """Return the ARNs of the source queues. They are computed from URLs: SQS requires the DLQ's account and region."""
     return [QueueAddress(url, address.region).arn for url in sources_of(address)]
 
 

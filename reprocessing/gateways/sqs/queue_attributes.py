@@ -35,7 +35,7 @@ class RedrivePolicy:
 
 @dataclass(frozen=True, slots=True)
 class RedriveAllowPolicy:
-    """A DLQ's redrive allow policy, which says which queues may use the queue as their DLQ.
+    """A DLQ's redrive allow policy, which says which queues may use it as their DLQ.
 
     Attributes:
         permission: allowAll, denyAll or byQueue.
@@ -46,7 +46,7 @@ class RedriveAllowPolicy:
     source_arns: tuple[str, ...] = ()
 
     def allows(self, arn: str) -> bool:
-        """Return whether the queue with this ARN is allowed to use the DLQ."""
+        """Return whether the policy allows the queue with this ARN to use the DLQ."""
         return self.permission == "allowAll" or (self.permission == "byQueue" and arn in self.source_arns)
 
 
@@ -61,10 +61,10 @@ class QueueFacts:
         redrive: the redrive policy; None: the queue has no dead-letter queue.
         redrive_allow: which queues may use this queue as their dead-letter queue.
         largest: most bytes of a message, with its attributes.
-        kms_key: the KMS key that encrypts the messages, if set.
+        kms_key: the KMS key that encrypts the messages; None if none is set.
         content_based_deduplication: for FIFO queues, whether the body's hash replaces a missing deduplication id.
-        deduplication_scope: for FIFO queues, queue or messageGroup.
-        throughput_limit: for FIFO queues, perQueue or perMessageGroupId.
+        deduplication_scope: for FIFO queues, queue or messageGroup; else None.
+        throughput_limit: for FIFO queues, perQueue or perMessageGroupId; else None.
     """
 
     arn: str
@@ -105,7 +105,11 @@ def describe(address: QueueAddress) -> QueueFacts:
 
 
 def describe_with_depth(address: QueueAddress) -> tuple[QueueFacts, Depth]:
-    """Return the settings of a queue and its counts, with one request. Raises what `describe` does."""
+    """Return the settings of a queue, and its counts of messages, with one request.
+
+    Raises:
+        QueueUnreachable: SQS refused or did not answer.
+    """
     said = _all_attributes(address)
     return _facts(said), _depth(said)
 
@@ -136,7 +140,7 @@ def _facts(said: Mapping[str, str]) -> QueueFacts:
 
 
 def depth(address: QueueAddress) -> Depth:
-    """Return SQS's counts of messages in a queue. The counts lag, so they prove nothing.
+    """Return SQS's counts of messages in a queue. The counts are up to a minute old: a count of 0 proves nothing.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -175,7 +179,9 @@ def sources_of(address: QueueAddress) -> list[str]:
 
 
 def locate(arn: str, role: str = "") -> QueueAddress:
-    """Return the address of the queue with this ARN, with `role` as the role for calls to the queue.
+    """Return the address of the queue with this ARN.
+
+    Calls to the queue will assume `role`; empty: the process's own role.
 
     Raises:
         QueueUnreachable: `arn` is not a queue's ARN, or SQS refused or did not answer.
@@ -189,7 +195,7 @@ def locate(arn: str, role: str = "") -> QueueAddress:
 
 
 def is_missing(arn: str, role: str = "") -> bool:
-    """Return whether SQS says that no queue has this ARN; False if SQS does not answer."""
+    """Return whether SQS says that no queue has this ARN; False if SQS refuses or does not answer."""
     try:
         locate(arn, role)
     except QueueUnreachable as error:
@@ -198,7 +204,7 @@ def is_missing(arn: str, role: str = "") -> bool:
 
 
 def is_gone(error: QueueUnreachable) -> bool:
-    """Return whether SQS says that the queue does not exist."""
+    """Return whether the error says that the queue does not exist, not only that SQS refused or did not answer."""
     return isinstance(error.__cause__, ClientError) and code_of(error.__cause__) in _GONE
 
 

@@ -8,11 +8,13 @@ from reprocessing.gateways.aws.clients import client
 from reprocessing.gateways.aws.errors import reaching
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-_PAGE: Final = 1_000  #: the largest page of ListQueues
+_PAGE: Final = 1_000  #: queues on the largest page that ListQueues allows
 
 
 def list_queues(region: str, role: str = "", *, prefix: str = "") -> list[QueueAddress]:
-    """Return the addresses of all queues whose names begin with `prefix`.
+    """Return the addresses of all queues of an account in a region whose names begin with `prefix`.
+
+    The account is that of `role`; empty: that of the process's own role.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.

@@ -17,17 +17,17 @@ from reprocessing.gateways.aws.request_threads import THREADS, run_in_parallel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Handle = tuple[str, str]
+Handle = tuple[str, str]  # a message id and its receipt handle
 _MOST_ENTRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The result of deleting copies, by message id.
+    """The result of deleting copies.
 
     Attributes:
-        gone: copies whose deletion SQS confirmed.
-        failed: the error for each copy that may still exist. To delete a copy again does no harm.
+        gone: the message ids of copies whose deletion SQS confirmed.
+        failed: the error by message id, for each copy that may still exist. To delete a copy again does no harm.
     """
 
     gone: set[str]
@@ -36,11 +36,11 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The result of changing the visibility timeout of copies, by message id.
+    """The result of changing the visibility timeout of copies.
 
     Attributes:
-        held: copies whose new visibility timeout SQS confirmed.
-        failed: the error for each copy that may have kept its old timeout.
+        held: the message ids of copies whose new visibility timeout SQS confirmed.
+        failed: the error by message id, for each copy that may have kept its old timeout.
     """
 
     held: set[str]
@@ -48,7 +48,7 @@ class Extended:
 
 
 def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Deleted:
-    """Delete copies. `handles` has receipt handles by message id. Errors of SQS are returned, not raised."""
+    """Delete copies from a DLQ. `handles`: receipt handles by message id. Errors of SQS are returned, not raised."""
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
         return client(address.region, role=address.role).delete_message_batch(
@@ -62,7 +62,7 @@ def delete(address: QueueAddress, handles: Mapping[str, str], *, threads: int = 
 def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, threads: int = THREADS) -> Extended:
     """Hide copies for `seconds` (0 to 43,200) from now, at most until 12 hours after they were received.
 
-    `handles` has receipt handles by message id. Errors of SQS are returned, not raised.
+    `handles`: receipt handles by message id. Errors of SQS are returned, not raised.
     """
 
     def ask(some: Sequence[Handle]) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ def extend(address: QueueAddress, handles: Mapping[str, str], seconds: int, *, t
 
 
 def release(address: QueueAddress, handles: Mapping[str, str], *, threads: int = THREADS) -> Extended:
-    """Make copies visible, so that others can receive them now."""
+    """Make copies visible now, so that others can receive them. `handles`: receipt handles by message id."""
     return extend(address, handles, 0, threads=threads)
 
 

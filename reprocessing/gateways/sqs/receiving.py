@@ -27,8 +27,8 @@ def receive(
             the same messages for five minutes.
 
     Raises:
-        QueueUnreachable: SQS refused or did not answer. SQS may nevertheless have hidden messages, so until
-            `visibility` has passed, an empty receive does not prove that the queue is empty.
+        QueueUnreachable: SQS refused or did not answer. SQS may have hidden messages all the same, so an empty receive
+            in the next `visibility` seconds does not prove that the queue is empty.
     """
     rest: dict[str, Any] = {}
     if attempt_id is not None and address.fifo:

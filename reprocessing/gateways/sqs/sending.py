@@ -1,4 +1,4 @@
-"""Send messages to queues, and return the outcome of each."""
+"""Send letters to SQS queues, and return the outcome of each."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def send(
 ) -> Outcomes:
     """Send letters, ten in a request, several requests at a time. Return the outcomes by attempt id.
 
-    Requests are not retried. Only a batch that SQS refuses because of an invalid letter is sent again, in halves, until
-    that letter is alone. Letters of one FIFO group are sent in the given order. If a letter was not accepted, requests
-    with later letters of its group are not sent.
+    Requests are not retried, with one exception: a batch that SQS refuses because of an invalid letter is sent
+    again in halves, until that letter is alone. Letters of one FIFO group are sent in the given order. If a letter
+    was not accepted, later letters of its group are not sent.
 
     Args:
         address: the queue.

@@ -1,1 +1,4 @@
-"""Make spans with OpenTelemetry, which is an optional dependency. Import `tracer` only when traces are switched on."""
+"""Make OpenTelemetry spans.
+
+OpenTelemetry is an optional dependency, so import `tracer` only when traces are switched on.
+"""

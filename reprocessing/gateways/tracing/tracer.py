@@ -1,4 +1,4 @@
-"""Make spans of attempts with OpenTelemetry's API. The project sets the tracer provider of the process."""
+"""Make a span for each attempt with OpenTelemetry's API. The project sets the process's tracer provider."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 class AttemptTracer:
-    """Starts spans. Nothing here waits for the network: the SDK exports ended spans in its own thread."""
+    """Starts spans of attempts.
+
+    No method waits for the network: OpenTelemetry exports ended spans in its own thread.
+    """
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("reprocessing")
 
     def start(self, facts: AttemptFacts, contexts: Sequence[TraceContext], *, opened_at: datetime) -> StartedSpan:
-        """Return a started span, in the trace of the first context; the other contexts become links."""
+        """Start and return a span, in the trace of the first context. The other contexts become links of the span."""
         parents = [_span_context(context) for context in contexts]
         return self._tracer.start_span(
             facts.name,
@@ -40,7 +43,7 @@ class AttemptTracer:
 
 
 def end(span: StartedSpan, result: SpanResult, *, opened_at: datetime, took: float) -> None:
-    """End a span `took` seconds after its start."""
+    """End a span: add its result, and set its end time to `took` seconds after `opened_at`."""
     span.set_attributes(result.attributes)
     if result.error:
         span.set_status(Status(StatusCode.ERROR))
@@ -48,7 +51,10 @@ def end(span: StartedSpan, result: SpanResult, *, opened_at: datetime, took: flo
 
 
 def fields_of(span: StartedSpan) -> dict[str, str]:
-    """Return the trace fields for a message, so that its consumer's span becomes a child; none if not sampled."""
+    """Return the W3C trace fields to add to a message, so that its consumer's span becomes a child of this span.
+
+    The result is empty if the span is not recorded, such as when it was not sampled.
+    """
     context = span.get_span_context()
     if not span.is_recording() or not context.is_valid:
         return {}
@@ -58,7 +64,7 @@ def fields_of(span: StartedSpan) -> dict[str, str]:
 
 
 def flush(seconds: float) -> None:
-    """Export the ended spans. Wait at most `seconds`."""
+    """Export the ended spans, and wait for this at most `seconds`."""
     force = getattr(trace.get_tracer_provider(), "force_flush", None)
     if force is None:
         return

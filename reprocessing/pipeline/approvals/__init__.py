@@ -1,1 +1,1 @@
-"""Approvals: request, approve, decline and execute deeds that need a second person."""
+"""Request, approve, decline and execute deeds. A deed is an action of a person that needs a second person."""

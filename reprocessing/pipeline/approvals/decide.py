@@ -1,6 +1,8 @@
-"""Approve or decline a requested deed, or act without the second person. An approved deed is executed at once, once.
+"""Approve or decline a requested deed, or do it without a second person.
 
-If anything that the deed is about has changed since the request, the approval is void and nothing is done.
+An approved deed is done at once, and only once.
+
+If the messages, rules or settings of the deed have changed since the request, the request is void, and nothing is done.
 """
 
 from __future__ import annotations
@@ -28,14 +30,17 @@ _EXPIRED = "Nobody approved it in time."
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The deed was done, or the request was declined. `told`: what was done, in words."""
+    """The deed was done, or the request was declined. `told`: a sentence for people that says what was done."""
 
     told: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done. `why`: the reason, such as that the request is void, has expired, or was decided before."""
+    """Nothing was done.
+
+    `why`: the reason for people, such as that the request is void, has expired, or was decided before.
+    """
 
     why: str
 
@@ -44,9 +49,12 @@ Decision = Done | NotDone
 
 
 def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Approve a request as the second person, and do the deed with the names of both.
+    """Approve a request as the second person, and do its deed. Histories then name both people.
 
-    The caller checks that the person may do the deed themselves: `Deed.kind.permission`, and all its DLQs.
+    The caller must check that the second person has the deed's permission (`Deed.kind.permission`) on all its DLQs.
+
+    Raises:
+        ApprovalRefused: the person or the reason is missing.
     """
 
     def may(row: Approval) -> str:
@@ -58,12 +66,20 @@ def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
 
 
 def act_alone(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
-    """Do a requested deed without the second person (break-glass). The audit log and a notification say so."""
+    """Do a requested deed without a second person (break-glass). The audit log and a notification say so.
+
+    Raises:
+        ApprovalRefused: the person or the reason is missing.
+    """
     return _execute(approval, ApprovalState.ALONE, lambda _: "", by=by, reason=reason, conf=conf)
 
 
 def decline(approval: int, *, by: str, reason: str) -> Decision:
-    """Decline a request; the person who asked may do that, too. Nothing is done."""
+    """Decline a request, so that its deed is not done. The person who made the request may decline it, too.
+
+    Raises:
+        ApprovalRefused: the person or the reason is missing.
+    """
     _require(by, reason)
 
     def work() -> Decision:
@@ -77,19 +93,19 @@ def decline(approval: int, *, by: str, reason: str) -> Decision:
 
 
 def end_expired() -> int:
-    """End the requests whose time is over; return how many."""
+    """End the open requests that nobody approved in time. Return how many were ended."""
     return sum(rows.in_transaction(partial(_expire, approval)) for approval in requests.expired())
 
 
 def changed_since(row: Approval) -> str:
-    """Return why an open request would be void now; empty: nothing has changed."""
+    """Return why an open request would be void now: what changed since the request. Empty: nothing has changed."""
     try:
         return _difference(row, requests.deed_of(row))
     except PayloadUnreadable as error:
         return str(error)
 
 
-def _execute(  # noqa: PLR0913  # each by its name
+def _execute(  # noqa: PLR0913  # arguments are passed by name
     approval: int, state: ApprovalState, may: Callable[[Approval], str], *, by: str, reason: str, conf: Conf
 ) -> Decision:
     _require(by, reason)
@@ -100,7 +116,7 @@ def _execute(  # noqa: PLR0913  # each by its name
         return NotDone(f"Nothing was done: {why}")
     try:
         deed = requests.deed_of(found)
-        requests.seal(deed)  # unwraps the keys before the transaction
+        requests.seal(deed)  # before the transaction, because AWS KMS may have to unwrap keys
     except PayloadUnreadable as error:
         return NotDone(f"Nothing was done: {error}")
     perform.prepare(deed)
@@ -131,7 +147,7 @@ def _act(approval: int, state: ApprovalState, by: str, reason: str, conf: Conf) 
 
 
 def _lock(deed: Deed) -> None:
-    """Lock what the deed is about, in the order in which every other change locks it."""
+    """Lock the rules or letters that the deed is about, in the same order as every other change locks them."""
     if deed.kind.is_about_rules:
         rules.lock()
     if deed.letters:
@@ -155,7 +171,10 @@ def _difference(row: Approval, deed: Deed) -> str:
 
 
 def _void(approval: int, why: str) -> NotDone:
-    """End a request whose deed was refused while it was executed. All changes were rolled back."""
+    """End a request as void, because its deed was refused while it was executed.
+
+    The deed's changes were rolled back.
+    """
     row = requests.lock(approval)
     if (closed := _why_closed(row)) or row is None:
         return NotDone(closed)

@@ -32,9 +32,10 @@ class Order:
     """An approved deed that is to be executed.
 
     Attributes:
-        by: the names of both people, as every history shows them.
-        reason: the reason of the person who asked.
-        asked_at: when the deed was requested; what is bulk does not touch messages that changed later.
+        approval: the id of the approval.
+        by: the names of both people, as the audit log and message histories show them.
+        reason: the reason of the person who made the request.
+        asked_at: when the deed was requested. A bulk action leaves out messages that changed after this time.
     """
 
     approval: int
@@ -45,22 +46,24 @@ class Order:
 
     @property
     def signed(self) -> dict[str, Any]:
-        """Return the keyword arguments that every deed takes."""
+        """Return who acts, why, and for which approval, as the keyword arguments of the function that does the deed."""
         return {"by": self.by, "reason": self.reason, "approval": self.approval}
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What was done, in words, and what is still to be done after the commit."""
+    """What was done, as a sentence for people (`told`), and a function that does the rest after the commit."""
 
     told: str
     after_commit: Callable[[], object] = lambda: None
 
 
 def prepare(deed: Deed) -> None:
-    """Do what a deed needs before its transaction: it may ask AWS, and it changes only which run queued letters have.
+    """Before the transaction of a deed that starts or resumes a run, ask AWS whether its own redrive moved messages.
 
-    What changes here makes an approval void, because the deed would be larger than its preview.
+    A run that is to start also takes the unfinished letters of ended runs. If there are such letters, the approval
+    is then void, because the deed would act on more letters than its preview showed. Other deeds need no
+    preparation.
     """
     if deed.kind not in {DeedKind.START_RUN, DeedKind.RESUME_RUN, DeedKind.REOPEN_RUN}:
         return
@@ -77,7 +80,7 @@ def prepare(deed: Deed) -> None:
 
 
 def perform(order: Order, conf: Conf) -> Performed:
-    """Execute the deed, in the caller's transaction.
+    """Execute the deed of an order, in the caller's transaction. Return what was done.
 
     Raises:
         ApprovalRefused: the deed is no longer possible; the message says why. The caller rolls back.

@@ -1,4 +1,4 @@
-"""Describe a deed for the person who approves it: pairs of label and text, without message data."""
+"""Describe a deed for the person who approves it, without message data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from reprocessing.store.approvals.frozen import Frozen
 
 
 def describe(deed: Deed, found: Frozen) -> list[tuple[str, str]]:
-    """Return what a deed does, and to which messages, rules or settings."""
+    """Return pairs of label and text that say what a deed does, and to which messages, rules or settings.
+
+    `found`: what the deed acts on now.
+    """
     names = dict(DeadLetterQueue.objects.filter(pk__in=found.dlqs).values_list("pk", "name"))
     told = [("Dead-letter queue", ", ".join(sorted(names.values())) or "all")]
     told += [(f"Messages of {names.get(dlq, dlq)}", f"{n:,}") for dlq, n in found.messages.items()]

@@ -1,4 +1,4 @@
-"""Request the approval of a second person, for a deed that the guard did not let pass."""
+"""Request the approval of a second person, for a deed that one person may not do alone."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, requests
 from reprocessing.store.ordering import lanes
 
-#: Requests of one person wait for each other, so that a form that is sent twice makes one request.
+#: Requests of one person wait for each other, so that a form that is sent twice makes only one request.
 _TURN: Final = "SELECT pg_advisory_xact_lock(1381126740, hashtext(%(who)b::text)) IS NOT NULL AS done"
-# The DLQ's next plan replaces plans that nobody named. A plan that waits for approval is kept.
+# The DLQ's next plan replaces plans that nobody named. A plan whose start is requested must stay, so mark it as named.
 _KEEP_PLAN: Final[LiteralString] = (
     "UPDATE redrive_run SET selection = selection - 'unnamed' WHERE id = %(run)b AND state = 'planned'"
 )
 
 
 def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -> Approval:
-    """Store a request for the deed, frozen as it would be done now, and return it. Its notification is filed, too.
+    """Store a request for the deed and what it would act on now. Return the stored request.
 
-    `lasts`: until when somebody can approve it.
+    A notification is filed, too.
+
+    `lasts`: how long the request can be approved.
 
     Raises:
         ApprovalRefused: the person or the reason is missing.

@@ -1,1 +1,1 @@
-"""Provisioning, alarms, metrics, and AWS's own redrive."""
+"""Provision queues, put alarms, publish metrics, and use AWS's own redrive."""

@@ -1,4 +1,4 @@
-"""Collect the samples of all metrics of all processes from PostgreSQL. Unknown values are left out."""
+"""Collect all metrics of all processes from PostgreSQL, as samples. A value that is not known has no sample."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _OF_SERVICE: Final = {metric.name: metric for metric in (metric_names.SLICES, me
 
 
 def samples(*, count_lag: float) -> list[Sample]:
-    """Return every sample, sorted by metric. SQS's counts may lag behind by `count_lag` seconds."""
+    """Return the current samples of all metrics, sorted by metric.
+
+    `count_lag`: seconds by which SQS's counts may be late.
+    """
     watches = dlq_status.dlq_statuses(copies=False)
     dlqs, called = {watch.id: watch.name for watch in watches}, targets.names_in_metrics()
     found = [
@@ -50,7 +53,7 @@ def samples(*, count_lag: float) -> list[Sample]:
 
 
 def _kept(dlqs: Names, called: Names) -> list[Sample]:
-    """Yield every counter, also those that are 0: a rate then includes the first event."""
+    """Return a sample of every counter. A counter without events yet is 0, so that a rate includes its first event."""
     by_dlq = (*metric_names.LETTER_COUNTERS.values(), metric_names.CAPTURE_ERRORS)
     never: dict[tuple[Metric, tuple[str, ...], str], float] = {
         (metric, (name,), ""): 0.0 for metric in by_dlq for name in dlqs.values()
@@ -68,7 +71,7 @@ def dlq_and_target_names() -> tuple[Names, Names]:
 
 
 def sample_of(total: MetricSum, dlqs: Names, called: Names) -> Sample | None:
-    """Return the sample of a stored sum; None if its DLQ or target is gone."""
+    """Return the sample of a counter that is stored in PostgreSQL; None if its DLQ or target no longer exists."""
     if total.name == metrics.LETTER_EVENTS and total.place in dlqs and total.part in metric_names.LETTER_COUNTERS:
         return Sample(metric_names.LETTER_COUNTERS[total.part], (dlqs[total.place],), total.value)
     if total.name in _BY_DLQ and total.place in dlqs:
@@ -92,7 +95,7 @@ def _of_dlqs(watches: Collection[DlqStatus]) -> Iterator[Sample]:
 
 
 def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample]:
-    """Yield the number of letters by state and reason, and the two sums that have alarms."""
+    """Yield the number of letters by DLQ, state and reason; and how many of each DLQ's are unfinished, and parked."""
     counts = Counter[tuple[int, str, str]]()
     for kind in kinds:
         counts[kind.dlq_id, kind.state, kind.reason] += kind.n
@@ -106,7 +109,7 @@ def _of_letters(kinds: Collection[CountByState], dlqs: Names) -> Iterator[Sample
 
 
 def _of_times(dlqs: Names) -> Iterator[Sample]:
-    """Yield the age of the oldest letter and the first expiry, for each DLQ that has unfinished letters."""
+    """Yield the age of each DLQ's oldest unfinished letter, and the seconds until SQS deletes its first copy."""
     now = lanes.database_now()
     oldest: dict[int, float] = {}
     for letter in dlq_status.oldest_letters():

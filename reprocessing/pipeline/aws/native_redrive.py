@@ -1,9 +1,9 @@
-"""Hand a DLQ to AWS's own redrive, follow the redrive, and take the DLQ back.
+"""Hand a DLQ over to AWS's own redrive, follow the redrive, and take the DLQ back.
 
-The claim (a mark on the DLQ's row) is committed before AWS is called. It ends if AWS refuses or was not asked.
-Otherwise, also if the process dies or the answer is lost, only AWS's list of redrives ends it: a sweep or
-`native_redrive list` reads this list. The claim is read before the list, because a list says nothing about a later
-claim.
+A hand-over is a mark on the DLQ's row: while it is there, this service does not touch the DLQ. It is committed before
+AWS is called. It ends at once if AWS refuses or was not asked. Otherwise, also if the process dies or AWS's answer is
+lost, only AWS's list of redrives ends it. A sweep or `native_redrive list` reads this list. The hand-over is read
+before the list, because a list says nothing about a later hand-over.
 """
 
 from __future__ import annotations
@@ -28,26 +28,29 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: AWS may be asked for this many seconds after the claim. The call takes at most 13 s. If AWS does not list a redrive
-#: LISTED_WITHIN seconds after the claim, AWS never began it.
+#: AWS may be asked for this many seconds after the hand-over. The call takes at most 13 s. If AWS does not list the
+#: redrive LISTED_WITHIN seconds after the hand-over, AWS never began the redrive.
 ASK_WITHIN: Final = 20.0
 LISTED_WITHIN: Final = 60.0
 #: Seconds between two checks for redrives that somebody began outside of this service.
 CHECK_EVERY: Final = 60.0
 _THREADS: Final = 16
-_LOOKS_FOR: Final = 5.0  #: seconds after which AWS is asked about no further DLQ
+_LOOKS_FOR: Final = 5.0  #: after this many seconds, AWS is asked about no further DLQ in the same round
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """AWS refused the redrive; the DLQ is not claimed any more."""
+    """AWS refused the redrive, or was not asked. The hand-over of the DLQ has ended. `why`: the reason."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class RedriveUnknown:
-    """AWS's answer was lost: the redrive may have begun. The DLQ stays claimed until AWS's list shows the result."""
+    """AWS's answer was lost, so the redrive may have begun.
+
+    The DLQ stays handed over until AWS's list shows the result.
+    """
 
     why: str
 
@@ -55,7 +58,9 @@ class RedriveUnknown:
 def start(
     dlq: DeadLetterQueue, *, to: str, per_second: int | None, by: str, reason: str
 ) -> Begun | Refusal | RedriveUnknown | HandoverBlockers:
-    """Have AWS move the DLQ's visible messages; or return the reasons against it.
+    """Have AWS move the DLQ's visible messages; return AWS's task, or why there is none.
+
+    `to`: ARN of the destination; empty: the source queues. `per_second`: messages a second; None: AWS chooses.
 
     Raises:
         QueueUnreachable: AWS does not list its redrives, so a new one could not be followed.
@@ -69,8 +74,8 @@ def start(
     if isinstance(claimed, HandoverBlockers):
         return claimed
     if (lanes.database_now() - began).total_seconds() > ASK_WITHIN:
-        aws_redrives.record_end(claimed, "AWS was not asked: the claim took too long.")
-        return Refusal("AWS was not asked, because the claim took too long; run the command again")
+        aws_redrives.record_end(claimed, "AWS was not asked: the hand-over took too long.")
+        return Refusal("AWS was not asked, because the hand-over took too long; run the command again")
     answer = begin_move(dlq.arn, to=to, per_second=per_second, role=dlq.role_arn)
     match answer:
         case Begun(handle):
@@ -87,7 +92,7 @@ def start(
 
 
 def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
-    """Return AWS's redrives of a DLQ, newest first, and update the claim from this list.
+    """Return AWS's ten newest redrives of a DLQ, newest first. End or update the DLQ's hand-over to AWS by this list.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -99,7 +104,10 @@ def read_redrives(dlq: DeadLetterQueue) -> list[Move]:
 
 
 def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -> None:
-    """Update the claim `own`, which was read before AWS was asked, by what AWS listed."""
+    """Update or end a DLQ's hand-over to AWS by AWS's list of redrives.
+
+    `own`: the hand-over, which was read before AWS was asked; None: there was none.
+    """
     active = next((move for move in listed if move.is_active), None)
     if own is None:
         _note_missed(dlq, [move for move in listed if not move.is_active])
@@ -120,7 +128,7 @@ def _resolve(dlq: DeadLetterQueue, own: AwsRedrive | None, listed: list[Move]) -
 
 
 def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
-    """Mark letters that may have been moved by these redrives, which ended between two checks."""
+    """Mark letters that may have been moved by redrives that began and ended between two checks."""
     moved = next((move.started_at for move in ended if move.moved), None)
     if ended and (n := aws_redrives.record_missed(dlq.pk, through=ended[0].started_at, moved=moved)):
         logger.warning(
@@ -130,7 +138,7 @@ def _note_missed(dlq: DeadLetterQueue, ended: Sequence[Move]) -> None:
 
 
 def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
-    """Record a redrive that somebody began outside of this service."""
+    """Record a redrive that runs now, and that somebody began outside of this service."""
     before = max((move.started_at for move in listed if move.started_at < active.started_at), default=None)
     if aws_redrives.record_unrequested(dlq.pk, to=active.destination_arn or "", handle=active.handle, after=before):
         logger.warning(
@@ -138,11 +146,15 @@ def _notice(dlq: DeadLetterQueue, active: Move, listed: list[Move]) -> None:
             dlq.name, extra={"dlq": dlq.name},
         )  # fmt: skip
     elif aws_redrives.current(dlq.pk) is None:
-        moved_by_aws.mark_moved(dlq.pk)  # a capture is running: the next capture shows which messages are left
+        # Not recorded, because a capture is running. The next capture shows which messages are left.
+        moved_by_aws.mark_moved(dlq.pk)
 
 
 def _end(dlq: DeadLetterQueue, own: AwsRedrive, said: str, since: Sequence[Move] = (), *, moved: bool = False) -> None:
-    """End the claim. `since`: AWS's redrives after the claim, newest first; `moved`: messages may have been moved."""
+    """End a DLQ's hand-over to AWS (`own`). `said`: how the redrive ended, for people.
+
+    `since`: AWS's redrives after the hand-over, newest first. `moved`: messages may have been moved.
+    """
     through = since[0].started_at if since else None
     moved, failed = moved or any(move.moved for move in since), bool(since) and since[0].status == "FAILED"
     if aws_redrives.record_end(own, said, through=through, moved=moved, failed=failed):
@@ -155,7 +167,10 @@ def _became(move: Move) -> str:
 
 
 def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
-    """Return whether AWS moves the DLQ's messages; AWS is asked at most once in CHECK_EVERY seconds."""
+    """Return whether AWS moves the DLQ's messages.
+
+    AWS is asked at most once in 60 s; in between, the last answer counts.
+    """
     if aws_redrives.is_time_to_ask(dlq.pk, every=CHECK_EVERY):
         own, at = aws_redrives.current(dlq.pk), lanes.database_now()
         _note(own, at, *_listed(dlq))
@@ -163,25 +178,31 @@ def is_moved_by_aws(dlq: DeadLetterQueue) -> bool:
 
 
 def check_before_resuming(dlq: int | None) -> None:
-    """Ask AWS before the stopped letters of a DLQ (None: of all) are sent: letters that AWS moved are not sent again.
+    """Ask AWS about a DLQ (None: all) before its stopped letters are sent.
 
-    If AWS does not answer in time, the letters are sent.
+    Letters that AWS moved are then not sent again.
+
+    If AWS does not answer within 5 s, the letters are sent.
     """
     _look_at(moved_by_aws.exposed_dlqs(dlq))
 
 
 def check_before_leasing(runs: Sequence[int] | None) -> None:
-    """Ask AWS whether it moves messages of DLQs with due lanes, of these runs or of any (docs/adr/0032).
+    """Ask AWS about the DLQs with due lanes: does its own redrive move their messages? (docs/adr/0032).
 
-    Called outside transactions. It costs one statement if AWS was asked about all these DLQs lately.
+    `runs`: ids of the runs whose lanes count; None: all. Call it outside transactions. It costs one statement if
+    there is no such DLQ, or if AWS was asked about all of them in the last seconds.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
 
 
 def _look_at(dlqs: Collection[int]) -> None:
-    """Ask AWS about many DLQs in threads, and record each answer as it arrives. Threads use no database connection."""
-    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # the time may not suffice for all
+    """Ask AWS about many DLQs in threads, and record each answer when it arrives.
+
+    The threads use no database connection.
+    """
+    some = list(DeadLetterQueue.objects.filter(pk__in=dlqs).order_by("?"))  # 5 s may be too short for all
     owned = {redrive.dlq_id: redrive for redrive in aws_redrives.all_current()}
     at = lanes.database_now()
     for dlq, listed in run_as_completed(_listed, some, _THREADS, within=_LOOKS_FOR):
@@ -189,10 +210,10 @@ def _look_at(dlqs: Collection[int]) -> None:
 
 
 def _note(own: AwsRedrive | None, at: datetime, dlq: DeadLetterQueue, listed: list[Move] | QueueUnreachable) -> None:
-    """Record AWS's answer to a question asked at `at`; mark the DLQ as checked last."""
+    """Record AWS's answer about a DLQ (its redrives, or an error) to a question asked at `at`."""
     match listed:
         case QueueRequestRefused():
-            aws_redrive_checks.record_answer(dlq.pk, at=at)  # if the permission is missing, the service still sends
+            aws_redrive_checks.record_answer(dlq.pk, at=at)  # without the permission, the service still sends
         case QueueUnreachable():
             aws_redrive_checks.record_no_answer(dlq.pk, str(listed))
         case _:
@@ -211,7 +232,7 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Check the redrives that AWS was asked for, and look for other redrives of DLQs that have no captures."""
+    """Update the redrives that this service has recorded, and look for other redrives of DLQs that have no captures."""
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:
@@ -229,20 +250,20 @@ def sweep() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cancelling:
-    """AWS stops the redrive; messages that AWS has moved stay moved."""
+    """AWS is stopping the redrive. `moved`: number of messages that it has moved; they stay moved."""
 
     moved: int
 
 
 @dataclass(frozen=True, slots=True)
 class NothingToCancel:
-    """No redrive is active. `became`: how the newest redrive ended; empty: AWS lists no redrive."""
+    """No redrive is active. `became`: how the newest redrive ended, for people; empty: AWS lists no redrive."""
 
     became: str
 
 
 def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | NothingToCancel | Refusal | RedriveUnknown:
-    """Have AWS stop the DLQ's redrive, whoever began it.
+    """Have AWS stop the DLQ's redrive, whoever began it. Return what AWS answered.
 
     Raises:
         QueueUnreachable: AWS does not list its redrives.
@@ -259,7 +280,7 @@ def cancel(dlq: DeadLetterQueue, *, by: str, reason: str) -> Cancelling | Nothin
             read_redrives(dlq)
             return Cancelling(moved)
         case Refused(code, message):
-            newest = read_redrives(dlq)[0]  # it may have ended meanwhile
+            newest = read_redrives(dlq)[0]  # the redrive may have ended meanwhile
             return Refusal(f"{code}: {message}") if newest.is_active else NothingToCancel(_became(newest))
         case NotSent(why):
             return Refusal(why)

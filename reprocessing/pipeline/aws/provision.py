@@ -1,4 +1,4 @@
-"""Create and change queues until they match the wanted queues: step by step, since SQS has no transactions."""
+"""Create and change queues in SQS until they are as wanted: step by step, since SQS has no transactions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from reprocessing.domain.aws.queue_spec import (
 from reprocessing.gateways.aws.queue_address import QueueAddress
 from reprocessing.gateways.sqs.provisioning import QueueLocation, change_attributes, find_queue, make_queue
 
-_LOOKS: Final = 8  #: four steps, and four more because SQS may show changes late
-_REST: Final = 1.0  #: seconds. AWS, CreateQueue: "you must wait at least one second" before a queue is used
+_LOOKS: Final = 8  #: most rounds: four for the steps, and four more because SQS may show changes late
+_REST: Final = 1.0  #: seconds between rounds. AWS: "you must wait at least one second" after CreateQueue
 
 
 @dataclass(frozen=True, slots=True)
 class QueueComparison:
-    """The wanted and the existing state of a queue."""
+    """A queue as it is wanted, as it exists (None: it does not exist), and the differences."""
 
     place: QueueLocation
     wanted: WantedQueue
@@ -41,20 +41,20 @@ class QueueComparison:
 
     @property
     def is_contradicted(self) -> bool:
-        """Return whether a person has to decide first."""
+        """Return whether a difference needs a decision of a person, so that nothing is changed."""
         return any(isinstance(difference, AttributeContradicts) for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A change that was made to a queue."""
+    """A change to one queue. `name`: the queue's name. `done`: the differences that the change removed."""
 
     name: str
     done: tuple[QueueMissing | AttributeDiffers, ...]
 
 
 def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[QueueComparison]:
-    """Compare each queue with what SQS has.
+    """Compare each wanted queue with the queue of the same name in SQS.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.
@@ -73,9 +73,10 @@ def compare_queues(wanted: Iterable[tuple[QueueLocation, WantedQueue]]) -> list[
 def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], None]) -> Iterable[Step]:
     """Create and change the queues; yield each step when it is done. Do nothing if a queue `is_contradicted`.
 
-    Queues are created first, so that policies name existing queues. A DLQ's RedriveAllowPolicy admits a source queue
-    before that queue names the DLQ. `allowAll` is narrowed last, to all queues that then name the DLQ. Two processes
-    may do this at once: they make the same changes, or see each other's.
+    First, queues are created, so that policies name existing queues. A source queue is added to a DLQ's
+    RedriveAllowPolicy before that source queue names the DLQ. An `allowAll` is narrowed last, to the queues that
+    then name the DLQ. If two processes do this at once, they make the same changes. `pause`: waits for so many
+    seconds.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer; the steps that were yielded are done.
@@ -96,7 +97,7 @@ def apply_steps(looks: Sequence[QueueComparison], *, pause: Callable[[float], No
 
 
 def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]]:
-    """Return the steps that come next (see `_order`), each with its queue."""
+    """Return the steps that come next, each with the comparison of its queue. `_order` says which come first."""
     left = [
         (difference, seen)
         for seen in looks
@@ -112,7 +113,7 @@ def _next(looks: Sequence[QueueComparison]) -> list[tuple[Step, QueueComparison]
 
 
 def _order(difference: QueueMissing | AttributeDiffers) -> int:
-    """Return 0 to create a queue, 1 to widen an allow policy, 2 to set another attribute, 3 to narrow allowAll."""
+    """Return the place of a step in the order: 0 create, 1 widen an allow policy, 2 set others, 3 narrow allowAll."""
     if isinstance(difference, QueueMissing):
         return 0
     if difference.attribute != ALLOW:

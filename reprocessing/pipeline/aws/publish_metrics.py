@@ -1,4 +1,4 @@
-"""Publish the metrics to CloudWatch: counters as growth since the last publication, gauges as their value."""
+"""Publish metrics to CloudWatch: of a counter, its growth since the last publication; of a gauge, its value."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two publications: CloudWatch keeps one value a minute at the standard resolution.
 PUBLISH_EVERY: Final = 60.0
-#: After a longer gap without publication, the growth of counters is dropped: CloudWatch would show it in one minute.
-#: Growth that CloudWatch refused is never dropped.
+#: After a longer gap without publication, the growth of counters is dropped: CloudWatch would show the growth of the
+#: whole gap in one minute. Growth that CloudWatch refused within this time is published later.
 AT_MOST_LATE: Final = timedelta(minutes=15)
 _COUNTED: Final = sorted(
     {metrics.LETTER_EVENTS, *(metric.name for metric in METRICS if metric.kind is Kind.COUNTER and metric.cloudwatch)}
@@ -28,10 +28,11 @@ _COUNTED: Final = sorted(
 
 
 def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float) -> int:
-    """Publish every metric that has a CloudWatch name; return how many values CloudWatch took.
+    """Publish every metric that has a CloudWatch name. Return how many values CloudWatch took.
 
-    Growth is marked as published before it is sent, and unmarked if CloudWatch refused it: a process that dies between
-    the two leaves a gap, never a double count. In the first call, and after a gap of `AT_MOST_LATE`, growth is dropped.
+    Growth is marked as published before it is sent, and unmarked if CloudWatch refused it. If the process dies in
+    between, growth is missing, but is never counted twice. In the first call, and after a gap of 15 minutes, growth
+    is dropped.
     """
     goes_on = metrics.put_attempted_since(now - AT_MOST_LATE)
     counters.fold_deltas()
@@ -60,12 +61,15 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
 
 
 def _is_told(sample: Sample) -> bool:
-    """Return whether the sample is a finite gauge: CloudWatch has no infinite values."""
+    """Return whether the sample is a gauge to publish.
+
+    Infinite values are left out: CloudWatch does not accept them.
+    """
     return sample.metric.kind is Kind.GAUGE and bool(sample.metric.cloudwatch) and math.isfinite(sample.value)
 
 
 def _value(sample: Sample) -> MetricValue:
-    """Return CloudWatch's form of a sample, without empty dimensions, which CloudWatch refuses."""
+    """Return a sample in CloudWatch's form. Empty labels are left out: CloudWatch refuses empty dimensions."""
     named = zip(sample.metric.labels, sample.labels, strict=True)
     dimensions = tuple((dimension_name(label), text) for label, text in named if text)
     return MetricValue(sample.metric.cloudwatch, dimensions, sample.metric.unit, sample.value)

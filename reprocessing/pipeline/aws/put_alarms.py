@@ -1,4 +1,4 @@
-"""Compare the wanted CloudWatch alarms with the existing alarms, and put the alarms that differ."""
+"""Compare the wanted CloudWatch alarms with the existing alarms. Create or replace the alarms that differ."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class AlarmComparison:
 def compare_alarms(
     region: str, namespace: str, *, names: Collection[str] = (), actions: tuple[str, ...] = ()
 ) -> list[AlarmComparison]:
-    """Compare the wanted alarms with CloudWatch's.
+    """Compare the wanted alarms with the alarms that exist in CloudWatch. Return one comparison for each wanted alarm.
 
     Args:
-        region: the region of the service and its own metrics.
-        namespace: the namespace of these metrics; empty: they are not published, and get no alarms.
-        names: DLQs; empty: all DLQs, their targets, and the service itself.
+        region: the region of the service and of its own metrics.
+        namespace: the namespace of the service's own metrics; empty: these are not published, so they get no alarms.
+        names: names of DLQs; empty: all DLQs, their targets, and the service itself.
         actions: ARNs that alarms notify; empty: alarms keep their actions.
 
     Raises:
@@ -53,10 +53,10 @@ def compare_alarms(
 
 
 def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) -> Iterator[AlarmComparison]:
-    """Put each alarm that differs; yield each alarm after it is put.
+    """Create or replace each alarm that differs, and yield its comparison afterwards.
 
     Raises:
-        CloudWatchUnreachable: CloudWatch refused, or did not answer; alarms that were put stay.
+        CloudWatchUnreachable: CloudWatch refused, or did not answer. Alarms that were put before stay.
     """
     for wanted in looks:
         if wanted.differences:
@@ -65,24 +65,30 @@ def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) ->
 
 
 def actions_in_region(actions: Collection[str], region: str) -> tuple[str, ...]:
-    """Return the actions that CloudWatch accepts in this region: ARNs with this region, or without a region."""
+    """Return those actions that CloudWatch accepts in this region: ARNs with this region, or without a region."""
     return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 
 def regions_without_action(looks: Collection[AlarmComparison], actions: Collection[str]) -> list[str]:
-    """Return the regions in which an alarm must be put, but none of these actions can be used."""
+    """Return the regions in which an alarm must be put, but in which none of these actions can be used."""
     return sorted(
         {wanted.region for wanted in looks if wanted.differences and not actions_in_region(actions, wanted.region)}
     )
 
 
 def dlqs_of_other_accounts(names: Collection[str] = ()) -> list[str]:
-    """Return the DLQs of other accounts: alarms on these queues must be put in those accounts."""
+    """Return the names of DLQs in other accounts.
+
+    Alarms on these queues must be put in those accounts, by other means.
+    """
     return [dlq.name for dlq in _dlqs(names) if dlq.role_arn]
 
 
 def _request(look: AlarmComparison, actions: tuple[str, ...]) -> dict[str, Any]:
-    """Return a request that keeps the alarm's other actions: PutMetricAlarm replaces the whole alarm."""
+    """Return the PutMetricAlarm request for a wanted alarm.
+
+    It replaces the whole alarm, so it repeats its other actions.
+    """
     found = alarms(look.region, [look.wanted.name]).get(look.wanted.name, {})
     kept = {name: list(found.get(name, [])) for name in ("OKActions", "InsufficientDataActions")}
     return look.wanted.request(actions or tuple(found.get("AlarmActions", []))) | kept

@@ -1,4 +1,4 @@
-"""Add the duration, errors and attempts of one replay or capture to the metrics, in one statement at its end."""
+"""Add the duration, errors and attempts of one replay or capture to the stored metrics, in one statement at its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Turn:
-    """Counts of one replay or capture. `idle`: without work, it counts only if it failed. `attempts`: by target id."""
+    """Counts of one replay or capture.
+
+    `idle`: there was no work, so it is counted only if it failed. `attempts`: number of attempts by target id.
+    """
 
     idle: bool = False
     failed: bool = False
@@ -32,7 +35,8 @@ class Turn:
 def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
     """Measure the block: add its duration in seconds to the metric `lasting`, and an exception to the metric `failing`.
 
-    The block is not counted if its process is killed, or if PostgreSQL cannot store the counts (which is logged).
+    `place`: the id of the DLQ; 0: none. The block is not counted if its process is killed, or if PostgreSQL cannot
+    store the counts, which is logged.
     """
     counted, began = Turn(), time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""Receive from a DLQ until it has run dry, and write what arrived: new letters, returned letters, known copies."""
+"""Receive from a DLQ until it has run dry, and store what arrived: new letters, returned letters, known copies."""
 
 from __future__ import annotations
 
@@ -44,37 +44,38 @@ logger = logging.getLogger(__name__)
 #: Length in seconds of a capture's lease on its DLQ. The lease is renewed with every chunk, and while nothing arrives.
 #: If the worker dies, no other capture of the DLQ can start for this long.
 LEASE = 20.0
-#: Most copies in one chunk, and most seconds from the arrival of a chunk's first copy until the chunk is written.
+#: Copies are written in chunks: most copies of a chunk, and most seconds from its first copy until it is written.
 CHUNK, CHUNK_WAIT = 250, 0.25
 
 
 @dataclass(slots=True)
 class Captured:
-    """Counts of one capture."""
+    """What one capture received and stored, in counts, and how it ended."""
 
     received: int = 0  # copies; a copy that was received twice counts twice
     letters: int = 0
     returns: int = 0  # copies of letters that were sent, and returned to the DLQ
     known: int = 0  # copies that had been received before
-    drained: bool = False  # all messages that were visible at the beginning are committed
+    drained: bool = False  # all messages that were visible at the beginning are stored and committed
     newest_letter: int = field(default=0, compare=False)  # id of the newest letter at the end
     busy: bool = False  # another capture holds the lease; nothing was done
-    trouble: str = ""  # why receiving ended early
+    trouble: str = ""  # why receiving ended early; empty: it did not
 
 
-def letters(  # noqa: PLR0913  # each by its name
+def letters(  # noqa: PLR0913  # arguments are passed by name
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float, receivers: int,
     alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
     heard: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:  # fmt: skip
-    """Capture a DLQ until it has run dry, or for `seconds`. The DLQ must not be in mode observe.
+    """Capture a DLQ until it has run dry, or for `seconds`. Return the counts. The DLQ must not be in mode observe.
 
     A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
-    messages of the DLQ. It is called at the beginning and when the DLQ has run dry. The capture proves that messages
-    are absent only if both calls return True. `stop` ends the capture early. `heard` gets the counts after each poll.
+    messages of the DLQ. It is called at the beginning and when the DLQ has run dry. Only if both calls return True,
+    the capture proves that messages are absent. `stop` ends the capture early. `heard` gets the counts after each
+    poll.
 
     Raises:
-        django.db.Error: PostgreSQL failed. Messages that were not written become visible again.
+        django.db.Error: PostgreSQL failed. Messages that were not stored become visible again.
     """
     dirty = float(conf.receive_visibility + conf.long_poll)
     capturing = capture_lease.lease(dlq.pk, lease=LEASE, dirty=dirty)
@@ -99,9 +100,9 @@ class _Capture:
         self._letters = NewLetters(dlq)
         self._waiting: list[ReceivedMessage] = []
         self._since = self._asked = 0.0
-        self._at = self._until = capturing.began_at  # until then no other reader can receive the copies of this chunk
+        self._at = self._until = capturing.began_at  # until `_until`, no other reader can receive this chunk's copies
         self._renewed, self._clock = time.monotonic(), suspend_aware_clock()
-        self._hides = False  # a copy was not written, or an undeleted FIFO copy hides later copies of its group
+        self._hides = False  # whether a copy was not stored, or an undeleted FIFO copy hides copies of its group
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
@@ -124,14 +125,17 @@ class _Capture:
         self._done.trouble = trouble = listening.trouble
         clean = not trouble and not self._hides
         drained = listening.has_run_dry and clean
-        proves = drained and was_alone and alone()  # a reader who came meanwhile may hide a returned message
+        proves = drained and was_alone and alone()  # a new reader may hide a returned message
         newest = capture_lease.end(self._capturing, clean=clean, drained=proves, trouble=trouble)
         self._done.drained = newest is not None and drained and self._capturing.clean
         self._done.newest_letter = newest or 0
         return self._done
 
     def give_back(self) -> None:
-        """End the lease after PostgreSQL failed. No capture proves absence until hidden copies are visible."""
+        """End the lease after PostgreSQL failed.
+
+        No capture proves absence until this one's copies are visible again.
+        """
         try:
             capture_lease.end(self._capturing, clean=False, drained=False)
         except DatabaseError as error:
@@ -157,10 +161,10 @@ class _Capture:
         return self._write() if self._waiting and ripe else True
 
     def _write(self) -> bool:
-        """Write a chunk, then delete the copies that may be deleted. Return False if the lease is lost."""
+        """Store a chunk, then delete the copies that may be deleted. Return False if the lease is lost."""
         if (renewed := self._renew()) is None:
             return False
-        # Computed after PostgreSQL's answer: if the worker freezes in between, no handle is trusted for too long.
+        # Computed after PostgreSQL's answer: if the worker froze before, less of the visibility timeout is left.
         self._at = renewed.at
         self._until = self._at + timedelta(seconds=self._conf.receive_visibility - (self._clock() - self._asked))
         self._moved = renewed.has_let_go and moved_by_aws.has_moved_letters(self._dlq.pk)
@@ -170,7 +174,7 @@ class _Capture:
         deletable: list[Deletable] = []
         for step in (self._refresh, self._take_back, self._take_back_forgotten, self._admit):
             deletable += step(copies) if copies else []
-        if lanes.database_now() >= self._until:  # some copies may not be written: they are visible again
+        if lanes.database_now() >= self._until:  # copies may be visible again, and then were not stored
             self._hides = True
             return True
         here = [copy for copy in deletable if copy.dlq_id == self._dlq.pk]  # sweeps delete the copies in other DLQs
@@ -179,7 +183,7 @@ class _Capture:
         return True
 
     def _refresh(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record the new handles of known copies, and remove these copies from `copies`."""
+        """Record new receipt handles of known copies; take these out of `copies`. Return what may be deleted."""
         if self._moved:
             moved_by_aws.unmark_not_moved(self._dlq.pk, list(copies), until=self._until)
         known = received_copies.refresh_known(
@@ -194,7 +198,7 @@ class _Capture:
         return [Deletable(self._dlq.pk, message_id, copies.pop(message_id).handle) for message_id in message_ids]
 
     def _take_back(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns of sent letters, and remove their copies from `copies`."""
+        """Record returns of sent letters; take their copies out of `copies`. Return the copies that may be deleted."""
         returned = received_copies.find_returns(self._dlq.pk, self._marked(copies))
         if not returned:
             return []
@@ -216,7 +220,10 @@ class _Capture:
         return held + self._remove(copies, [letter.message_id for letter in back])
 
     def _take_back_forgotten(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Record returns whose attempts were lost when a backup was restored; remove their copies from `copies`."""
+        """Record returns whose attempts PostgreSQL lost in a restore.
+
+        Remove their copies from `copies`, and return them.
+        """
         found = returns_without_attempt.find_unknown_returns(self._dlq.pk, self._marked(copies))
         if not found:
             return []
@@ -254,7 +261,10 @@ class _Capture:
         return ReturnedMessage(copy.message_id, handle, copy.attempt_id, copy.letter_id, copy.lane_id, due=due)
 
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
-        """Write new letters. Their copies are deleted at once if the DLQ would hold more than `held_copies_limit`."""
+        """Store new letters.
+
+        Return the copies that may be deleted: all, if the DLQ would hold more than `held_copies_limit`.
+        """
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         digests = content.digests(copy.body for copy in copies.values())
         doubtful: set[bytes] = set()
@@ -272,7 +282,7 @@ class _Capture:
             sealer=content.sealer_of(self._dlq.pk, self._at.date()),
         )  # fmt: skip
         if not written and new:
-            payload_keys.forget_unwrapped()  # the data key may have been destroyed
+            payload_keys.forget_unwrapped()  # the DLQ's data key may have been destroyed: read it again
         self._done.letters += len(written)
         late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
         known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []
@@ -282,7 +292,7 @@ class _Capture:
         return known + self._remove(copies, list(copies))
 
     def _without_moved(self, new: Sequence[NewLetter], *, at_capture: bool) -> list[NewLetter]:
-        """Return the new letters, without those that were captured before AWS moved their messages."""
+        """Return the new letters, without messages that AWS moved after their capture and that came back to the DLQ."""
         back = moved_by_aws.continue_moved(self._dlq.pk, new, until=self._until, at_capture=at_capture)
         self._done.known += len(back)
         self._held += 0 if at_capture else len(back)

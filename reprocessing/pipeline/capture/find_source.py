@@ -17,7 +17,10 @@ _DIED_IN = "DeadLetterQueueSourceArn"
 
 
 class Sources:
-    """The sources of a DLQ. A letter that names no source gets the DLQ's only source, or its default source."""
+    """The registered sources of a DLQ.
+
+    A letter that names no source gets the DLQ's only source, or its default source.
+    """
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
         known = list(Source.objects.filter(dlq=dlq).select_related("target"))
@@ -26,7 +29,10 @@ class Sources:
         self._else = known[0] if len(known) == 1 else default
 
     def of(self, body: bytes, attributes: Attributes, system: Mapping[str, str]) -> Source | None:
-        """Return the letter's source; None if the source is not known."""
+        """Return the source of a letter; None if the source is not registered, or cannot be found.
+
+        `system`: the SQS system attributes of the message.
+        """
         if died_in := system.get(_DIED_IN):
             return self._by_arn.get(died_in)
         found = failed_delivery.recognise(body, attributes, system)
@@ -37,7 +43,7 @@ class Sources:
         return self._else if self._else is not None and _fits(self._else, found) else None
 
     def trace(self, letters: Iterable[UnplacedLetter | LetterWithoutSource]) -> dict[int, int]:
-        """Return source ids by letter id. Letters whose source is not known are left out."""
+        """Return the id of each letter's source, by letter id. Letters whose source is not known are left out."""
         found = {
             letter.id: self.of(bytes(letter.body), unpack_attributes(bytes(letter.attributes)), letter.system)
             for letter in letters
@@ -46,13 +52,16 @@ class Sources:
 
 
 def source_arn(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return the ARN of the letter's source; empty if the letter does not name it."""
+    """Return the ARN of the source that a letter names; empty if the letter names none."""
     found = failed_delivery.recognise(body, attributes, system)
     return system.get(_DIED_IN) or (found.failed if found else "")
 
 
 def describe_source(body: bytes, attributes: Attributes, system: Mapping[str, str]) -> str:
-    """Return what a letter says about its unknown source, for the person who registers the source."""
+    """Return what a letter says about its unknown source, as a phrase for the person who registers the source.
+
+    It is empty if the letter says nothing.
+    """
     if named := system.get(_DIED_IN):
         return f"it failed in {named}"
     found = failed_delivery.recognise(body, attributes, system)

@@ -1,4 +1,4 @@
-"""Make letters of received messages that are new."""
+"""Make letters from received messages that are not captured yet."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class NewLetters:
         self._sources, self._keys = find_source.Sources(dlq), place_letters.policy_of(dlq)
 
     def new(self, copy: ReceivedMessage, digest: bytes, doubtful: Collection[bytes], *, now: datetime) -> NewLetter:
-        """Return the letter of a message.
+        """Return the letter for a received message, with its place in a lane, or a reason to park it.
 
-        `digest`: the stored digest of the body. `doubtful`: digests of bodies that may have come back.
+        `digest`: the digest under which the body is stored. `doubtful`: digests of bodies that may be returns;
+        a letter with such a body is parked.
         """
         source = self._sources.of(copy.body, copy.attributes, copy.system)
         size = len(copy.body) + attributes_size(copy.attributes)

@@ -1,4 +1,4 @@
-"""Show messages of a DLQ: receive them, and make them visible again at once."""
+"""Show messages of a DLQ to a person: receive them, and make them visible again at once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
 from reprocessing.store.capture import capture_lease
 
-VISIBILITY = 30  # visibility timeout in seconds, in case this process dies
-WAIT = 1  # seconds of a long poll, which asks all of SQS's servers, whatever its length
+VISIBILITY = 30  # visibility timeout in seconds; if this process dies, the messages are visible again after it
+WAIT = 1  # seconds of a long poll; a long poll of any length asks all of SQS's servers, a short poll does not
 _A_RECEIVE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class PeekedMessage:
-    """One message of the DLQ."""
+    """One message of the DLQ, as a person sees it."""
 
     message_id: str
     sent_at: datetime
@@ -46,14 +46,14 @@ class PeekedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """Peeked messages. `kept`: number of messages that stay hidden until their visibility timeout ends."""
+    """The received messages. `kept`: how many could not be made visible again before their visibility timeout ends."""
 
     messages: list[PeekedMessage]
     kept: int
 
 
 def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
-    """Return up to `limit` visible messages. Only their receive counts change.
+    """Return up to `limit` visible messages of a DLQ. In the DLQ, only their receive counts change.
 
     The DLQ is leased meanwhile, so that no capture counts the hidden messages as absent.
 
@@ -77,7 +77,7 @@ def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
         answered = True  # without an answer, SQS may have hidden messages that are not known here
     finally:
         back = release(address, {message.message_id: message.handle for message in found.values()})
-        # Not clean: a capture that died before may still hide messages.
+        # The lease is clean only if it was clean before: a capture that died may still hide messages.
         clean = answered and not back.failed and capturing.clean
         capture_lease.end(capturing, clean=clean, drained=False, trouble=dlq.trouble)
     return Peeked(_glimpses(dlq, found), len(back.failed))

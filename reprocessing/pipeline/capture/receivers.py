@@ -13,19 +13,22 @@ from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.envelope import ReceivedMessage
 from reprocessing.gateways.sqs import QueueAddress, depth, receive
 
-#: Empty polls in a row, of each receiver, after which the queue has run dry.
+#: The queue has run dry when each receiver had this many empty polls in a row.
 EMPTY_POLLS = 3
 #: If no poll is full for this many polls of each receiver, or this many seconds, SQS is asked for its message count.
 SHORT_POLLS, SHORT_SECONDS = 10, 60.0
 _ASK = 1.0  # seconds between two requests for the count of visible messages
 _FULL = 10
-_AHEAD = 30  # most polls whose messages wait to be written
-_PATIENCE = 0.1  # seconds between two checks whether to stop receiving
+_AHEAD = 30  # most polls whose messages wait to be stored
+_PATIENCE = 0.1  # seconds between two checks whether receiving must stop
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Messages of one receive, which began at the clock time `began`. Empty polls are yielded while nothing arrives."""
+    """The messages of one receive, which began at the clock time `began`.
+
+    While nothing arrives, empty polls are yielded.
+    """
 
     began: float
     arrived: Sequence[ReceivedMessage]
@@ -37,16 +40,16 @@ class ReceiverPool:
     A poll with few messages proves nothing: SQS may return a few of many. A FIFO queue hides later messages of a
     group until the received message is deleted, so its empty polls count only after `note_written`.
 
-    If messages keep arriving in small polls, SQS is asked how many messages are visible. If none are visible,
-    all messages that the queue held at the beginning have been received.
+    If messages keep arriving in small polls, SQS is asked how many messages are visible. If none are visible, all
+    messages that the queue held at the beginning have been received.
     """
 
-    def __init__(  # noqa: PLR0913  # each by its name
+    def __init__(  # noqa: PLR0913  # arguments are passed by name
         self, address: QueueAddress, *, receivers: int, wait: int, visibility: int, seconds: float,
         stop: Callable[[], bool], clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self.has_run_dry = False  # all messages that the queue held at the beginning were received
-        self.trouble = ""  # the error that ended a receiver
+        self.trouble = ""  # the error that ended a receiver; empty: none
         self._address, self._wait, self._visibility = address, wait, visibility
         self._end = time.monotonic() + seconds
         self._stop, self._clock = stop, clock
@@ -70,7 +73,7 @@ class ReceiverPool:
         self._over.set()
         for thread in self._threads:
             while thread.is_alive():
-                self._take(0)  # the thread may wait for room in the queue
+                self._take(0)  # makes room in the queue of polls, for which the thread may wait
                 thread.join(_PATIENCE / 10)
 
     def __iter__(self) -> Iterator[Poll]:
@@ -83,7 +86,7 @@ class ReceiverPool:
         self.has_run_dry = not self.trouble and (self._left_nothing or self._all_quiet())
 
     def note_written(self) -> None:
-        """Note that the messages of all polls so far are written, and deleted where required."""
+        """Note that the messages of all yielded polls are stored, and deleted from the queue where this is required."""
         self._settled = self._handed_over
 
     def _take(self, patience: float) -> Poll:
@@ -98,7 +101,7 @@ class ReceiverPool:
         finally:
             with self._guard:
                 self._at_work -= 1
-            self._heard.put(Poll(self._clock(), []))  # wakes the iteration
+            self._heard.put(Poll(self._clock(), []))  # wakes the thread that iterates
 
     def _receive(self, number: int) -> None:
         while self._begins():
@@ -117,7 +120,10 @@ class ReceiverPool:
                 self._heard.put(Poll(asked, arrived))
 
     def _begins(self) -> bool:
-        """Return whether this receiver polls again. After enough empty polls, it waits for the other receivers."""
+        """Return whether this receiver polls again.
+
+        If all receivers had enough empty polls, first wait for running polls.
+        """
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():
                 self._guard.wait(_PATIENCE)

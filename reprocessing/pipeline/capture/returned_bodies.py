@@ -1,4 +1,4 @@
-"""Get the bodies that were deleted from the returned copies of their messages."""
+"""Get the deleted bodies of letters back, from the copies that returned to the DLQ."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from reprocessing.store.payloads.content import Sealer
 def returned_bodies(
     returned: Sequence[ReturnedCopy | UnknownReturn], copies: Mapping[str, ReceivedMessage], *, day: date
 ) -> list[ReturnedBody]:
-    """Return the bytes of the copies whose letters lack a body, sealed if payloads are encrypted.
+    """Return the bodies for those returned letters whose stored body was deleted, encrypted if payloads are encrypted.
 
-    Call it outside a transaction: AWS KMS may have to unwrap a key. `copies`: the received copies by message id.
+    `copies`: the received copies, by message id. `day`: the day whose data key is used. Call it outside a
+    transaction, because AWS KMS may have to unwrap a key.
     """
     found = [(letter.letter_id, copies[letter.message_id]) for letter in returned if letter.lacks_body]
     letters = restored_bodies.letters_without_body([letter_id for letter_id, _ in found])

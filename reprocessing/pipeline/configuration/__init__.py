@@ -1,1 +1,1 @@
-"""Plan and apply a configuration."""
+"""Plan and apply a configuration file."""

@@ -1,4 +1,4 @@
-"""Apply a plan: write all its changes and marks in one transaction, with an audit log entry for each object."""
+"""Apply the plan of a configuration file: write all changes in one transaction, with an audit log entry for each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class _Apply:
 
 
 def apply(plan: Plan, *, by: str, source: str) -> bool:
-    """Write the plan. Return False and write nothing if the stored state has changed since the plan was made.
+    """Write the changes of a plan.
+
+    Return False and write nothing if the stored state has changed since the plan was made.
 
     `source`: where the file comes from, such as a commit. A second apply waits until the first has ended.
 
@@ -81,7 +83,7 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
 
 
 def _lock(plan: Plan) -> None:
-    """Lock the rules, and the DLQs and targets that change, in the order in which other changes lock them."""
+    """Lock the rules, and the DLQs and targets that change, in the same order in which other changes lock them."""
     names = {kind: [change.name for change in plan.changes if change.kind is kind] for kind in Kind}
     rules.lock()
     list(DeadLetterQueue.objects.select_for_update(of=("self",)).filter(name__in=names[Kind.DLQ]).order_by("pk"))
@@ -97,7 +99,7 @@ def _write_all(work: _Apply) -> None:
         else:
             _WRITE[change.kind](work, change, work.plan.desired[change.kind][change.name])
     for name in work.plan.examined.dlqs.keys() - work.registered.keys():
-        _register(work, name, work.plan.examined.dlqs[name].proposal)  # only its targets changed
+        _register(work, name, work.plan.examined.dlqs[name].proposal)  # of such a DLQ, only targets change
     for change in work.plan.changes:
         if change.kind is Kind.TARGET and change.action is not Action.REMOVE:
             _checks(work, change.name, work.plan.desired[Kind.TARGET][change.name])
@@ -124,14 +126,14 @@ def _rate_class(work: _Apply, change: ObjectChange, settings: Settings) -> None:
 
 def _target(work: _Apply, change: ObjectChange, _: Settings) -> None:
     case = work.plan.examined.targets.get(change.name)
-    if case is not None:  # else its DLQ's proposal writes it
+    if case is not None:  # else the proposal of a DLQ writes the target
         fields = {name: value for name, value in case.fields.items() if name not in _NOT_ON_TARGET}
         if fields:
             targets.save_target(change.name, fields, by=work.by, reason=work.reason)
 
 
 def _checks(work: _Apply, arn: str, settings: Settings) -> None:
-    """Write the health checks of a target, and remove other checks."""
+    """Write the health checks of a target as the file has them, and remove its other checks."""
     wanted = settings.get("health_checks")
     before = work.plan.now[Kind.TARGET].get(arn, {}).get("health_checks", [])
     if wanted is None or wanted == before:
@@ -148,7 +150,7 @@ def _checks(work: _Apply, arn: str, settings: Settings) -> None:
 
 
 def question(check: Settings) -> CheckQuestion:
-    """Return the health check with these settings."""
+    """Return the health check that these settings of the file describe."""
     key = next(key for key in CHECK_KEYS if key in check)
     value, kind = check[key], CheckKind(CHECK_KEYS[key])
     if kind in {CheckKind.DEPTH, CheckKind.AGE}:

@@ -18,21 +18,21 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination, Finding, Severity, TargetCase, Wanted
 from reprocessing.store.targets.targets import BREAKER_FIELDS, find_targets
 
-#: Called with the number of examined DLQs, and of all DLQs to examine.
+#: A function that is called with the number of DLQs examined so far, and the number of all DLQs to examine.
 ReportProgress: TypeAlias = Callable[[int, int], object]
-#: If one of these settings of a DLQ changes, its queues are examined. Other settings do not depend on queues.
+#: If one of these settings of a DLQ changes, AWS is asked about its queues. Other settings do not depend on queues.
 QUEUE_FIELDS: Final = frozenset(
     {"mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "parking_url", "role_arn",
      "sources", "default_source"}
 )  # fmt: skip
 _CELERY: Final = frozenset({"kind", "strips_eta", "strips_expires", "resets_retries", "renews_id"})
-#: Fields of a target's settings that `examine.target` does not know.
+#: Fields of a target's settings that the examination of a target leaves out.
 _NOT_EXAMINED: Final = frozenset({"health_checks"})
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Results of examinations. `findings`: warnings by object; `rule_targets`: queues that only rules name, by ARN."""
+    """Results of examinations. `findings`: warnings by object. `rule_targets`: queues that only rules name, by ARN."""
 
     dlqs: dict[str, Examination] = field(default_factory=dict)
     targets: dict[str, TargetCase] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The settings in the file, the stored state, and the state after the apply."""
+    """The settings in the file (`given`), the stored state (`now`), and the state after the apply (`desired`)."""
 
     given: State
     now: State
@@ -51,7 +51,11 @@ class States:
 
 
 def examine_changes(changes: Sequence[ObjectChange], states: States, conf: Conf, progress: ReportProgress) -> Examined:
-    """Examine what changes. SQS is asked about new DLQs, and about DLQs whose changed settings depend on queues."""
+    """Examine the DLQs, targets and rules that change. Return the results; errors of AWS become problems of the result.
+
+    SQS is asked only about new DLQs, and about DLQs with a changed setting that depends on queues. `progress` is
+    called after each DLQ.
+    """
     work = _Examiner(states, conf, {(change.kind, change.name): change for change in changes})
     targets = [change.name for change in changes if change.kind is Kind.TARGET and change.action is not Action.REMOVE]
     for arn in targets:
@@ -79,16 +83,19 @@ class _Examiner:
         self._targets = {arn: self._changed_fields(arn) for arn in self.given.get(Kind.TARGET, {})}
 
     def is_new_queue(self, arn: str) -> bool:
-        """Return whether the target is a queue without a row: the examination of a DLQ may read its attributes."""
+        """Return whether the target is a queue that is not stored yet.
+
+        Such a target may be examined together with its DLQ.
+        """
         named = read(arn)
         return arn not in self._rows and named is not None and named.named is ResourceKind.QUEUE
 
     def written_with_dlqs(self) -> set[str]:
-        """Return the targets that are written with examined DLQs."""
+        """Return the ARNs of the targets that are stored together with the examined DLQs."""
         return {arn for found in self.found.dlqs.values() for arn in found.proposal.targets}
 
     def target(self, arn: str) -> None:
-        """Examine one target."""
+        """Examine one target, and add the result and the problems to `found`."""
         try:
             case = examine.target(arn, self._changed_fields(arn), self.conf)
         except RedriveError as error:
@@ -100,7 +107,7 @@ class _Examiner:
         self.found.targets[arn] = case
 
     def _changed_fields(self, arn: str) -> Settings:
-        """Return the fields of a target that the apply sets or changes, without its health checks."""
+        """Return the fields of a target that the apply sets or changes, except its health checks."""
         settings, before = self.desired[Kind.TARGET].get(arn, {}), self.now[Kind.TARGET].get(arn)
         return {
             name: value
@@ -109,7 +116,7 @@ class _Examiner:
         }
 
     def dlqs(self) -> Iterator[str]:
-        """Yield the DLQs to examine: new ones, and those whose changed settings depend on queues."""
+        """Yield the names of the DLQs to examine: new DLQs, and DLQs whose changed settings depend on queues."""
         celery = {
             arn
             for (kind, arn), change in self.changes.items()
@@ -127,7 +134,7 @@ class _Examiner:
         return before is None or any(before[one] != settings[one] for one in QUEUE_FIELDS)
 
     def dlq(self, name: str) -> None:
-        """Examine one DLQ."""
+        """Examine one DLQ, and add the result and the problems to `found`."""
         path = (Kind.DLQ, name)
         try:
             found = examine.dlq(self._wanted(name), self.conf)
@@ -169,7 +176,7 @@ class _Examiner:
         return examine.queue_target(to)
 
     def rule(self, name: str) -> None:
-        """Ask SQS about a queue that only a rule names, and refuse targets that are watched DLQs."""
+        """Ask SQS about a queue that only a rule names. If the rule's target is a watched DLQ, add a problem."""
         arn = self.desired[Kind.RULE][name]["target"]
         if not arn:
             return

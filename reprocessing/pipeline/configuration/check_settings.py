@@ -1,4 +1,4 @@
-"""Check changed settings without asking AWS: backoffs, schedules, rules, sources, destinations."""
+"""Check changed settings of a configuration file (backoffs, schedules, rules, sources) without asking AWS."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from reprocessing.store.notifications import routes
 from reprocessing.store.notifications.routes import Route
 from reprocessing.store.routing import rule_changes
 
-#: Health checks that need a queue.
+#: Health checks that are possible only for queues.
 _OF_QUEUES = ("max_depth", "max_age")
 
 
 def problems(changes: Sequence[ObjectChange], given: State, now: State, desired: State) -> Iterator[Problem]:
-    """Yield what is wrong with changed objects, without asking AWS."""
+    """Yield the problems of changed objects that can be found without asking AWS.
+
+    `given`: the settings in the file. `now`: the stored state. `desired`: the state after the apply.
+    """
     yield from _schedules(given)
     for change in changes:
         if change.action is Action.REMOVE:
@@ -96,7 +99,7 @@ def _rule(name: str, settings: Settings, desired: State) -> Iterator[Problem]:
 
 
 def rule_row(name: str, settings: Settings) -> Rule:
-    """Return an unsaved rule. Its DLQ, target and rate class may not exist yet."""
+    """Return the rule that these settings describe, unsaved. Its DLQ, target and rate class may not be stored yet."""
     plain = {field: value for field, value in settings.items() if field not in {"dlq", "target", "rate_class"}}
     times = {field: plain[field] and datetime.fromisoformat(plain[field]) for field in ("valid_from", "valid_until")}
     arn = settings["target"]
@@ -116,5 +119,5 @@ def _route(name: str, settings: Settings) -> Iterator[Problem]:
 
 
 def route_of(name: str, settings: Settings) -> Route:
-    """Return the notification route with these settings."""
+    """Return the notification route that these settings describe."""
     return Route(name, routes.read_kinds(settings["kinds"] or ["all"]), tuple(settings["dlqs"]))

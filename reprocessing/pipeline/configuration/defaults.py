@@ -1,4 +1,4 @@
-"""Default settings, for keys that a configuration file leaves out."""
+"""Define default settings: the values for keys that a configuration file leaves out."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _RULE: Settings = {
 
 
 def default_settings(kind: Kind, now: Settings) -> Settings:
-    """Return the default settings of an object.
+    """Return the default settings of an object of this kind.
 
-    `now`: the stored settings. Fields in `KEPT` are left out: without a key, they keep their stored values.
+    `now`: its stored settings. The result lacks the fields in `KEPT`: if the file has no key for such a field, its
+    stored value stays.
     """
     match kind:
         case Kind.POLICY | Kind.APPROVAL:

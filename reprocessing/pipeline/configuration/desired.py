@@ -1,4 +1,4 @@
-"""Compute the state that a configuration file asks for, from the file and the stored state."""
+"""Compute the state after an apply, from the configuration file and the stored state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.store.configuration.defaults import dlq_defaults
 
-#: Value of `sources`: the target is the source itself, the queue or function in which messages failed.
+#: Value in `sources`: messages go back to the source itself, the queue or function in which they failed.
 ITSELF = "itself"
 _NAMED = {Kind.RULE: {"dlq": Kind.DLQ, "rate_class": Kind.RATE_CLASS}, Kind.DLQ: {"policy": Kind.POLICY}}
 
@@ -23,7 +23,7 @@ class Desired:
     """The state after an apply.
 
     Attributes:
-        missing: objects that are stored but not in the file's sections; `--prune` removes them.
+        missing: stored objects that the file's sections do not contain; `--prune` removes them.
         problems: references to objects that do not exist.
     """
 
@@ -33,7 +33,11 @@ class Desired:
 
 
 def desired_state(given: State, now: State, *, prune: bool) -> Desired:
-    """Return the state that the file asks for. `given`: the settings in the file, by field name."""
+    """Return the state that the file asks for.
+
+    `given`: the settings in the file, by field name. `now`: the stored state. `prune`: remove objects that are not
+    in the file.
+    """
     state: State = {kind: dict(now[kind]) for kind in Kind}
     for kind in Kind:
         for name, settings in given.get(kind, {}).items():
@@ -50,7 +54,7 @@ def _completed(kind: Kind, given: Settings, now: Settings | None, state: State) 
     if kind is Kind.DLQ:
         return _dlq(given, now, state)
     if kind is Kind.TARGET and now is None:
-        return given  # the examination of the target completes it
+        return given  # the examination of the target adds its other settings
     if now is None:
         return {**default_settings(kind, {}), **given}
     kept = {name: value for name, value in now.items() if name in KEPT.get(kind, ())}
@@ -81,7 +85,10 @@ def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # private; the name tell
 
 
 def _target_of(source: str, to: str, before: str | None) -> str:
-    """Return the ARN of a source's target; ITSELF if only an examination finds it, as for a new subscription."""
+    """Return the ARN of a source's target.
+
+    ITSELF if only an examination finds the ARN, such as for a new subscription.
+    """
     if to != ITSELF:
         return to
     arn = read(source)
@@ -90,7 +97,7 @@ def _target_of(source: str, to: str, before: str | None) -> str:
 
 
 def _inherit(state: State, now: State, given: State) -> None:
-    """Give DLQs that the file does not describe the new values of their policies."""
+    """Give the new values of changed policies to the DLQs that have these policies and are not in the file."""
     for name, dlq in now[Kind.DLQ].items():
         policy = dlq["policy"]
         if name in given.get(Kind.DLQ, {}) or policy not in given.get(Kind.POLICY, {}):
@@ -109,7 +116,7 @@ def _missing(given: State, now: State, state: State) -> Iterator[tuple[Kind, str
 
 
 def _is_used(target: str, state: State, given: State) -> bool:
-    """Return whether a DLQ or a rule that stays sends to this target."""
+    """Return whether a DLQ or rule that is not removed sends to this target."""
     dlqs = given.get(Kind.DLQ, state[Kind.DLQ])
     rules = given.get(Kind.RULE, state[Kind.RULE])
     return any(target in state[Kind.DLQ][name].get("sources", {}).values() for name in dlqs) or any(

@@ -1,4 +1,4 @@
-"""Plan what an apply of a configuration file changes, and find every problem. Nothing is written."""
+"""Plan what an apply of a configuration file changes, and find all problems. Nothing is written."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class Plan:
     Attributes:
         given: the settings in the file; `now`: the stored state; `desired`: the state after the apply.
         changes: in the order of `Kind`, then as in the file; removals come last.
-        missing: objects that are not in the file, and stay.
+        missing: stored objects that are not in the file, and that the apply does not remove.
+        problems: what must be corrected in the file first.
         examined: what examinations of queues and targets found.
-        marked: the marks of the file's objects are as the apply would write them.
+        marked: whether the stored objects are already marked as managed by the file.
     """
 
     given: State
@@ -48,10 +49,11 @@ def make_plan(
     given: State, conf: Conf, *, prune: bool, refused: Collection[tuple[str, ...]] = (),
     progress: ReportProgress = lambda _done, _total: None,
 ) -> Plan:  # fmt: skip
-    """Compare the file with the stored state, and examine the queues and targets that change.
+    """Compare the file with the stored state, and examine the queues and targets that change. Return the plan.
 
-    `given`: the settings in the file, by field name. `refused`: sections and names of objects with problems: AWS is not
-    asked about them. `progress`: called with the number of examined DLQs, and of all DLQs to examine.
+    `given`: the settings in the file, by field name. `prune`: remove objects that are not in the file. `refused`:
+    sections and names of objects that already have problems, so AWS is not asked about them. `progress`: called
+    with the number of DLQs examined so far, and the number of all DLQs to examine.
     """
     now = state.read_state()
     wanted = desired_state(given, now, prune=prune)
@@ -74,12 +76,12 @@ def make_plan(
 
 
 def is_current(plan: Plan) -> bool:
-    """Return whether the stored state is still the state on which the plan is based."""
+    """Return whether the stored state is still as it was when the plan was made."""
     return state.read_state() == plan.now
 
 
 def objects_in_file(given: State, settings: State) -> State:
-    """Return the settings of the file's objects in a state."""
+    """Return the settings of the file's objects in the state `settings`. `given` has the file's objects."""
     return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
 
 
@@ -93,7 +95,7 @@ def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]
 
 
 def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
-    """Return the addition without the settings that neither the file nor the policy has."""
+    """Return the addition of an object without the settings that come neither from the file nor from its policy."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
     return replace(change, fields=tuple(one for one in change.fields if KEYS[change.kind].get(one.key) in names))

@@ -1,1 +1,1 @@
-"""Examine DLQs and targets before they are registered."""
+"""Discover DLQs in AWS, and examine DLQs and targets before they are registered."""

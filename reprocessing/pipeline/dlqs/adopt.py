@@ -25,8 +25,10 @@ class Adoption:
     """A discovered DLQ that would be added.
 
     Attributes:
-        name: the name that the DLQ would get; empty: none was proposed, because of `trouble`.
-        examination: None: the queue could not be examined.
+        queue: the discovered DLQ.
+        name: the name that the DLQ would get; empty: it cannot be added, for the reason in `trouble`.
+        examination: what the examination found; None: the queue could not be examined.
+        changes: the values that would be stored.
         trouble: why the DLQ cannot be added, and what to do; empty: it can.
     """
 
@@ -38,7 +40,7 @@ class Adoption:
 
 
 def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[Adoption]:
-    """Examine each DLQ. Nothing is received, sent or written."""
+    """Examine each discovered DLQ, and yield what would be added. Nothing is received, sent or stored."""
     taken = set(DeadLetterQueue.objects.values_list("name", flat=True))
     for queue in queues:
         arn = read(queue.arn)
@@ -53,7 +55,7 @@ def examine_adoptions(queues: Sequence[DiscoveredDlq], conf: Conf) -> Iterator[A
 
 
 def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
-    """Register a DLQ that was examined without trouble, if the changes are still those that were shown.
+    """Register a DLQ that was examined without trouble, if what would be stored is still what was shown.
 
     Raises:
         DlqAlreadyRegistered: another person added the queue, or a DLQ with this name, meanwhile.
@@ -85,7 +87,10 @@ def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
 
 
 def _named_sources(queue: DiscoveredDlq) -> tuple[str, ...]:
-    """Return the sources to which messages can be redriven, without queues: SQS lists these itself."""
+    """Return the ARNs of sources to which messages can be redriven.
+
+    Queues are left out, because SQS lists source queues.
+    """
     sendable = {ResourceKind.QUEUE, ResourceKind.FUNCTION, ResourceKind.SUBSCRIPTION}
     found = [read(source.source_arn) for source in queue.sources if source.kind is not SourceKind.QUEUE]
     return tuple(dict.fromkeys(arn.text for arn in found if arn and arn.named in sendable))

@@ -1,4 +1,4 @@
-"""Scan an account and region for DLQs, page by page. An interrupted scan continues with its next page."""
+"""Scan an account and region (a scope) for DLQs, page by page. An interrupted scan continues with its next page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from reprocessing.store.dlqs.discovered_queues import ScanPage
 from reprocessing.store.dlqs.discovery_scopes import OpenScan
 from reprocessing.store.ordering.lanes import database_now
 
-#: Queues that are read and stored at once.
+#: How many queues are read and stored at once, as one page.
 PAGE: Final = 200
-#: Longest list of sentences about what could not be read.
+#: Most sentences that a scan stores about what could not be read.
 _MOST_UNREAD: Final = 20
 _KINDS: Final = {
     DiscoveryStage.FUNCTIONS: SourceKind.FUNCTION,
@@ -42,7 +42,7 @@ class ScanResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The stage of a scan; in stage `queues`, how many of the listed queues are read."""
+    """The stage of a scan. In the stage `queues`: how many queues SQS listed, and how many of them are read."""
 
     stage: DiscoveryStage
     done: int = 0
@@ -50,22 +50,22 @@ class Progress:
 
 
 class _LeaseLost(Exception):
-    """The lease was renewed too late: another process has leased the scope, or the scope was deleted."""
+    """The scan must end: another process has leased the scope, or the scope was deleted."""
 
 
 def scan_scope(
     scope_id: int, conf: Conf, *, dice: Callable[[], float], stop: Callable[[], bool] = lambda: False,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> ScanResult:  # fmt: skip
-    """Scan a scope. Store each page when it is read.
+    """Scan a scope for DLQs, and store each page when it is read. Return how the scan ended.
 
     If AWS refuses to list something, the reason is stored, and the scan continues.
 
     Args:
         scope_id: the id of the scope's row.
         conf: the settings.
-        dice: random numbers from 0 to below 1, for backoff.
-        stop: whether to stop after the current page.
+        dice: returns random numbers from 0 to below 1, for backoff.
+        stop: returns whether to stop after the current page.
         report: called before each page.
     """
     begun = discovery_scopes.begin_scan(scope_id)
@@ -85,7 +85,7 @@ def scan_scope(
 
 
 def scan_due_scopes(conf: Conf, *, dice: Callable[[], float], seconds: float) -> bool:
-    """Scan the due scopes, for about `seconds`. Return False if a scan was stopped."""
+    """Scan the due scopes, for about `seconds`. Return False if the time was too short, and a scan was stopped."""
     until = time.monotonic() + seconds
     for scope_id in discovery_scopes.due_scopes():
         if scan_scope(scope_id, conf, dice=dice, stop=lambda: time.monotonic() >= until) is ScanResult.STOPPED:
@@ -94,7 +94,7 @@ def scan_due_scopes(conf: Conf, *, dice: Callable[[], float], seconds: float) ->
 
 
 class _Scan:
-    """A scan in progress, by the process that has the lease."""
+    """A scan in progress. This process has the lease of the scope."""
 
     def __init__(
         self, begun: OpenScan, conf: Conf, dice: Callable[[], float], report: Callable[[Progress], None]
@@ -105,7 +105,7 @@ class _Scan:
         self._unread = [(kind, sentence) for kind, sentence in begun.unread]
 
     def pages(self) -> Iterator[None]:
-        """Read page after page; yield after each page is stored."""
+        """Read page after page, and yield after each page is stored, so that the caller can stop."""
         stage: DiscoveryStage | None = DiscoveryStage(self._begun.stage)
         marker = self._begun.marker
         while stage is not None:
@@ -133,7 +133,7 @@ class _Scan:
         page = QueuePage()
         if not self._begun.scope.is_filtered and any(
             queue.is_unread for queue in discovered_queues.queues_read(self._begun)
-        ):  # the redrive policies of unread queues are not known, but SQS lists the sources of a DLQ
+        ):  # the redrive policies of these queues are not known, but SQS lists the sources of a DLQ
             page = self._reader.listed_sources(listed)
         self._store(page, DiscoveryStage.FUNCTIONS)
 
@@ -173,9 +173,9 @@ class _Scan:
             raise _LeaseLost
 
     def _store(self, page: QueuePage, stage: DiscoveryStage, marker: str = "", kind: SourceKind | None = None) -> None:
-        """Store a page. `kind`: the kind of sources that could not be read at all; None: other pages."""
+        """Store a page. `kind`: the kind of sources that could not be listed; None: the page has what was read."""
         sources = [source for source in page.sources if source.source_arn not in self._own]
-        if self._begun.scope.is_filtered:  # other resources may name queues that do not match the filter
+        if self._begun.scope.is_filtered:  # leave out sources that name queues outside the filter
             candidates = {queue.arn for queue in page.queues}
             candidates |= {queue.arn for queue in discovered_queues.queues_read(self._begun)}
             sources = [source for source in sources if source.dlq_arn in candidates]

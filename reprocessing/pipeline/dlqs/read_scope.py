@@ -1,4 +1,4 @@
-"""Read from AWS the queues of one account and region, and the resources that send failed messages to queues."""
+"""Read from AWS the queues of one account and region, and the resources that send their failed messages to queues."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from reprocessing.gateways.sqs.queue_listing import list_queues, tags_of
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Requests to SQS at a time.
+#: Most requests to SQS at a time.
 THREADS: Final = 16
-#: Seconds between two calls of `heartbeat` while requests are under way.
+#: Seconds between two calls of `heartbeat` while requests are in progress.
 HEARTBEAT_EVERY: Final = 3.0
 
 _NOT_READ: Final = "Its sources name this queue, but the role of this discovery cannot read it."
@@ -47,7 +47,10 @@ _READERS: Final[Mapping[SourceKind, ReadPage]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """The readings of some queues, the sources that they name, and sentences about what could not be read."""
+    """What was read about some queues: their attributes, the sources that they name, and what could not be read.
+
+    `unread` has a sentence for each failure.
+    """
 
     queues: list[QueueReading] = field(default_factory=list)
     sources: list[FailureSource] = field(default_factory=list)
@@ -56,14 +59,19 @@ class QueuePage:
 
 @dataclass(frozen=True, slots=True)
 class ScopeReader:
-    """Reads one scope. `heartbeat` is called every few seconds while requests are under way, to renew the lease."""
+    """Reads one scope (an account and region).
+
+    `heartbeat` is called every 3 s during requests, to renew the scan's lease.
+    """
 
     scope: Scope
     pace: RequestPace
     heartbeat: Callable[[], None]
 
     def queues(self) -> list[QueueAddress]:
-        """Return the addresses of the queues that have the scope's prefix; `read_queues` compares the tags.
+        """Return the addresses of the queues whose names have the scope's prefix.
+
+        `read_queues` compares the tags later.
 
         Raises:
             QueueUnreachable: SQS refused or did not answer.
@@ -76,23 +84,25 @@ class ScopeReader:
         return found
 
     def read_queues(self, addresses: Sequence[QueueAddress]) -> QueuePage:
-        """Return the attributes of queues that match the scope's tags, and the sources of their redrive policies.
+        """Return the attributes of those queues that match the scope's tags, and the DLQ that each queue names.
 
-        If the scope has a filter, SQS is also asked for the sources of each queue, which may not match the filter. A
-        queue that was deleted after it was listed is left out.
+        If the scope has a filter, SQS is also asked for the sources of each queue, because sources may not
+        match the filter. Queues that were deleted after they were listed are left out.
         """
         return _joined(self._parallel(self._read_queue, addresses))
 
     def listed_sources(self, addresses: Sequence[QueueAddress]) -> QueuePage:
-        """Return the source queues that SQS lists for each queue."""
+        """Return the source queues that SQS lists for each of these queues."""
         return _joined(self._parallel(self._listed_sources, addresses))
 
     def read_named(self, arns: Sequence[str]) -> QueuePage:
-        """Return the attributes of queues that sources name and SQS did not list."""
+        """Return the attributes of queues that sources name as their DLQ, but that SQS did not list."""
         return _joined(self._parallel(self._read_named, arns))
 
     def destinations(self, kind: SourceKind, marker: str) -> DestinationPage:
         """Return one page of the failure destinations of functions, subscriptions or rules.
+
+        `marker`: where the page begins.
 
         Raises:
             QueueUnreachable: AWS refused or did not answer.
@@ -104,9 +114,11 @@ class ScopeReader:
         return found
 
     def oldest_ages(self, queues: Mapping[str, str], now: datetime) -> dict[str, float]:
-        """Return the age (s) of the oldest message of each queue, by ARN, as far as CloudWatch knows it.
+        """Return the age in seconds of each queue's oldest message, by ARN.
 
-        `queues`: URLs by ARN. For queues outside AWS, return nothing.
+        Queues without an age in CloudWatch are left out.
+
+        `queues`: URLs by ARN. The result is empty if a queue is outside AWS.
 
         Raises:
             CloudWatchUnreachable: CloudWatch refused or did not answer.
@@ -140,7 +152,7 @@ class ScopeReader:
         )  # fmt: skip
         if self.scope.is_filtered:
             listed = self._listed_sources(address)
-            if listed.unread:  # its stored sources stay
+            if listed.unread:  # the queue then counts as unread, and its stored sources stay
                 reading = QueueReading(arn=reading.arn, url=reading.url, tags=reading.tags, trouble=listed.unread[0])
             return _joined([QueuePage([reading]), listed])
         named = read(facts.redrive.target_arn) if facts.redrive else None

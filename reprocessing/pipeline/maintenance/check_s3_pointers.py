@@ -1,4 +1,4 @@
-"""Find letters whose body is stored in S3 and is gone there: their consumers would fail."""
+"""Find letters whose body was stored in S3 and is not there any more, because their consumers would fail."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from reprocessing.gateways.aws_services import are_gone
 from reprocessing.models import Run
 from reprocessing.store.parking_lot import s3_pointers
 
-LETTERS_READ: Final = 20_000  #: letters of a run in which pointers are looked for
-POINTERS_ASKED: Final = 500  #: pointers that S3 is asked about
+LETTERS_READ: Final = 20_000  #: most letters of a run whose bodies are searched for pointers to S3
+POINTERS_ASKED: Final = 500  #: most pointers that S3 is asked about
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPointers:
-    """Numbers of a check. `asked`: bodies that were looked up in S3. `missing`: ids of messages whose body is gone."""
+    """The result of a check. `asked`: number of bodies looked up in S3.
+
+    `missing`: ids of messages whose body is not there.
+    """
 
     asked: int
     missing: list[str]
 
 
 def find_missing_bodies(run: Run) -> CheckedPointers:
-    """Return which of a run's first LETTERS_READ letters lack their body in S3.
+    """Return which of a run's letters lack their body in S3. At most 500 letters with a pointer to S3 are checked.
 
     If S3 does not answer, a body counts as present.
     """

@@ -1,4 +1,4 @@
-"""Detect that PostgreSQL was restored from a backup, and stop all sends (the hold).
+"""Detect that PostgreSQL was restored from a backup, and stop all sends until a person has decided (the hold).
 
 PostgreSQL counts beat's ticks (one every 2 s), and Redis keeps the highest committed count. If the count in PostgreSQL
 is lower, PostgreSQL was restored.
@@ -22,22 +22,30 @@ _WHY = "Redis knows {known:,} ticks of beat, and PostgreSQL {ticks:,}: PostgreSQ
 
 
 def count_tick(marks: TickWatermark) -> bool:
-    """Count a tick in PostgreSQL and in Redis. Return False if a restore was found; then all sends are stopped."""
+    """Count a tick in PostgreSQL and in Redis. Return whether the database is current: False if it was restored.
+
+    If it was restored, the hold has begun, and all sends are stopped.
+    """
     stand = restore_detection.count_tick()
     known = marks.raised(str(stand.database), stand.ticks)
-    if known == stand.ticks:  # only a restored database counts the same number twice
+    if known == stand.ticks:  # only a restored database reaches the same number a second time
         return _hold(known, stand.ticks - 1, alone=True)
     return _is_abreast(known, stand.ticks)
 
 
 def is_database_current(marks: TickWatermark) -> bool:
-    """Return False if a restore was found, without counting a tick; one call to Redis. Call it before sending."""
+    """Return whether the database is current; False if it was restored, and then the hold has begun.
+
+    Call it before sends.
+
+    No tick is counted. It costs one call to Redis.
+    """
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
 
 
 def is_behind(marks: TickWatermark) -> bool:
-    """Return whether Redis proves a restore that has no hold yet. This call begins no hold."""
+    """Return whether Redis proves a restore for which no hold has begun. This call begins no hold."""
     known = _known(marks)
     now = restore_detection.read_ticks()  # read after Redis, which only knows committed ticks
     return now is not None and known is not None and known > now.ticks
@@ -49,9 +57,11 @@ def _known(marks: TickWatermark) -> int | None:
 
 
 def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: str, anew: bool) -> RestoreHold:
-    """Begin the hold that a person asked for, and raise PostgreSQL's ticks to those of Redis in the same transaction.
+    """Begin the hold that a person asked for. In the same transaction, raise PostgreSQL's tick count to that of Redis.
 
-    Without this, the same restore would be found again, and would begin another hold.
+    Without the raised count, the same restore would be found again, and another hold would begin. `restored_to`:
+    the time of the backup. `anew`: the database was restored once more, so begin the hold again and delete earlier
+    decisions.
     """
     known = _known(marks)
 
@@ -64,7 +74,7 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
 
 
 def _is_abreast(known: int | None, ticks: int) -> bool:
-    """Return whether PostgreSQL knows all ticks that Redis knows; PostgreSQL is read again before the hold begins."""
+    """Return whether PostgreSQL has counted all ticks that Redis knows. If not, begin the hold."""
     if known is None or known <= ticks:
         return True
     now = restore_detection.read_ticks()
@@ -72,8 +82,8 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
-    """Begin the hold; return True if another worker has begun it. `alone`: no other worker can have seen it."""
-    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # beat sweeps every ten seconds
+    """Begin the hold. Return True if another worker has begun it, else False. `alone`: no other worker can begin it."""
+    last = TaskHints.objects.values_list("swept_at", flat=True).first()  # one sweep every 10 s: about the backup's time
     why = _WHY.format(known=known, ticks=ticks)
 
     def work() -> restore_hold.RestoreHold | None:

@@ -1,4 +1,4 @@
-"""Delete letters, history, bodies, reports, counters, incidents and answers of the API past their retention."""
+"""Delete rows past their retention: letters, bodies, history, reports, counters, incidents, answers of the HTTP API."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
 
 def purge_expired(*, conf: Conf) -> int:
-    """Delete letters that were delivered or discarded longer ago than `conf.history`; return how many.
+    """Delete letters that were delivered or discarded longer ago than `conf.history`. Return how many were deleted.
 
-    A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver the
-    copy again. The body of a letter is deleted earlier, if its DLQ has `keep_bodies`.
+    A letter is kept until the DLQ's retention and a day have passed since its copy was deleted: SQS could deliver
+    the copy again. The body of a letter is deleted earlier if its DLQ has a retention for bodies (`keep_bodies`).
     """
     history, purged = conf.history.total_seconds(), 0
     for dlq in DeadLetterQueue.objects.order_by("pk").values_list("pk", flat=True):
@@ -33,14 +33,14 @@ def purge_expired(*, conf: Conf) -> int:
     requests.delete_ended(history=history)
     counters.delete_old_hours(history=history)
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
-    sending.give_up_old()  # also notifications to destinations without a URL
+    sending.give_up_old()  # gives up old notifications, also for destinations without a URL
     _repeated(partial(calls.delete_old, limit=_GROUP))
     retention.delete_reports(history=history, limit=_REPORTS)
     return purged
 
 
 def _repeated(delete: Callable[[], int]) -> int:
-    """Repeat until fewer than a whole group is found; return how many were deleted."""
+    """Call `delete` until it deletes fewer rows than a whole group of 1,000. Return how many were deleted in all."""
     deleted = found = _GROUP
     while found >= _GROUP:
         found = delete()

@@ -1,4 +1,4 @@
-"""Record what a person decides about letters in doubt after a restore, group by group."""
+"""Record what a person decides about letters in doubt. After a restore, PostgreSQL may not know what was sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from reprocessing.store.maintenance import restore_doubts, restore_hold
 from reprocessing.store.maintenance.restore_doubts import DoubtedLetter
 
 GROUP = 500  #: letters in one transaction
-#: The allowed decisions. A letter that is still in its DLQ cannot be called delivered: the message would be lost.
+#: The allowed decisions for each class of letters. Letters of the class `finished` are not in their DLQ any more. Only
+#: they can be called delivered: a message that is still in its DLQ would be lost.
 ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
     "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.REPLAY),
     "unfinished": (RestoreDecision.REPLAY, RestoreDecision.PARKED),
@@ -23,7 +24,7 @@ ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
 
 
 def undecided_groups(dlq: int | None = None) -> Iterator[list[DoubtedLetter]]:
-    """Yield the undecided letters of a DLQ (None: of all) in groups of GROUP."""
+    """Yield the letters in doubt of a DLQ (None: of all) that nobody has decided about, in groups of 500."""
     above = 0
     while found := restore_doubts.doubted_letters(dlq=dlq, above=above, limit=GROUP):
         yield found
@@ -38,9 +39,9 @@ def decide(
     reason: str,
     heard: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Decide about the undecided letters of a DLQ (None: of all); return how many. Each group is one transaction.
+    """Decide about the undecided letters of a DLQ (None: of all). Return how many. Each group is one transaction.
 
-    `words` holds the decision for each class of letters; `heard` is called after each group with the number so far.
+    `words`: the decision for each class of letters. `heard` is called after each group, with the number so far.
 
     Raises:
         RestoreUnresolved: there is no hold, so no letter is in doubt.

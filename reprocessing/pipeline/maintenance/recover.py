@@ -1,4 +1,4 @@
-"""The sweep: finish the work of dead workers and failed calls, such as deleting copies and sending notices."""
+"""The sweep, which runs regularly: finish the work of dead workers, and repeat calls to AWS that failed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from reprocessing.store.safety import circuit_breakers, failing_targets, redrive
 
 logger = logging.getLogger(__name__)
 
-MAX_HIDDEN_SECONDS = 43_200  #: seconds. SQS hides a message for twelve hours at most, counted from its receive.
+MAX_HIDDEN_SECONDS = 43_200  #: SQS hides a message for twelve hours at most, counted from its receive.
 _GROUP = 500
-_COPIES = 1_000  #: copies in a DLQ that one sweep checks
+_COPIES = 1_000  #: most copies of a DLQ for which one sweep checks whether the letter is finished
 #: Most batches of letters that a sweep assigns to failure groups. While lanes are replayed, there are fewer: most
 #: letters that wait then are delivered soon, and a batch takes a quarter of a second.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
-_NEWS_FOR = 10.0  #: notices may be sent for this many seconds after they were read
+_NEWS_FOR = 10.0  #: notices are sent only for this many seconds after they were read
 
 
 def sweep_all(*, conf: Conf) -> None:
-    """Sweep every DLQ that is not in mode observe. A failure at one DLQ is logged, and does not stop the others.
+    """Sweep the service, then every DLQ that is not in mode observe. An error at one DLQ is logged, and stops no other.
 
     Raises:
-        django.db.Error: PostgreSQL is gone.
+        django.db.Error: PostgreSQL does not answer.
     """
     sweep_service()  # first, because this needs no queue
     group_failures.assign_groups(batches=_BATCHES_BESIDE_REPLAY if lanes.are_leased() else _BATCHES)
@@ -58,7 +58,7 @@ def sweep_all(*, conf: Conf) -> None:
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
     """Update what belongs to no single DLQ: breakers, waves, failing targets, redrive loops, rules, runs, plans.
 
-    Return the current rules, to be passed to the next call: rules that have not changed are not applied again.
+    Return the current rules. Pass them to the next call: if they have not changed, they are not applied again.
     """
     circuit_breakers.move_all_breakers()
     waves.judge_all_waves()
@@ -71,7 +71,10 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 
 
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
-    """Delete copies of finished or expiring letters, hide others longer, free held lanes, send parking notices."""
+    """Delete copies of finished or expiring letters of a DLQ, and hide the other copies longer.
+
+    Also free lanes that are not held any more, and send notices to the parking queue.
+    """
     capture_lease.delete_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
     while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
@@ -84,12 +87,12 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
 
 def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
-    """After 2/3 of their timeout, hide copies of unfinished letters once more, for the most that SQS allows."""
+    """Hide copies of unfinished letters again after 2/3 of their visibility timeout, for as long as SQS allows."""
     within = conf.receive_visibility / 3
     longest = MAX_HIDDEN_SECONDS - conf.receive_visibility
     while found := capture_lease.copies_to_extend(dlq.pk, within=within, limit=_GROUP):
         address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
-        until = lanes.database_now() + timedelta(seconds=longest)  # before SQS is asked
+        until = lanes.database_now() + timedelta(seconds=longest)  # SQS will hide them until then, or later
         done = extend(address, {copy.message_id: copy.handle for copy in found}, longest)
         capture_lease.mark_extended(dlq.pk, [copy for copy in found if copy.message_id in done.held], until=until)
         if len(done.held) < len(found):
@@ -97,9 +100,10 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
 
 
 def _tell(dlq: DeadLetterQueue) -> bool:
-    """Send one batch of notices to the parking queue, unless sending is stopped; return whether there may be more.
+    """Send a batch of notices to the parking queue, unless sends are stopped. Return whether there may be more.
 
-    A worker that freezes after reading the notices sends none: another worker may have sent these and later notices.
+    A worker that freezes for 10 s after reading the notices sends none: another worker may have sent them
+    meanwhile.
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR

@@ -19,7 +19,7 @@ _thread: threading.Thread | None = None
 
 
 def start_delivery(conf: Conf) -> bool:
-    """Start sending in a thread; return False if the previous thread still runs."""
+    """Start a thread that sends the due notifications. Return False if the previous thread still runs."""
     global _thread  # noqa: PLW0603  one a process is what it is for
     with _lock:
         if _thread is not None and _thread.is_alive():
@@ -30,7 +30,7 @@ def start_delivery(conf: Conf) -> bool:
 
 
 def wait_for_delivery(seconds: float) -> bool:
-    """Wait for the running thread, if any; return whether it has ended."""
+    """Wait up to `seconds` for the sending thread, if there is one. Return whether it has ended."""
     thread = _thread
     if thread is not None:
         thread.join(seconds)
@@ -47,7 +47,7 @@ def _run(conf: Conf) -> None:
 
 
 def _begin_anew() -> None:
-    """Forget the parent's thread in a forked child, where it does not run."""
+    """Forget the parent's thread in a forked child, because only the thread that forked exists there."""
     global _lock, _thread
     _lock, _thread = threading.Lock(), None
 

@@ -1,4 +1,4 @@
-"""Run the checks of redrive_doctor regularly, and announce errors."""
+"""Run the checks of redrive_doctor regularly, and notify people of errors."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from reprocessing.store.notifications import doctor_turns
 from reprocessing.store.notifications.open_incidents import open_findings
 from reprocessing.store.notifications.outbox import announce, conclude
 
-#: Most DLQs that one checkup examines (the next checkup takes the next DLQs): this limits its calls to AWS.
+#: Most DLQs that one checkup examines, to limit its calls to AWS. The next checkup examines the next DLQs.
 DLQS: Final = 5
 
 
 def checkup(of: CheckContext) -> None:
-    """Check the service and the next DLQs; open an incident for each part with an error, and end it if none is left.
+    """Check the service and the next DLQs. Open an incident for each check with an error; end it if the error is gone.
 
-    The open incidents are the last result. A part that could not be checked keeps its incident. The incident of a part
-    that no longer exists, such as the old name of a DLQ, ends. Commits by itself.
+    An incident stays as it is if its check could not be made. It ends if its subject no longer exists, such as the
+    former name of a DLQ. Commits by itself.
     """
     found: list[Event] = []
     over: list[tuple[EventKind, str]] = []
@@ -60,7 +60,10 @@ def _looks(of: CheckContext) -> Iterator[tuple[CheckResult, int | None]]:
 
 
 def _event(look: CheckResult, dlq: int | None) -> Event:
-    """Return an event with the part and the number of errors. Findings are left out: they may quote AWS's answers."""
+    """Return an event with the title of the check, and its numbers of errors and warnings.
+
+    The texts of the findings may quote AWS, so they are left out.
+    """
     facts: dict[str, str | int | float] = {
         "errors": sum(remark.grade is FindingSeverity.ERROR for remark in look.remarks),
         "warnings": sum(remark.grade is FindingSeverity.WARN for remark in look.remarks),

@@ -1,4 +1,4 @@
-"""Write due notifications to the outbox, then send one text to each destination that has pending notifications."""
+"""Write due notifications to the outbox. Then send each destination one text with all its pending notifications."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that a destination may take for one text, and for all texts of one call, with the start of processes.
+#: Most seconds that a destination may take for one text, and that one call waits for all texts.
 SEND_SECONDS, TURN_SECONDS = 15.0, 30.0
-#: Most destinations of one call, each in its own thread.
+#: Most destinations to which one call sends, each in its own thread.
 _AT_ONCE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A leased destination, and its pending notifications."""
+    """A destination that this process has leased, and its pending notifications."""
 
     claimed: LeasedDestination
     owed: PendingText
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether events wait for their notifications, or notifications wait to be sent."""
+    """Return whether there are events without notifications yet, or notifications that wait to be sent."""
     return sending.is_due(conf.destinations)
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
-    """Write and send due notifications; return how many texts were sent. Call it outside transactions.
+    """Write and send due notifications. Return how many texts were sent. Call it outside transactions.
 
-    Delivery is at-least-once: if a process dies between sending and recording, a later call sends the text again after
-    the lease has ended. Calls may run concurrently.
+    Delivery is at-least-once: if a process dies between sending and recording, a later call sends the text again
+    after the destination's lease has ended. Several processes may call this at the same time.
     """
     notification_writer.file_notifications()
     if given_up := sending.give_up_old():
@@ -60,7 +60,10 @@ def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
 
 
 def send_trial(conf: Conf, name: str, *, seconds: float = SEND_SECONDS) -> Delivery:
-    """Send a test text to a destination now. The text counts towards no limit, and nothing is stored."""
+    """Send a test text to a destination now, and return the result.
+
+    The text counts towards no limit, and is not stored.
+    """
     text = trial_text(conf.place, name, links(conf.public_url))
     now = lanes.database_now()
     head = Letterhead(conf.place, name, f"test-{name}-{now.timestamp():.0f}", now)
@@ -81,7 +84,7 @@ def _claimed(conf: Conf) -> Sequence[_Turn]:
 def _send(
     conf: Conf, turn: _Turn, now: datetime, seconds: float, done: queue.SimpleQueue[tuple[_Turn, Delivery]]
 ) -> None:
-    """Send one text, in a separate thread without a database connection."""
+    """Send one text, and put the result into `done`. This runs in a separate thread without a database connection."""
     name = turn.claimed.destination
     destination: Destination = conf.destinations[name]
     head = Letterhead(conf.place, name, f"{turn.claimed.route_id}-{turn.owed.key}", now)
@@ -94,7 +97,10 @@ def _send(
 
 
 def _record(turns: Sequence[_Turn], done: queue.SimpleQueue[tuple[_Turn, Delivery]], *, within: float) -> int:
-    """Record each result as it arrives. A send that does not end in time counts as failed; its thread continues."""
+    """Record each result as it arrives. Return how many texts were sent.
+
+    A text without a result after `within` seconds counts as failed; its thread continues.
+    """
     left = {turn.claimed.route_id: turn for turn in turns}
     until = time.monotonic() + within
     sent = 0

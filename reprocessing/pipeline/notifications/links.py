@@ -1,4 +1,4 @@
-"""Public addresses of the admin's pages."""
+"""Compute the public URLs of the admin's pages, for notifications."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from django.urls import NoReverseMatch, reverse
 
 
 def links(public_url: str) -> Callable[[str, str], str]:
-    """Return a function that maps a model's name and a row's id to a URL (empty if there is no public URL)."""
+    """Return a function that maps a model's name and a row's id to the URL of its page in the admin.
+
+    Without an id, it returns the list's URL; without a name, the dashboard's. It returns an empty text if
+    `public_url` is empty.
+    """
 
     def link(model: str, row: str) -> str:
         if not public_url:

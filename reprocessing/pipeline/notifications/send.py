@@ -1,4 +1,4 @@
-"""Send one text to one destination of any kind, in bounded time. A failure is returned, not raised."""
+"""Send one text to one destination, of any kind, within a time limit. A failure is returned, not raised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reprocessing.gateways.notifiers import apprise_process
 
 logger = logging.getLogger(__name__)
 
-#: Seconds after the timeout in which libcurl still reports how a post ended.
+#: Seconds to wait after the timeout of an HTTP request, because libcurl then reports how the request ended.
 _AFTER: Final = 1.0
 #: Most characters of SNS's subject, which is ASCII: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 _LONGEST_SUBJECT: Final = 99
@@ -33,7 +33,10 @@ _LONGEST_SUBJECT: Final = 99
 
 @dataclass(frozen=True, slots=True)
 class Letterhead:
-    """The fields that are sent with a text. `message_id` stays the same when the same text is sent again."""
+    """What is sent with a text besides its content. `message_id` stays the same when the same text is sent again.
+
+    `place` is the name of this installation, `name` that of the destination.
+    """
 
     place: str
     name: str
@@ -44,7 +47,10 @@ class Letterhead:
 def send(
     destination: Destination, text: Text, sections: Sequence[TextSection], head: Letterhead, *, seconds: float
 ) -> Delivery:
-    """Send a text; return the result, which contains neither the URL nor the destination's answer."""
+    """Send a text, and return Sent or Failed. The reason of a failure contains neither the URL nor the answer.
+
+    `seconds`: how long the destination may take.
+    """
     try:
         match destination:
             case AppriseService():

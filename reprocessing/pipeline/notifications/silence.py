@@ -1,4 +1,4 @@
-"""Open an incident when beat or the workers are silent, and end the incident when they are back."""
+"""Open an incident when beat sends no ticks or the workers take no tasks (silence), and end it when they do again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from reprocessing.store.notifications.outbox import announce, conclude
 
 
 def record_silence(silence: Silence, *, control: str, silent_for: float) -> None:
-    """Open an incident for beat or workers that are silent, and end it if they are not. Unknown: change nothing.
+    """Open an incident for beat or for the workers if they are silent, and end it if they are not.
 
-    With any number of watching processes, beat and the workers have at most one open incident each. Commits by itself.
+    If it is not known (None), nothing changes. Several watching processes open only one incident for beat, and one
+    for the workers. Commits by itself.
 
     Args:
-        silence: the result of this watcher.
+        silence: what this process has found.
         control: the name of the queue to which beat sends its tick.
         silent_for: seconds after which beat or workers count as silent.
     """

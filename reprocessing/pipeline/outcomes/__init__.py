@@ -1,1 +1,1 @@
-"""Find out whether sent messages were processed: by evidence, or by consumer reports."""
+"""Find out whether sent letters were processed: by evidence, or by reports of consumers."""

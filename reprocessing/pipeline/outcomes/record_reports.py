@@ -1,4 +1,4 @@
-"""Record consumer reports (idempotently), and apply them to their letters."""
+"""Record reports of consumers, and apply them to the letters. A report that arrives twice is recorded once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reprocessing.store.safety.outage_attempts import spare_late
 
 Dice = Callable[[], float]
 
-#: Attempts in one transaction.
+#: Most attempts in one transaction.
 _GROUP = 500
 _FOREIGN = "the message was not sent to a target of this reporter"
 _UNKNOWN = "no attempt has this redrive id"
@@ -29,7 +29,7 @@ _UNKNOWN = "no attempt has this redrive id"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Numbers of new and of repeated reports, and why other reports were refused, by index in the request."""
+    """Numbers of new and of repeated reports; and why other reports were refused, by their index in the request."""
 
     accepted: int = 0
     repeated: int = 0
@@ -37,9 +37,10 @@ class Recorded:
 
 
 def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record reports, given as parsed JSON objects. A repeated report changes nothing.
+    """Record reports, given as parsed JSON objects. Return what was recorded. A repeated report changes nothing.
 
-    A reporter may report only letters sent to its own targets; None (a caller in this database) may report any letter.
+    `reporter`: the id of the reporter, who may report only letters sent to its own targets. None: a consumer that
+    writes to this database, which may report any letter. `dice`: random numbers for backoffs.
     """
     readable: dict[int, ConsumerReport] = {}
     refused: dict[int, str] = {}
@@ -56,7 +57,13 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
 
 
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:
-    """Record all reports in one transaction. The next sweep (`recover.py`) deletes copies of finished letters."""
+    """Record reports in one transaction, and return what was recorded.
+
+    The next sweep deletes copies of finished letters.
+
+    `reporter`: the id of the reporter; None: a consumer that writes to this database. `dice`: random numbers for
+    backoffs.
+    """
     if not some:
         return Recorded()
     found = reports.match_reports(some, reporter)
@@ -82,7 +89,10 @@ def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice:
 
 
 def apply_late(*, dice: Dice) -> int:
-    """Apply reports that arrived before their attempts were recorded. Return the number of attempts."""
+    """Apply reports that arrived before their attempts were recorded. Return the number of attempts.
+
+    `dice`: random numbers for backoffs.
+    """
     ids = reports.unmatched_attempts()
     for first in range(0, len(ids), _GROUP):
         about = acknowledgements.reported_attempts(ids[first : first + _GROUP])

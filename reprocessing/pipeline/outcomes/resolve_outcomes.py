@@ -30,20 +30,20 @@ from reprocessing.store.replay.settlement import Deletable, presume_delivered
 logger = logging.getLogger(__name__)
 
 _GROUP = 500
-#: Targets that are checked at the same time, and seconds after which no further target is checked: while a check waits
-#: for an unreachable region, no letter is presumed delivered.
+#: Most targets that are checked at the same time, and seconds after which no further target is checked. The limit is
+#: needed because no letter is presumed delivered while a check waits for an unreachable region.
 _THREADS: Final = 32
 _LOOKS_FOR: Final = 10.0
-_LOOK_ENDS: Final = 30.0  # seconds after which another worker may check targets, if the first worker died
+_LOOK_ENDS: Final = 30.0  # seconds after which another worker may check the targets, if the worker that began has died
 
 
 def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
-    """Resolve outcomes of all DLQs, and return how many letters were presumed delivered.
+    """Resolve outcomes of all DLQs. Return how many letters were presumed delivered.
 
-    In this order: apply early reports, check targets, presume delivered, park letters whose consumer did not answer in
-    time, and free lanes whose parked letter can no longer return. The random numbers of `dice` are for backoffs, and
-    for the order of the checks, so that not always the same targets are left out. After a restore nothing is presumed,
-    since PostgreSQL may not know which letters came back.
+    In this order: apply early reports; check whether targets are empty; presume letters delivered; park letters
+    whose consumer did not report in time; and free lanes whose parked letter can no longer return. `dice` gives
+    random numbers for backoffs, and for the order of the checks, so that each target has its turn. During the hold
+    after a restore, nothing is presumed, since PostgreSQL may not know which letters came back.
     """
     record_reports.apply_late(dice=dice)
     _look_in_turn(dice)
@@ -54,7 +54,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     while found := evidence.presumable_attempts(count_lag=lag, limit=_GROUP):
         _close(found, presume_delivered)
         promoted += len(found)
-        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # a hold began, or nothing is left
+        if len(found) < _GROUP or restore_hold.current_hold() is not None:  # nothing is left, or a hold began
             break
     while found := acknowledgements.overdue_attempts(limit=_GROUP):
         _close(found, acknowledgements.close_silent)
@@ -67,7 +67,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
 
 
 def _look_in_turn(dice: Callable[[], float]) -> None:
-    """Check the targets, unless another worker does."""
+    """Check whether the targets are empty, unless another worker is doing so."""
     if not metrics.is_due("look", every=_LOOK_ENDS):
         return
     try:
@@ -77,7 +77,9 @@ def _look_in_turn(dice: Callable[[], float]) -> None:
 
 
 def _look(some: Sequence[WatchedTarget]) -> None:
-    """Record whether each target is empty, with the time of the request, as soon as SQS answers.
+    """Ask SQS for each target whether it is empty.
+
+    Record each answer as soon as it arrives, with the time of the request.
 
     Times are computed from one answer of PostgreSQL, since the threads that ask SQS have no connection to it.
     """
@@ -101,7 +103,10 @@ def _look(some: Sequence[WatchedTarget]) -> None:
 
 
 def _close(found: Sequence[OpenAttempt], close: Callable[[Sequence[int]], list[Deletable]]) -> None:
-    """Close attempts, with their lanes locked. Attempts that were closed meanwhile stay as they are."""
+    """Close attempts by calling `close`, with their lanes locked.
+
+    Attempts that were closed meanwhile stay as they are.
+    """
     ids = sorted({attempt.lane_id for attempt in found})
 
     def record() -> list[Deletable]:

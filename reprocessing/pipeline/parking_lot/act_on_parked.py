@@ -1,4 +1,4 @@
-"""Release, discard, restore, assign or annotate letters for a person, with a record in the same transaction."""
+"""Release, discard, restore, assign or annotate letters for a person. The same transaction writes the audit log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reprocessing.store.parking_lot import assignment, decisions, restore_discar
 from reprocessing.store.parking_lot.decisions import LockedLetter
 from reprocessing.store.runs import released_into_runs
 
-#: The deed of each decision that may need a second person, and its title. Other decisions change no message.
+#: The kind and title of the deed, for each decision that may need a second person. Other decisions change no message.
 _DEEDS: Final = {
     AuditAct.RELEASED: (DeedKind.RELEASE, "Replay parked messages"),
     AuditAct.DISCARDED: (DeedKind.DISCARD, "Discard parked messages"),
@@ -35,31 +35,31 @@ _DEEDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """Ids of the letters that were changed, and why other letters were not, by letter id."""
+    """Ids of the letters that were changed (`done`); and why others were not changed, by letter id (`refused`)."""
 
     done: tuple[int, ...]
     refused: dict[int, str]
 
 
-def release(  # noqa: PLR0913  # each by its name
+def release(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], *, by: str, reason: str, due: datetime | None = None, target: int | None = None,
     operation: int | None = None, approval: int | None = None, is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
-    """Put parked letters back onto their lanes, with all attempts that their DLQ allows.
+    """Put parked letters back onto their lanes, with as many attempts as their DLQ allows. Return what was done.
 
-    A letter without a place in a lane gets one by the DLQ's current settings; if they find no key, the letter is sent
-    without ordering. A released letter is sent even if later letters of its lane were delivered. If a letter with the
-    same idempotency key and the same body was delivered, the released letter becomes a duplicate.
+    A letter without a place in a lane gets one by the DLQ's current settings; if they find no key, the letter is
+    sent without ordering. A released letter is sent even if later letters of its lane were delivered. If a letter
+    with the same idempotency key and the same body was delivered, the released letter becomes a duplicate.
 
     Args:
         letters: ids of parked letters.
         by: who releases them.
         reason: why.
         due: earliest time of the send; later letters of the lane wait.
-        target: id of the target, whatever rules decide; None: no other target.
-        operation: id of the bulk action, if any; the guard let it pass as a whole.
+        target: id of the target to send to, whatever rules decide; None: rules and settings decide.
+        operation: id of the bulk action that releases them; None: no bulk action. A bulk action is approved as a whole.
         approval: id of the approval that is being executed.
-        is_part: the release is part of an edit, which the guard let pass.
+        is_part: the release is part of an edit, which may be done already.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -75,9 +75,13 @@ def release(  # noqa: PLR0913  # each by its name
 def discard(
     letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
 ) -> Reviewed:
-    """Discard parked letters. Other letters with the same idempotency key are then parked, too. Undo: `restore`.
+    """Discard parked letters. Return what was done.
 
-    Errors as in `release`.
+    Other letters with the same idempotency key are parked when they are due. `restore` undoes the discard. For the
+    arguments see `release`.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     put = decisions.discard_letters
     return _review(
@@ -88,9 +92,12 @@ def discard(
 def restore(
     letters: Collection[int], *, by: str, reason: str, operation: int | None = None, approval: int | None = None
 ) -> Reviewed:
-    """Park discarded letters again, for their former reason. Letters that a rule discarded become quarantined.
+    """Park discarded letters again, for their former reason. Return what was done.
 
-    Errors as in `release`.
+    Letters that a rule discarded are parked as `quarantined`. For the arguments see `release`.
+
+    Raises:
+        ApprovalNeeded: a second person is needed.
     """
     put = restore_discarded.restore_letters
     return _review(
@@ -99,7 +106,7 @@ def restore(
 
 
 def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: Any) -> None:  # noqa: ANN401  JSON values
-    """Check that a person may act on all these letters alone, before the first of several transactions.
+    """Check that a person may change all these letters alone. Call it if several transactions will change them.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -110,11 +117,14 @@ def check_whole(act: AuditAct, letters: Collection[int], *, by: str, **options: 
         raise ApprovalNeeded(_deed(act, letters, options), messages)
 
 
-def assign(  # noqa: PLR0913  # each by its name
+def assign(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], *, to: str, by: str, reason: str, operation: int | None = None,
     seen_at: datetime | None = None,
 ) -> Reviewed:  # fmt: skip
-    """Assign parked letters to a user name; empty: to nobody. Letters assigned after `seen_at` are refused."""
+    """Assign parked letters to the user `to`; empty: to nobody. Return what was done.
+
+    Letters that somebody assigned after `seen_at` are refused.
+    """
 
     def write(able: list[LockedLetter]) -> None:
         ids = [letter.letter_id for letter in able]
@@ -131,7 +141,7 @@ def assign(  # noqa: PLR0913  # each by its name
 
 
 def note(letters: Collection[int], *, by: str, reason: str, operation: int | None = None) -> Reviewed:
-    """Record a note on parked letters; nothing else changes."""
+    """Record a note (`reason`) on parked letters; nothing else changes. Return what was done."""
 
     def write(able: list[LockedLetter]) -> None:
         decisions.record_decisions(
@@ -141,12 +151,12 @@ def note(letters: Collection[int], *, by: str, reason: str, operation: int | Non
     return _mark(letters, write, by, reason)
 
 
-def _review(  # noqa: PLR0913  # each by its name
+def _review(  # noqa: PLR0913  # arguments are passed by name
     letters: Collection[int], act: AuditAct, do: Callable[[list[int]], set[int]], *, by: str, reason: str,
     operation: int | None, approval: int | None, target: int | None = None, options: Mapping[str, Any] | None = None,
     is_part: bool = False,
 ) -> Reviewed:  # fmt: skip
-    """Change the state of letters; `do` returns the ids of the changed lanes."""
+    """Check and change letters in one transaction. `do` changes letters, and returns the ids of their lanes."""
     _insist(by, reason)
     releases = act is AuditAct.RELEASED
     was = LetterState.DISCARDED if act is AuditAct.RESTORED else LetterState.PARKED
@@ -183,7 +193,7 @@ def _mark(
     letters: Collection[int], write: Callable[[list[LockedLetter]], None], by: str, reason: str,
     look: Callable[[list[LockedLetter]], dict[int, str]] = lambda _: {},
 ) -> Reviewed:  # fmt: skip
-    """Write something about letters that stay parked. `look` returns refusals by letter id."""
+    """Write something about letters that stay parked. `look` returns why letters are refused, by letter id."""
     _insist(by, reason)
 
     def work() -> Reviewed:
@@ -209,7 +219,7 @@ def _reviewed(letters: Collection[int], asked: Sequence[LockedLetter]) -> Review
 
 
 def _name(letters: Collection[int]) -> None:
-    """Set the source of letters without a source, if the source was registered since."""
+    """Set the source of letters without a source, if the source was registered after their capture."""
     for some in placement.letters_without_source(letters):
         for dlq in DeadLetterQueue.objects.filter(pk__in={letter.dlq_id for letter in some}):
             sources = find_source.Sources(dlq)
@@ -217,7 +227,7 @@ def _name(letters: Collection[int]) -> None:
 
 
 def _place(letters: Collection[int]) -> None:
-    """Give a place to letters that were parked without one, if the DLQ's current settings can read their keys."""
+    """Give a place in a lane to letters that were parked without one, if the DLQ's current settings find their keys."""
     policies: dict[int, KeyPolicy] = {}
     for some in placement.unplaced_parked_letters(letters):
         unknown = {letter.dlq_id for letter in some} - policies.keys()
@@ -233,7 +243,10 @@ def _place(letters: Collection[int]) -> None:
 
 
 def _release(letters: list[int], *, by: str, reason: str, due: datetime | None, target: int | None) -> set[int]:
-    """Put letters back onto their lanes, and start a run for DLQs without one."""
+    """Put letters back onto their lanes. Start a run for each DLQ without a running run.
+
+    Return the ids of the lanes.
+    """
     for dlq in decisions.dlqs_without_run(letters):
         Run.objects.create(
             name=f"release-{uuid4().hex[:12]}", dlq_id=dlq, state=RunState.RUNNING, asked_by=by, reason=reason,

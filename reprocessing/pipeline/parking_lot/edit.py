@@ -1,4 +1,4 @@
-"""Edit a parked letter: the edited bytes are sent, and the captured bytes are kept."""
+"""Edit a parked letter: the edited bytes are sent later, and the captured bytes are kept."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class SeenLetter:
-    """The version of a letter that a person saw: when it was parked, and its revision (0: as captured)."""
+    """The version of a letter that a person saw: when it was parked, and its revision (0: it was never edited)."""
 
     finished_at: datetime
     revision: int
@@ -47,7 +47,7 @@ class SeenLetter:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """The edited message. `key`: a new idempotency key; None: keep the old one."""
+    """The letter as a person edited it. `key`: a new idempotency key; None: keep the old key."""
 
     body: bytes = field(repr=False)
     attributes: Mapping[str, Attribute] = field(repr=False)
@@ -61,7 +61,10 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The letter was saved as revision `no`. `still_parked_because`: why it was not replayed; empty: no problem."""
+    """The edit was saved as revision `no`.
+
+    `still_parked_because`: why it was not replayed; empty: nothing prevented it.
+    """
 
     no: int
     still_parked_because: str = ""
@@ -69,7 +72,7 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class ChangedMeanwhile:
-    """Nothing was done: the letter has changed since it was seen."""
+    """Nothing was done: the letter has changed since the person saw it. `why`: what has changed, in words."""
 
     why: str
 
@@ -82,14 +85,17 @@ class Unsendable:
 
 
 def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
-    """Return how the DLQ and its rules read the keys, the type and the tenant of a letter."""
+    """Return how the keys, the type and the tenant of the DLQ's letters are read."""
     return edit_policy.selectors_by_purpose(
         place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
     )
 
 
 def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[str]:
-    """Return why this edit is not possible, in sentences that contain no message data."""
+    """Return why this edit is not possible, in sentences without message data; empty: it is possible.
+
+    `names`: the names of the redrive attributes, which cannot be edited.
+    """
     body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
         return ["Nothing is changed."]
@@ -110,13 +116,13 @@ def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[st
 
 
 def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurpose) -> list[str]:
-    """Return a sentence for each key that the edit changes."""
+    """Return a sentence for each key, type or tenant that the edit changes. `goes_by`: how they are read."""
     before = LetterFacts(stand.message_id, bytes(stand.body), unpack_attributes(bytes(stand.attributes)), stand.system)
     return edit_policy.changed_selectors(goes_by, before, _facts(stand, to))
 
 
 def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -> str:
-    """Return a sentence about the order in which the letter is sent after the edit."""
+    """Return a sentence for people about the order in which the letter is sent after the edit."""
     if not stand.led:
         return "Its target is not known, so it cannot be replayed."
     if stand.ordering_key is not None:
@@ -136,7 +142,10 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
 
 
 def describe_change(pk: int, stand: EditableLetter | None) -> str:
-    """Return how a letter has changed since it was seen, and who changed it."""
+    """Return how a letter has changed since a person saw it, and who changed it.
+
+    `pk`: the letter's id. `stand`: the letter now; None: its bytes are deleted.
+    """
     if stand is None:
         return "its bytes are no longer kept"
     now = "" if stand.state == LetterState.PARKED else f"; it is {stand.state}"
@@ -147,14 +156,14 @@ def describe_change(pk: int, stand: EditableLetter | None) -> str:
     return f'it has changed since you opened it: {deed.by} {what} it at {deed.at:%H:%M:%S} UTC ("{deed.reason}"){now}'
 
 
-def edit_letter(  # noqa: PLR0913  # each by its name
+def edit_letter(  # noqa: PLR0913  # arguments are passed by name
     pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool,
     approval: int | None = None,
 ) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
-    """Edit a parked letter, if it is unchanged since it was seen, and release it if `replay`, in one transaction.
+    """Save an edit of a parked letter, if the letter is unchanged since it was `seen`. With `replay`, release it, too.
 
-    The captured bytes and the place in the lane are kept. Each revision is recognised if it comes back to the DLQ.
-    `names` are the names of the redrive attributes. `approval`: id of the approval that is being executed.
+    All is one transaction. The captured bytes and the place in the lane are kept. Each revision is recognised if it
+    comes back. `names`: the names of the redrive attributes. `approval`: id of the approval that is executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -212,7 +221,7 @@ def _is(stand: EditableLetter, seen: SeenLetter) -> bool:
 
 
 def _record(stand: EditableLetter, to: Alteration, made: NewRevision, *, by: str, reason: str) -> None:
-    """Record what was edited, without its content."""
+    """Write into the audit log what was edited, without any content of the message."""
     own = unpack_attributes(bytes(stand.attributes))
     changed = sorted(name for name in own.keys() | to.attributes.keys() if own.get(name) != to.attributes.get(name))
     before = {"revision": stand.revision, "size": stand.size}

@@ -1,4 +1,4 @@
-"""Assign letters to failure groups by why they failed. No other stage depends on the groups.
+"""Assign letters to failure groups, by why they failed. No other stage depends on the groups.
 
 A letter that is redriven before it is assigned gets no group. A letter is assigned again when it is parked, or when a
 consumer reports its failure.
@@ -26,7 +26,10 @@ BATCH = 1_000  #: letters in one transaction
 
 
 def assign_groups(*, batches: int) -> int:
-    """Assign up to `batches` batches; return the number of letters. Stop at a batch that another worker has locked."""
+    """Assign up to `batches` batches of 1,000 letters. Return the number of letters.
+
+    Stop at a batch that another worker has locked.
+    """
     done = 0
     for _ in range(batches):
         if not (found := failure_groups.ungrouped_letters(limit=BATCH)):
@@ -40,7 +43,7 @@ def assign_groups(*, batches: int) -> int:
 
 
 def cause_of(letter: UngroupedLetter) -> FailureCause:
-    """Return the known cause of a letter's failure."""
+    """Return why a letter failed, as far as it is known: from reports, answers, and the letter itself."""
     facts = LetterFacts(
         letter.message_id,
         bytes(letter.body or b""),
@@ -63,7 +66,7 @@ def cause_of(letter: UngroupedLetter) -> FailureCause:
 
 @lru_cache(maxsize=256)
 def _selector(text: str) -> Selector | None:
-    """Return the DLQ's selector of message types; None if it cannot be parsed."""
+    """Return how a DLQ's message type is read from a letter; None if the setting is empty or not valid."""
     try:
         return Selector.parse(text) if text else None
     except InvalidSelector:

@@ -18,11 +18,11 @@ _OF_NO_ATTEMPT = MarkNames(redrive=None, idempotency_key=None, message_id=None, 
 
 
 def send_notices(dlq: DeadLetterQueue, owed: Sequence[PendingMessage], *, may_start: Callable[[], bool]) -> list[int]:
-    """Send notices, in order; return the ids of notices that SQS took, or can never take.
+    """Send notices, in order. Return the ids of the notices that SQS took, or can never take.
 
-    For a parked letter, a copy of its bytes is sent. When the letter leaves the parking lot, a short message with its
-    id is sent, since SQS cannot delete the copy inside the queue. Several threads call `may_start` before every
-    request; False: it is not sent.
+    For a parked letter, a copy of its bytes is sent. When the letter leaves the parking lot, a short message with
+    its id is sent, since SQS cannot delete the copy inside the queue. `may_start` is called before every request,
+    by several threads; if it returns False, the request is not sent.
     """
     address = QueueAddress.of(dlq.parking_url)
     outcomes = send(address, [_departure(owed_one, fifo=address.fifo) for owed_one in owed], may_start=may_start)

@@ -1,4 +1,4 @@
-"""Find the target to which a person releases messages, by its name."""
+"""Find the target to which a person wants to release messages, by its name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 
 
 def find_target(name: str, *, seen: VisibleDlqs = EVERY_DLQ, cure: str) -> Target:
-    """Return the target with this name, ARN or URL. `cure`: what to do if there is none.
+    """Return the target with this name, ARN or URL. `seen`: the DLQs that the person sees.
+
+    `cure`: what to do if it is missing.
 
     Raises:
-        InvalidTarget: no target has it, several targets have it, or it is a registered DLQ.
+        InvalidTarget: there is no such target, several targets have this name, or it is a registered DLQ.
     """
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(seen.rows(Target.objects.filter(named)).order_by("arn")[:3])

@@ -1,6 +1,6 @@
-"""Run bulk actions: one act on every letter that a filter matches, in batches.
+"""Run bulk actions: one action on every letter that a filter matches, in batches.
 
-One transaction changes the letters of a batch and records its progress, so a killed worker repeats or skips nothing.
+One transaction changes the letters of a batch and records the progress, so a killed worker repeats or skips nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reprocessing.store.parking_lot.bulk_actions import LeasedAction
 
 
 def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
-    """Continue a bulk action for `seconds`. Return whether it must be called again: letters are left."""
+    """Continue a bulk action for `seconds`. Return whether letters are left, so that it must be called again."""
     held = bulk_actions.take_over(operation_id)
     ends = time.monotonic() + seconds
     while held is not None:
@@ -32,7 +32,10 @@ def run_bulk_action(operation_id: int, *, seconds: float) -> bool:
 
 
 def _batch(held: LeasedAction) -> LeasedAction | None:
-    """Do one batch; return None if it was the last batch, or another worker has taken over."""
+    """Do one batch.
+
+    Return the lease for the next batch; None if this was the last one, or if another worker took over.
+    """
     mine = bulk_actions.renew_lease(held)
     if mine is None:
         return None

@@ -1,4 +1,7 @@
-"""Check and start a bulk action: one action on all messages that a filter matches."""
+"""Check the filter of a bulk action before it starts.
+
+A bulk action is one action on all messages that a filter matches.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkActionKind
 from reprocessing.store.parking_lot import message_filters
 
-#: The state of the messages that a bulk action changes.
+#: The state that messages must have, for each kind of bulk action.
 STATES: Final = dict.fromkeys(BulkActionKind, LetterState.PARKED) | {BulkActionKind.RESTORE: LetterState.DISCARDED}
 
 
 def require_decidable(kind: BulkActionKind, sieve: MessageFilter) -> None:
-    """Refuse a filter if the action is not possible on all messages that match.
+    """Refuse a filter that may match messages on which the action is not possible.
 
     Raises:
         InvalidFilter: the filter selects another state than the action requires, or does not find all matches.

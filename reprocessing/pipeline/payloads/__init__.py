@@ -1,1 +1,1 @@
-"""The key ring of this process, key rotation, shredding and erasure."""
+"""Encrypt payloads with the key ring of this process, rotate keys, shred payloads, and erase a person's data."""

@@ -1,4 +1,7 @@
-"""Erase everything about a person's value: payloads, keys, and the value in history. It continues after a kill."""
+"""Erase everything about a value, such as a customer's number: payloads, keys, and the value in history.
+
+If the process is killed, a second call continues.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from reprocessing.store.approvals import guard
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.payloads import content, erasure
 
-#: Letters of one transaction.
+#: Most letters in one transaction.
 BATCH: Final = 200
-#: Shortest value: a shorter one would be replaced in unrelated texts.
+#: Fewest characters of a value: a shorter value would be replaced in unrelated texts, too.
 SHORTEST: Final = 4
 
 _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {where} ORDER BY l.id LIMIT %(limit)b"
@@ -29,7 +32,10 @@ _IDS = "SELECT l.id FROM redrive_letter l WHERE l.id > %(above)b::bigint AND {wh
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an erasure would erase: numbers of messages, of those in progress, and of rows of history by table."""
+    """What an erasure would erase. `letters`: number of messages. `busy`: messages in progress.
+
+    `history`: rows by table.
+    """
 
     letters: int
     busy: int
@@ -38,7 +44,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The result: the erasure's id and counts, and how many messages in progress are left. It ended if none is."""
+    """The result: the erasure's id, its counts, and how many messages in progress are left (0: the erasure is done)."""
 
     erasure: int
     counts: dict[str, int]
@@ -46,7 +52,11 @@ class Erased:
 
 
 def value_of(sieve: MessageFilter) -> str:
-    """Return the value that a filter is about, or raise InvalidFilter."""
+    """Return the one value that a filter asks for, or raise InvalidFilter.
+
+    Raises:
+        InvalidFilter: the filter has no value or several, or the value has fewer than 4 characters.
+    """
     values = {value for value in (sieve.key, sieve.named, sieve.text) if value is not None}
     if len(values) != 1:
         raise InvalidFilter("An erasure is about one value. Write --where key=VALUE, text=VALUE, or q=VALUE.")
@@ -57,19 +67,20 @@ def value_of(sieve: MessageFilter) -> str:
 
 
 def look(sieve: MessageFilter) -> Found:
-    """Return what an erasure would erase; nothing is changed."""
+    """Return what an erasure would erase. Nothing is changed."""
     value = value_of(sieve)
     busy = sum(len(ids) for ids in _letters(replace(sieve, states=("waiting", "sending", "awaiting"))))
     return Found(sum(len(ids) for ids in _letters(sieve)), busy, erasure.count_history(value))
 
 
 def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], None]) -> Erased:
-    """Erase the messages that a filter matches, then the value in history.
+    """Erase the messages that a filter matches, then the value in history. `told` gets the number of messages so far.
 
-    Messages in progress are left; then the erasure stays open, and a second call with the same filter continues it.
+    Messages in progress are left. The erasure then stays open, and a second call with the same filter continues it.
 
     Raises:
-        ApprovalRefused: they are more messages than one person may discard alone.
+        InvalidFilter: the filter is not about one value of 4 characters or more.
+        ApprovalRefused: there are more messages than one person may discard alone.
     """
     value = value_of(sieve)
     rows.in_transaction(partial(guard.refuse_above, _by_dlq(sieve), "Erasing these messages", by=by))
@@ -88,7 +99,7 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], N
 
 
 def _by_dlq(sieve: MessageFilter) -> dict[int, int | None]:
-    """Count the messages that would be discarded or lose their content, by DLQ."""
+    """Return the number of messages that would be discarded or lose their content, by the DLQ's id."""
     counts: Counter[int] = Counter()
     for ids in _letters(sieve):
         counts.update(dict(Letter.objects.filter(pk__in=ids).values_list("dlq_id").annotate(n=Count("pk"))))

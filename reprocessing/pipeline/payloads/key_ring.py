@@ -1,4 +1,4 @@
-"""The wrapping keys of this process, from REDRIVE_PAYLOAD_KEYS."""
+"""Hold the wrapping keys of this process, which encrypt data keys. They come from REDRIVE_PAYLOAD_KEYS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.store.payloads import payload_keys
 
 
 def install() -> None:
-    """Let the database floor wrap and unwrap data keys with the keys of the settings."""
+    """Give the wrapping keys of the settings to the database layer, which encrypts and decrypts data keys with them."""
     payload_keys.use_ring(_current)
 
 
@@ -21,13 +21,13 @@ def _current() -> tuple[KeyRing, float]:
 
 
 def first_key() -> str:
-    """Return the name of the key that encrypts."""
+    """Return the name of the first key of the settings, which encrypts new data keys."""
     return _current()[0].first
 
 
 @lru_cache(maxsize=8)
 def ring_of(entries: tuple[str, ...]) -> KeyRing:
-    """Return the ring of valid entries NAME=KEY."""
+    """Return the key ring for entries NAME=KEY. Entries that are not valid are left out."""
     keys: dict[str, WrappingKey] = {}
     for entry in entries:
         key = read_key(entry)

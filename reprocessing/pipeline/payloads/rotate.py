@@ -1,4 +1,7 @@
-"""Rotate the keys that wrap data keys, and seal what was stored readable. Both continue after a kill."""
+"""Wrap data keys with a new wrapping key, and encrypt payloads that were stored readable.
+
+If the process is killed, a second call continues.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from datetime import date
 from reprocessing.store.payloads import payload_keys, resealing
 from reprocessing.store.payloads.resealing import Sealed
 
-#: Data keys that are wrapped in one statement.
+#: Most data keys that one statement wraps.
 _KEYS = 100
 
 
 @dataclass(slots=True)
 class Rotated:
-    """How many data keys were wrapped again, and how many payloads, edits and texts were sealed."""
+    """How many data keys were wrapped again, and how many payloads, edits and texts were encrypted."""
 
     keys: int = 0
     payloads: int = 0
@@ -24,9 +27,10 @@ class Rotated:
 
 
 def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
-    """Wrap each data key with the first wrapping key. Messages are captured and sent meanwhile.
+    """Wrap each data key with the first wrapping key. Return the counts. Messages are captured and sent meanwhile.
 
-    A data key stays the same, so what it sealed need not be sealed again. Each chunk is committed by itself.
+    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself. `told`
+    gets the counts after each batch.
     """
     done = Rotated()
     while found := payload_keys.not_wrapped_by_first(limit=_KEYS):
@@ -36,7 +40,11 @@ def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
-    """Seal payloads, edits, reports and filters that were stored readable; a second call continues where it ended."""
+    """Encrypt payloads, edits, reports and filters that were stored readable. Return the counts.
+
+    A second call continues where the first ended. `day`: the day whose data keys are used. `told` gets the counts
+    so far.
+    """
     done = Rotated()
 
     def all_of(seal: Callable[[int, date], Sealed], count: Callable[[int], None]) -> None:

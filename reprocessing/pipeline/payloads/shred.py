@@ -1,4 +1,4 @@
-"""Shred payloads: destroy the data keys of a DLQ and delete its payloads, or delete those of single messages."""
+"""Shred payloads: destroy the data keys of a DLQ and delete its payloads, or delete the payloads of single messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.payloads import payload_keys, removal
 from reprocessing.store.payloads.removal import Removed
 
-#: Letters of one transaction.
+#: Most letters in one transaction.
 BATCH: Final = 500
 _BUSY: Final = ("waiting", "sending", "awaiting")
 
@@ -33,17 +33,17 @@ _LOCK = "SELECT id FROM redrive_dlq WHERE id = %(dlq)b FOR UPDATE"
 
 @dataclass(frozen=True, slots=True)
 class Shredded:
-    """How many data keys were destroyed, and how many messages have no payload any more."""
+    """The result: number of destroyed data keys, and number of messages whose payload was deleted."""
 
     keys: int
     letters: int
 
 
 def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
-    """Delete the payloads of these letters; captured and parked letters are discarded.
+    """Delete the payloads of these letters, and discard those that are captured or parked. Return what was removed.
 
     Raises:
-        ApprovalRefused: they are more messages than one person may discard alone.
+        ApprovalRefused: there are more messages than one person may discard alone.
     """
 
     def shred() -> Removed:
@@ -55,7 +55,7 @@ def shred_messages(letters: Sequence[int], *, by: str, reason: str) -> Removed:
 
 
 def why_not_shred(dlq: DeadLetterQueue) -> str:
-    """Return why the payloads of a DLQ cannot be shredded now; empty: they can."""
+    """Return why the payloads of a DLQ cannot be shredded now, for people; empty: they can."""
     waits = Exists(Attempt.objects.filter(letter=OuterRef("pk"), closed_at=None))
     busy = Letter.objects.filter(Q(state__in=_BUSY) | waits, dlq=dlq).count()
     if busy:
@@ -70,12 +70,15 @@ def why_not_shred(dlq: DeadLetterQueue) -> str:
 
 
 def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int], None]) -> Shredded:
-    """Destroy the data keys of a DLQ, then delete its payloads; a second call continues where it ended.
+    """Destroy the data keys of a DLQ, then delete its payloads. Return the counts.
 
-    From the destruction on, nobody can read the sealed payloads, also those of letters that are not deleted yet.
+    `told` gets the number of messages so far.
+
+    From the destruction on, nobody can read the encrypted payloads, also those that are not deleted yet. If the
+    process is killed, a second call continues.
 
     Raises:
-        ErasureRefused: messages of the DLQ are in progress.
+        ErasureRefused: messages of the DLQ are in progress, or the DLQ is being captured.
         ApprovalRefused: the DLQ has a limit for what one person may do alone.
     """
     keys = rows.in_transaction(partial(_destroy, dlq, by, reason))

@@ -1,1 +1,1 @@
-"""Send letters: lease lanes, check the gate, send, and record outcomes."""
+"""Send letters: lease lanes, check the gate, send, and record the outcomes."""

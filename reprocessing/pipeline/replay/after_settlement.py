@@ -1,4 +1,4 @@
-"""Update breakers, waves and ramps after outcomes were committed."""
+"""Update circuit breakers, waves and rate ramps after the outcomes of attempts were committed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ class _Closed(Protocol):
 
 
 def look_at_attempts(closed: Collection[_Closed]) -> None:
-    """Update the circuit breakers of closed attempts, and the waves of their runs."""
+    """Update the circuit breakers of these closed attempts, and the waves of their runs."""
     look_at_outcomes(
         of_breakers=[attempt.breaker_id for attempt in closed], of_runs=[attempt.run_id for attempt in closed]
     )
 
 
 def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int | None]) -> None:
-    """Update these circuit breakers, and the waves of these runs, after outcomes were recorded."""
+    """Update circuit breakers and the waves of runs, after outcomes were recorded.
+
+    Both are given by id; None is ignored.
+    """
     if breakers := {breaker for breaker in of_breakers if breaker is not None}:
         circuit_breakers.move_breakers(breakers)
     if runs := {run for run in of_runs if run is not None}:
@@ -33,6 +36,6 @@ def look_at_outcomes(*, of_breakers: Iterable[int | None], of_runs: Iterable[int
 
 
 def climb_ramps(some: Collection[int]) -> None:
-    """Raise the rate ramps of these breakers, if their next step is due."""
+    """Raise the rate ramps of the breakers with these ids, if their next step is due."""
     if some:
         rate_ramps.step_due_ramps(some)

@@ -1,4 +1,7 @@
-"""Trace attempts: one span for each attempt, in the trace of its message, recorded outside of transactions."""
+"""Trace attempts with OpenTelemetry: one span for each attempt, in the trace of its message.
+
+Spans are recorded outside of transactions.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: By attempt id: the fields `traceparent` and `tracestate` that a message is sent with.
+#: The trace fields (`traceparent`, `tracestate`) with which each message is sent, by attempt id.
 TraceFields = Mapping[int, Mapping[str, str]]
 
 
 @dataclass(slots=True)
 class AttemptSpans:
-    """The spans of the attempts of one slice. An error here is logged once a slice. It delays and fails no letter."""
+    """The spans of the attempts of one slice.
+
+    After an error, the slice is not traced any more, and the error is logged.
+
+    An error delays and fails no letter.
+    """
 
     targets: Mapping[int, Target]
-    sends_context: bool  # messages are sent with the trace context of their attempt's span
+    sends_context: bool  # whether messages are sent with the trace fields of their attempt's span
     _tracer: AttemptTracer
     _began: dict[int, float] = field(default_factory=dict)  # monotonic times, by attempt id
     _ended: dict[int, float] = field(default_factory=dict)
@@ -40,7 +48,10 @@ class AttemptSpans:
     _is_broken: bool = False
 
     def begin(self, intended: Sequence[IntendedSend], dlqs: Mapping[int, str], *, began: float) -> TraceFields:
-        """Note when attempts began. If messages are sent with trace context, start spans and return the fields."""
+        """Note when attempts began. If messages are sent with trace fields, start the spans, and return the fields.
+
+        Else the result is empty. `began`: monotonic time. `dlqs`: names by id.
+        """
         self._began |= dict.fromkeys((attempt.attempt_id for attempt in intended), began)
         if not self.sends_context or self._is_broken:
             return {}
@@ -50,25 +61,28 @@ class AttemptSpans:
             self._load_runs(intended)
             self._spans |= {attempt.attempt_id: self._start(attempt, dlqs) for attempt in intended}
             return {attempt.attempt_id: fields_of(self._spans[attempt.attempt_id]) for attempt in intended}
-        except Exception as error:  # noqa: BLE001  # see the class
+        except Exception as error:  # noqa: BLE001  # no error may stop a send
             self._stop_tracing(error)
             return {}
 
     def note_end(self, attempts: Iterable[int]) -> None:
-        """Note that these attempts ended now."""
+        """Note that the attempts with these ids ended now."""
         self._ended |= dict.fromkeys(attempts, time.monotonic())
 
     def record(
         self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], dlqs: Mapping[int, str]
     ) -> None:
-        """Record the spans of these ended attempts. Skip attempts that were recorded before."""
+        """Record the spans of these ended attempts, with their outcomes.
+
+        Attempts that were recorded before are skipped.
+        """
         new = [attempt for attempt in intended if attempt.attempt_id in self._began]
         try:
             if not self._is_broken:
                 self._load_runs(new)
                 for attempt in new:
                     self._record(attempt, outcomes.get(attempt.attempt_id), dlqs)
-        except Exception as error:  # noqa: BLE001  # see the class
+        except Exception as error:  # noqa: BLE001  # no error may stop a send
             self._stop_tracing(error)
         for attempt in new:
             for notes in (self._began, self._ended, self._spans):
@@ -106,7 +120,7 @@ class AttemptSpans:
 
 
 def spans_for(conf: Conf, targets: Mapping[int, Target]) -> AttemptSpans | None:
-    """Return the spans of a slice; None: traces are switched off. `targets` may be filled later."""
+    """Return the object that traces the attempts of one slice; None: traces are off. `targets` may be filled later."""
     if not conf.traces:
         return None
     from reprocessing.gateways.tracing.tracer import AttemptTracer  # noqa: PLC0415  an optional dependency

@@ -29,23 +29,23 @@ from reprocessing.store.safety.send_limits import SendLimit
 TWIN_UNDER_WAY = timedelta(seconds=2)
 #: A lane waits at most this long if the target may still have a copy of another letter with the same idempotency key.
 TWIN_MAY_BE_THERE = timedelta(seconds=30)
-#: No wait: the lane is not leased before its circuit breaker closes and its target is healthy.
+#: No wait is needed: the lane is not leased before its circuit breaker closes and its target is healthy.
 UNTIL_BREAKER_OPENS = timedelta(0)
 #: A lane waits this long for the next capture of its DLQ, which shows whether AWS moved the message.
 UNTIL_CAPTURED = timedelta(seconds=30)
 MAYBE_MOVED = "AWS may have moved the message; waiting for the next capture"
-#: Waits if the circuit breaker was not found, if outcomes of other letters are needed, and if the target is full.
+#: Waits: if the circuit breaker was not found, if outcomes of other letters are needed, if the target is full.
 UNKNOWN_BREAKER, UNTIL_OTHERS_SETTLE, TARGET_IS_FULL = timedelta(seconds=10), timedelta(seconds=5), timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class Judged:
-    """Heads, by the verdict of the gate."""
+    """The heads of lanes, grouped by the verdict of the gate."""
 
-    going: list[LaneState] = field(default_factory=list)  # may be sent, as soon as there are tokens
+    going: list[LaneState] = field(default_factory=list)  # heads that may be sent as soon as they get tokens
     waiting: list[tuple[LaneState, Wait]] = field(default_factory=list)
     closings: dict[tuple[int, int], LetterClosing] = field(default_factory=dict)  # by lane id and fence
-    full: set[int] = field(default_factory=set)  # ids of breakers whose targets have no room
+    full: set[int] = field(default_factory=set)  # ids of breakers whose targets may not have more letters
     opening: dict[int, str] = field(default_factory=dict)  # why to open a circuit breaker, by breaker id
 
 
@@ -66,7 +66,7 @@ def judge_heads(
     """
     judged, left = Judged(), room.copy()
     canaries: set[int] = set()
-    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # the best canary has fewest tries
+    for standing in sorted(some, key=lambda standing: standing.tries or 0):  # so that a canary has few tries
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(
@@ -100,7 +100,8 @@ def judge_head(
 ) -> Verdict:  # fmt: skip
     """Return the verdict about the head of one lane. `canary_out`: another head is already its breaker's canary.
 
-    Whether the run is running and nothing is stopped is checked by the lease before, and by the intent afterwards.
+    `room`: how many more letters without an outcome the target may have. Not checked here is whether the run is
+    running and nothing is stopped: the lease checks this before, and the intent checks it afterwards.
     """
     early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
     if early is not None:
@@ -123,12 +124,12 @@ def is_spent(standing: LaneState) -> bool:
 
 
 def is_sent_for_spared_attempts(standing: LaneState) -> bool:
-    """Return whether a lane's head has attempts left only because some of its attempts do not count."""
+    """Return whether a lane's head has attempts left only because its attempts during an outage do not count."""
     return not is_spent(standing) and (standing.tries or 0) >= (standing.max_attempts or 1)
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """Return the verdict about a head that has no attempts left; None if it is sent as a canary."""
+    """Return the verdict about a head that has no attempts left; None: it is sent as a canary."""
     match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)
@@ -157,7 +158,7 @@ def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
 
 
 def _copy_of_twin(standing: LaneState) -> Wait | None:
-    """Return the wait if the target may still have a copy of the letter with the same idempotency key; else None."""
+    """Return how long to wait if the target may have a copy of a letter with the same idempotency key; else None."""
     if not standing.claim_rests:
         return None
     after = max(TWIN_UNDER_WAY, min(TWIN_MAY_BE_THERE, timedelta(seconds=standing.claim_rests)))

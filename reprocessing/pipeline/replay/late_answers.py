@@ -1,4 +1,4 @@
-"""Wait for answers of slow targets that arrive after the task has ended, in one thread for each task's requests."""
+"""Wait for answers of slow targets that arrive after the task has ended. Each task's open requests have one thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.store.replay.intent import IntendedSend
 
 logger = logging.getLogger(__name__)
 
-_WAIT = 0.5  # longest wait for outcomes, in seconds, before leases are renewed
+_WAIT = 0.5  # longest wait for outcomes, in seconds; then the leases are renewed if due
 
 Finish = Callable[[Sequence[tuple[IntendedSend, Outcome]]], None]
 
@@ -36,7 +36,7 @@ class _Lingering(threading.Thread):
                     self._record(ended)
                 self._stream.renew(lease=self._lease)
                 if not ended:
-                    connection.close()  # many such threads may wait for a target's timeout
+                    connection.close()  # many threads may wait here, each with a connection
             streams.give_back_stream(self._stream)
         finally:
             connection.close()
@@ -46,7 +46,10 @@ class _Lingering(threading.Thread):
         return self._stream.open_requests(target_id)
 
     def _record(self, ended: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Record outcomes; if the database fails, retry once over a new connection. Recording twice changes nothing."""
+        """Record outcomes.
+
+        If the database fails, try once more with a new connection: recording twice changes nothing.
+        """
         for _ in range(2):
             try:
                 self._finish(ended)
@@ -65,19 +68,22 @@ _lingering: set[_Lingering] = set()
 
 
 def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
-    """Start a thread that takes a stream's answers, records them by `finish`, and renews leases of `lease` seconds."""
+    """Start a thread that takes the answers to a stream's open requests, records them, and renews the leases.
+
+    `finish` records outcomes. `lease`: length of the leases in seconds.
+    """
     thread = _Lingering(stream, finish, lease)
     _lingering.add(thread)
     thread.start()
 
 
 def open_requests(target_id: int) -> int:
-    """Return the number of open requests to a target that ended tasks have sent."""
+    """Return how many requests to a target are still open that ended tasks of this process have sent."""
     return sum(thread.open_at(target_id) for thread in list(_lingering))
 
 
 def wait_for_all(seconds: float) -> bool:
-    """Wait up to `seconds` for all streams, and return whether all have ended."""
+    """Wait up to `seconds` for the answers to all open requests. Return whether all have ended."""
     until = time.monotonic() + seconds
     for thread in list(_lingering):
         thread.join(max(0.0, until - time.monotonic()))

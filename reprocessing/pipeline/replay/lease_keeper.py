@@ -19,7 +19,7 @@ from reprocessing.store.replay.intent import IntendedSend
 logger = logging.getLogger(__name__)
 Done = TypeVar("Done")
 
-SEND_MARGIN = 2.0  # seconds of lease that must be left when a request begins
+SEND_MARGIN = 2.0  # seconds that must be left of a lease when a request begins
 #: This clock continues while the machine is suspended; Linux's monotonic clock does not.
 _WAKEFUL: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -30,18 +30,21 @@ class LeaseKeeper:
     def __init__(
         self, intended: Sequence[IntendedSend], lease: float, *, began: float, beside: Callable[[], None] = lambda: None
     ) -> None:
-        """`began` is the monotonic time before the attempts were opened."""
+        """Take the lanes of these attempts, whose leases are to be renewed.
+
+        `lease`: length of a lease in seconds. `began`: monotonic time before the attempts were opened.
+        """
         self._lanes, self._fences = [attempt.lane_id for attempt in intended], [attempt.fence for attempt in intended]
         self._lease, self._began, self._beside = lease, began, beside
         #: The monotonic time until which requests may start.
         self.until = began + min([lease, *(attempt.lease_left for attempt in intended)]) - SEND_MARGIN
 
     def send(self, deliver: Callable[[], dict[int, Outcome]]) -> dict[int, Outcome]:
-        """Send in another thread, renew the leases meanwhile, and return the outcomes."""
+        """Call `deliver` in another thread, and return the outcomes that it returns. Renew the leases meanwhile."""
         return run_while_renewing(deliver, self._renew, every=self._lease / 3)
 
     def renew_if_due(self) -> None:
-        """Renew the leases if a third of their length has passed."""
+        """Renew the leases if a third of their length has passed since the attempts were opened."""
         if time.monotonic() - self._began > self._lease / 3:
             self._renew()
 
@@ -65,11 +68,16 @@ def run_while_renewing(work: Callable[[], Done], renew: Callable[[], None], *, e
         while not wait([trip], timeout=every).done:
             renew()
     finally:
-        trip.exception()  # waits, also if `renew` failed: the work ends before this function does
+        trip.exception()  # waits until the work has ended, also if `renew` failed
     return trip.result()
 
 
 def suspend_aware_clock() -> Callable[[], float]:
-    """Return a clock that starts at the monotonic time, and continues while the machine is suspended, as leases do."""
+    """Return a clock (a function).
+
+    It continues while the machine is suspended, as leases do; the monotonic clock does not.
+
+    It starts at the monotonic time, in seconds.
+    """
     told, began = time.clock_gettime(_WAKEFUL), time.monotonic()
     return lambda: began + time.clock_gettime(_WAKEFUL) - told

@@ -12,17 +12,17 @@ from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.ordering.lanes import LeasedLane
 
 
-def lease_due(  # noqa: PLR0913  # each by its name
+def lease_due(  # noqa: PLR0913  # arguments are passed by name
     owner: str, *, room: int, lease: timedelta, only: Sequence[int] | None, runs: Sequence[int] | None,
     but: Collection[int], strictly: bool,
 ) -> list[LaneState]:  # fmt: skip
     """Lease up to `room` due lanes, and return the lanes with their heads (first letters).
 
-    One transaction leases the lanes and finds their heads. Another transaction closes attempts that dead workers left
-    open.
+    One transaction leases the lanes and finds their heads. Another transaction closes attempts that dead workers
+    left open.
 
     Args:
-        owner: name of the worker's task that leases.
+        owner: name of the turn that leases.
         room: largest number of lanes.
         lease: length of the leases.
         only: ids of lanes; other lanes are leased only if none of these is due.
@@ -50,10 +50,10 @@ def lease_due(  # noqa: PLR0913  # each by its name
 
 
 def find_heads(some: Sequence[LeasedLane] | Sequence[LaneState], *, lease: timedelta) -> list[LaneState]:
-    """Find the heads of lanes that the caller has leased. Lanes with a due head stay leased, other lanes are freed.
+    """Return the heads of lanes that the caller has leased. Lanes with a due head stay leased, other lanes are freed.
 
-    A separate statement locks the lanes first. If one statement did both, it would not see a letter that another
-    transaction added while the statement waited for the lock; the lane would stay idle.
+    Two statements are needed: the first locks the lanes. A single statement would not see a letter that another
+    transaction added while the statement waited for the lock, and the lane would stay idle.
     """
     ids, fences = [lane.lane_id for lane in some], [lane.fence for lane in some]
 

@@ -38,7 +38,10 @@ class _Content:
 def queue_message(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> OutgoingMessage | Refused:
-    """Return the message for a queue or a topic, with as many redrive attributes as fit, and then the trace fields."""
+    """Return the message for a queue; or Refused, if the letter cannot be sent there.
+
+    It gets as many redrive attributes as fit, and then the trace fields. `dlq`: the DLQ's name.
+    """
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content
@@ -55,7 +58,10 @@ def queue_message(
 def topic_message(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> Publication | Refused:
-    """Return the message for a topic: the letter, or the message inside it if the letter is an SNS notification."""
+    """Return the message for a topic; or Refused, if the letter cannot be published.
+
+    If the letter is an SNS notification, the message inside it is published. `dlq`: the DLQ's name.
+    """
     found = queue_message(letter, target, conf, dlq, trace)
     if isinstance(found, Refused):
         return found
@@ -74,7 +80,10 @@ def topic_message(
 
 
 def bus_event(letter: IntendedSend) -> Event | Refused:
-    """Return the event for a bus. Events have no place for redrive attributes."""
+    """Return the event for a bus; or Refused, if the letter is no event.
+
+    Events have no place for redrive attributes.
+    """
     read = eventbridge_event.read(
         bytes(letter.body), attempt=letter.attempt_id, trace_header=letter.system.get("AWSTraceHeader")
     )
@@ -84,7 +93,11 @@ def bus_event(letter: IntendedSend) -> Event | Refused:
 def slow_request(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, trace: Mapping[str, str] = NO_TRACE
 ) -> HttpCall | LambdaCall | NotSent | Refused:
-    """Return the request to an HTTP endpoint, with the trace fields as headers, or to a Lambda function."""
+    """Return the request to an HTTP endpoint, with the trace fields as headers, or to a Lambda function.
+
+    Refused: the letter cannot be sent there. NotSent: the secret that signs the request is missing. `dlq`: the
+    DLQ's name.
+    """
     content = _content(letter, target)
     if isinstance(content, Refused):
         return content
@@ -104,13 +117,13 @@ def slow_request(
     )
 
 
-def _attributes(  # noqa: PLR0913  # what a message is made of
+def _attributes(  # noqa: PLR0913  # a message has so many parts
     attributes: Attributes, letter: IntendedSend, conf: Conf, dlq: str, trace: Mapping[str, str], *, space: int
 ) -> dict[str, Attribute]:
     made, put = redrive_attributes.attributes_to_send(
         attributes, _marks(letter, conf, dlq), conf.marks, space=space
     )  # fmt: skip
-    if trace and conf.marks.redrive in put:  # a message without the mark may be recognised by its other attributes
+    if trace and conf.marks.redrive in put:  # without the redrive id, a return is recognised by other attributes
         return redrive_attributes.with_trace(made, trace, space=space)
     return made
 
@@ -125,7 +138,10 @@ def _marks(letter: IntendedSend, conf: Conf, dlq: str) -> dict[str, Attribute]:
 def _headers(
     letter: IntendedSend, target: Target, conf: Conf, dlq: str, content: _Content
 ) -> tuple[tuple[str, str], ...]:
-    """Return the HTTP headers. For a failed SNS delivery, they include the headers that SNS would have sent."""
+    """Return the HTTP headers.
+
+    If the letter is a failed SNS delivery, they include the headers that SNS would have sent.
+    """
     read = sns_notification.read(content.body) if content.kind is FailedDeliveryKind.SNS else None
     usual = sns_notification.CONTENT_TYPE if isinstance(read, Notification) else target.content_type
     headers = webhook_headers.headers(
@@ -135,7 +151,10 @@ def _headers(
 
 
 def _signature(letter: IntendedSend, target: Target, conf: Conf, body: bytes) -> tuple[tuple[str, str], ...] | NotSent:
-    """Return the headers that sign the request, if the target has a secret."""
+    """Return the headers that sign the request; none if the target has no secret.
+
+    NotSent: REDRIVE_SECRETS of this process lacks the target's secret.
+    """
     if not target.secret:
         return ()
     key = signing_secret.secret_bytes(conf.secrets.get(target.secret, signing_secret.PREFIX))

@@ -37,16 +37,16 @@ from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
 #: Every turn may wait this many seconds for a token of the rate limit. If the wait is longer, only one turn waits for
-#: the target; other turns hand their lanes back for `DUE_LATER`, so that waiting turns do not occupy all workers.
+#: the target, so that waiting turns do not occupy all workers. Other turns hand their lanes back for `DUE_LATER`.
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two questions to AWS whether it redrives messages itself
-_SEEN_FOR = 0.5  # seconds between two loads of send limits and rules, while nothing fails
+_SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while nothing fails
 
 
 @dataclass(slots=True)
 class Report:
-    """Counts of one turn. `left`: ids of lanes that were still due when the turn ended."""
+    """Counts of one turn, in which one worker replays lanes. `left`: ids of lanes that were still due at its end."""
 
     taken: int = 0
     failed: int = 0
@@ -63,10 +63,10 @@ class Turn:
     conf: Conf
     rates: Rates
     dice: Callable[[], float]  # random numbers for backoffs
-    only: Sequence[int] | None = None  # ids of the first lanes to lease; afterwards, any due lane is leased
+    only: Sequence[int] | None = None  # ids of lanes to lease first; afterwards, any due lane is leased
     runs: Sequence[int] | None = None  # ids of runs; None: all
     strictly: bool = False  # lease no lane outside `only`
-    stop: Callable[[], bool] = lambda: False  # asked between rounds; True ends the turn early
+    stop: Callable[[], bool] = lambda: False  # called between rounds; if it returns True, the turn ends early
     book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, LaneState] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Turn:
     _wire: Sender = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
-        """Replay lanes for `seconds` at most, then hand the remaining lanes back.
+        """Replay lanes for `seconds` at most, then hand the remaining lanes back. Return the counts.
 
         Raises:
             django.db.Error: PostgreSQL failed. Letters that were being sent are recovered when their leases end.
@@ -148,20 +148,20 @@ class Turn:
         if not metered.heads:
             return self._await_tokens(going, metered)
         chosen = metered.heads
-        # From here on, these lanes are not handed back, since their heads may be sent: a settlement frees them, or the
-        # end of the lease.
+        # From here on, these lanes are not handed back, since their heads may have been sent. A settlement frees them,
+        # or the end of their leases.
         self._forget({head.lane_id for head in chosen})
         began = time.monotonic()
         intended = intend(
             [head.lane_id for head in chosen], [head.fence for head in chosen],
             [head.letter_id or 0 for head in chosen],
-            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # renewed after a third of a lease
+            margin=max(SEND_MARGIN, self.conf.lease.total_seconds() / 2),  # leases are renewed after a third
             hold=self.conf.lease.total_seconds(), most=self.conf.max_unsettled,
             canary=self._wire.longest_wait({head.target_id or 0 for head in chosen}),
             book=self.book.version if self.book else 0,
         )  # fmt: skip
         sent = {attempt.lane_id for attempt in intended}
-        if missed := [head for head in chosen if head.lane_id not in sent]:  # e.g. another letter took the key
+        if missed := [head for head in chosen if head.lane_id not in sent]:  # such as if another letter claimed the key
             self._looks_at = 0.0
             self._remember(lease_lanes.find_heads(missed, lease=self.conf.lease))
         if intended:
@@ -169,7 +169,10 @@ class Turn:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Keep the lanes and return the pause, if it is short or no other task waits; else hand the lanes back."""
+        """Return the wait for tokens in seconds; or hand the lanes back, and return None.
+
+        They are handed back if the wait is longer than 0.25 s, and another turn waits for the target already.
+        """
         targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
         if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):
             self._keep(going)
@@ -180,7 +183,7 @@ class Turn:
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Apply the current rules to new heads. Return the heads about which the current rules have decided."""
+        """Apply the current rules to heads that they did not decide about yet. Return the heads with decisions."""
         self._look_at_brakes()
         self.book = RuleBook.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
@@ -194,7 +197,7 @@ class Turn:
         return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
-        """Return whether the rules changed since the last decision about this head. False if there never were rules."""
+        """Return whether the rules changed after the last decision about this head. False if there never were rules."""
         if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(head.rulebook_version)
@@ -211,7 +214,10 @@ class Turn:
         return judged.going
 
     def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        """Count attempts again that were spared before the successes beside them were known."""
+        """Return the heads.
+
+        Spared attempts (not counted, as in an outage) count again if other letters succeeded meanwhile.
+        """
         counted = count_again({head.letter_id or 0 for head in heads if gate.is_sent_for_spared_attempts(head)})
         return [replace(head, attempts=counted.get(head.letter_id or 0, head.attempts)) for head in heads]
 
@@ -233,14 +239,14 @@ class Turn:
     def _has_seen(self, targets: set[int]) -> bool:
         """Return whether the send limits of these targets and of all heads' breakers are loaded.
 
-        Some are not if routing gave a head another target or rate class, and so another breaker.
+        After routing, a head may have another target or rate class, and so another breaker.
         """
         brakes = self._wire.brakes
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
         return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}
 
     def _is_quiet(self, brake: SendLimit) -> bool:
-        """Return whether a breaker lets all letters pass, and only a failure can change that soon."""
+        """Return whether a breaker lets all letters pass, and will do so until an attempt fails."""
         accepted = self._wire.targets[brake.target_id].proof == Proof.ACCEPTED
         return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
 
@@ -269,7 +275,7 @@ class Turn:
             self._forget({head.lane_id for head, _ in waiting})
 
     def _keep(self, going: Sequence[LaneState]) -> None:
-        """Renew the leases of lanes that wait for a token, and forget lanes whose lease is lost."""
+        """Renew the leases of lanes that wait for a token. Forget lanes whose lease is lost."""
         mine = lanes.renew(
             [head.lane_id for head in going], [head.fence for head in going], lease=self.conf.lease.total_seconds()
         )

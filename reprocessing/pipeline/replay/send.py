@@ -1,4 +1,7 @@
-"""Send letters whose attempts are counted and committed, and record the outcomes. Slow targets answer later."""
+"""Send letters whose attempts are counted and committed, and record the outcomes.
+
+Slow targets (HTTP, Lambda) answer later.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Sender:
     conf: Conf
     dice: Callable[[], float]  # random numbers for backoffs
     taken: int = 0  # number of attempts that targets accepted
-    failed: int = 0  # number of the other attempts
+    failed: int = 0  # number of attempts that targets did not accept
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts, by target id
     brakes: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn, by id
@@ -55,7 +58,7 @@ class Sender:
     _is_over: bool = False
     _clock: Callable[[], float] = field(
         default_factory=suspend_aware_clock
-    )  # starts before the tokens of the next group are taken
+    )  # started before the tokens of the next letters are taken
 
     def __post_init__(self) -> None:
         self._stream = slow_targets.borrow_stream(self.conf.outbound_hosts, self.conf.open_requests)
@@ -64,7 +67,7 @@ class Sender:
 
     @property
     def open(self) -> int:
-        """The number of letters sent to slow targets whose outcomes are not recorded yet."""
+        """The number of letters that were sent to slow targets and whose outcomes are not recorded yet."""
         return self._stream.open
 
     @property
@@ -78,21 +81,20 @@ class Sender:
         return self._stream.room_for(target_id) - late_answers.open_requests(target_id) if is_slow else None
 
     def load_targets(self, targets: Collection[int]) -> None:
-        """Load these targets into `targets`."""
+        """Load the targets with these ids into `targets`, if they are not there."""
         if missing := set(targets) - self.targets.keys():
             self.targets |= Target.objects.in_bulk(missing)
 
     def longest_wait(self, targets: Collection[int]) -> float:
-        """Return the seconds after which no answer of these targets can arrive."""
+        """Return the number of seconds after which no answer of these targets can arrive any more."""
         slow = [target.timeout for pk in targets if (target := self.targets[pk]).is_synchronous]
         return max([4 * self.lease, *(timeout + self.lease for timeout in slow)])
 
     def letters(self, intended: Sequence[IntendedSend], until: Mapping[int, float], *, began: float) -> list[LaneState]:
         """Send letters. Return the lanes whose letters have an outcome, with the next heads of these lanes.
 
-        Lanes of slow targets are returned by `record_answers` later.
-
-        `until`: monotonic time, by target, until which tokens are valid. `began`: the time before attempts were opened.
+        Lanes of slow targets are returned by `record_answers` later. `until`: the monotonic time at which a
+        target's tokens expire, by target id. `began`: the monotonic time before the attempts were opened.
         """
         owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)
@@ -124,25 +126,31 @@ class Sender:
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
     def record_answers(self, within: float) -> list[LaneState]:
-        """Wait for answers of slow targets, record the outcomes, and return the lanes with their next heads."""
+        """Wait up to `within` seconds for answers of slow targets.
+
+        Record them, and return the lanes with their next heads.
+        """
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
         except DatabaseError:
-            self._stream.take_back(ended)  # another thread records them over a new connection
+            self._stream.take_back(ended)  # another thread records the outcomes over a new connection
             raise
         self._renew()
         return standings
 
     def await_fast_answers(self) -> list[LaneState]:
-        """Wait up to `END_WAIT` seconds for slow targets, so that the next turn can use their connections."""
+        """Wait up to 1 s for answers of slow targets, so that the next turn can use their connections.
+
+        Record them, and return the lanes with their next heads.
+        """
         until, standings = time.monotonic() + END_WAIT, list[LaneState]()
         while self.open and (left := until - time.monotonic()) > 0:
             standings += self.record_answers(left)
         return standings
 
     def end(self) -> None:
-        """End the turn. If requests are open, another thread waits for their answers."""
+        """End the turn. If requests are open, another thread waits for their answers, and records them."""
         self._is_over = True
         if self.open:
             late_answers.follow_stream(self._stream, self._finish, lease=self.lease)
@@ -150,7 +158,7 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete these copies and the copies of settled letters from their DLQs, if at least `least` copies wait."""
+        """Delete copies of settled letters, and the copies `some`, from their DLQs, if there are at least `least`."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(
@@ -193,9 +201,9 @@ class Sender:
         return run_while_renewing(lambda: delete(address, handles), self._renew, every=self.lease / 3)
 
     def _tell(self, intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]) -> None:
-        """Update breakers of failed letters and of canaries, waves, and ramps whose next step is due.
+        """Update the breakers of failed letters and of canaries, the waves, and the rate ramps whose next step is due.
 
-        The last wave has no size: it ends only by failures.
+        The last wave has no size. It can end only by failures, so its successes need no update.
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}

@@ -1,4 +1,4 @@
-"""Send letters to their targets. The database is not used here, and no transaction is open."""
+"""Send letters to their targets in batches. The database is not used, and no transaction is open."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Form = TypeVar("Form")
 NO_FIELDS: Final[TraceFields] = MappingProxyType({})
 
 
-def letters(  # noqa: PLR0913  # each by its name
+def letters(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[int], bool], fields: TraceFields = NO_FIELDS,
 ) -> dict[int, Outcome]:  # fmt: skip
@@ -40,7 +40,7 @@ def letters(  # noqa: PLR0913  # each by its name
     return outcomes
 
 
-def _to(  # noqa: PLR0913  # as above
+def _to(  # noqa: PLR0913  # arguments are passed by name
     target: Target, group: Sequence[IntendedSend], *, conf: Conf, dlqs: Mapping[int, str],
     may_start: Callable[[], bool], fields: TraceFields,
 ) -> dict[int, Outcome]:  # fmt: skip
@@ -81,7 +81,11 @@ def slow_requests(
     intended: Sequence[IntendedSend], targets: Mapping[int, Target], *, conf: Conf, dlqs: Mapping[int, str],
     fields: TraceFields = NO_FIELDS,
 ) -> tuple[list[tuple[IntendedSend, HttpCall | LambdaCall]], dict[int, Outcome]]:  # fmt: skip
-    """Return the requests to slow targets, and the outcomes of letters that cannot be sent."""
+    """Return the requests to slow targets (HTTP, Lambda); and the outcomes of letters that cannot be sent.
+
+    `targets` and `dlqs` (names) are by id. `fields`: the trace fields to send. Fields and outcomes are by attempt
+    id.
+    """
     requests: list[tuple[IntendedSend, HttpCall | LambdaCall]] = []
     outcomes: dict[int, Outcome] = {}
     for letter in intended:

@@ -1,4 +1,4 @@
-"""Record the outcomes of attempts: close them, move their letters, and find each lane's next head."""
+"""Settle attempts: record their outcomes, give their letters the next state, and find each lane's next head."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reprocessing.store.safety.outage_attempts import spare_late
 Dice = Callable[[], float]
 
 _SWALLOWED = Refused("Swallowed", "SQS dropped it as a repeat of a copy that had come back already")
-#: Longest wait in seconds after an attempt that was not sent.
+#: Longest wait in seconds until a letter that was not sent is tried again.
 UNSENT_CAP = 60.0
 
 
@@ -45,20 +45,21 @@ class Settled:
     closed: tuple[LetterClosing, ...] = ()
 
 
-def attempts(  # noqa: PLR0913  # each by its name
+def attempts(  # noqa: PLR0913  # arguments are passed by name
     intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome], *, targets: Mapping[int, Target],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice, lease: float, keep: bool = True,
 ) -> Settled:  # fmt: skip
-    """Record the outcomes of attempts. If the caller lost a lane's lease, only the sent message's id is recorded.
+    """Settle attempts with these outcomes, by attempt id. Return the lanes with their next heads.
 
-    An attempt without an outcome counts as unknown. If `keep`, lanes with a due head stay leased for `lease` seconds.
+    If the caller has lost a lane's lease, only the sent message's id is recorded. An attempt without an outcome
+    counts as unknown. If `keep`, lanes with a due head stay leased for `lease` seconds.
     """
     unknown = Unknown("no outcome was recorded")
     fates = {
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended
     }
-    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # the order of locks
+    ordered = sorted(intended, key=lambda attempt: (attempt.dlq_id, attempt.message_id))  # as all locks
 
     def record() -> Settled:
         mine = lanes.lock([attempt.lane_id for attempt in ordered], [attempt.fence for attempt in ordered])
@@ -94,7 +95,10 @@ def _after_returns(
     ours: Sequence[IntendedSend], fates: Mapping[int, Settlement], outcomes: Mapping[int, Outcome],
     dlqs: Mapping[int, DeadLetterQueue], dice: Dice,
 ) -> list[Settlement]:  # fmt: skip
-    """Return the settlements. If SQS dropped a resend as a repeat of a copy that came back, both attempts failed."""
+    """Return the settlements.
+
+    If SQS dropped a resend as a repeat of a copy that has come back, both attempts have failed.
+    """
     taken = {
         attempt.attempt_id: outcome.message_id
         for attempt in ours
@@ -115,7 +119,8 @@ def _after_returns(
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
     """Close heads without sending them. `closings` are by lane id and fence; the caller has leased the lanes.
 
-    If a copy of a head may still come back, the head and its lane wait until no copy can, and are judged again.
+    If a copy of a head may still come back, the head and its lane wait until no copy can come back, and are judged
+    again.
     """
 
     def record() -> Settled:
@@ -158,7 +163,10 @@ def _fate(
 
 
 def unsent_wait(before: int) -> float:
-    """Return the seconds until a letter that was not sent is tried again: 0 at first, at most `UNSENT_CAP`."""
+    """Return the seconds until a letter that was not sent is tried again: 0, 1, 3, 7 and so on, at most 60.
+
+    `before`: how often in a row it was not sent.
+    """
     return min(UNSENT_CAP, 2.0 ** min(before, 10) - 1.0)
 
 
@@ -181,11 +189,11 @@ def _taken(attempt: IntendedSend, message_id: str | None, target: Target) -> Set
 def _failed(
     attempt: IntendedSend, failure: Unknown | Refused, dlq: DeadLetterQueue, dice: Dice, target: Target | None
 ) -> Settlement:
-    """Make the letter due after its backoff, or park it if the target rejects it as invalid or no attempt is left.
+    """Return the settlement of a failed attempt: send again after a backoff; or park, if no retry is possible.
 
     If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id.
-    If such a letter is parked, no other letter with its key is sent while a copy may come back. Its lane waits as well,
-    if the target advances a lane only after outcomes (`--advance settled`).
+    If such a letter is parked, no other letter with its key is sent while a copy may come back. Its lane waits as
+    well, if the target advances a lane only after outcomes (`--advance settled`).
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

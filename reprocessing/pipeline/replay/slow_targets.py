@@ -25,24 +25,27 @@ from reprocessing.store.replay.intent import IntendedSend
 
 logger = logging.getLogger(__name__)
 
-#: A group of outcomes is returned at this size, at this age in seconds, or when half of the requests have ended.
+#: A group of outcomes is returned at this size, at this age in seconds, or when half of the open requests have ended.
 GROUP_SIZE: Final = 100
 GROUP_AGE: Final = 0.1
 TARGET_SHARE: Final = 0.8  # largest share of the open requests that one target may have
 GIVE_UP_AFTER: Final = 30.0  # seconds after a request's timeout until its outcome becomes Unknown
-IDLE_STREAMS: Final = 2  # idle streams that a process keeps
-_GLANCE: Final = 0.005  # seconds to wait for HTTP and Lambda in turn, while both have open requests
+IDLE_STREAMS: Final = 2  # most streams without open requests that a process keeps
+_GLANCE: Final = 0.005  # while HTTP and Lambda have open requests, wait alternately for so many seconds
 
 Call = HttpCall | LambdaCall
 
 
 @dataclass(slots=True)
 class Stream:
-    """Open requests of a `replay_slice.Turn` to the `allowed` hosts, at most `limit` at a time. For one thread only."""
+    """The open requests of one turn (`replay_slice.Turn`) to slow targets. Only one thread may use it.
+
+    `allowed`: the hosts to which requests are allowed. `limit`: the most open requests.
+    """
 
     allowed: AllowList
     limit: int
-    note_end: Callable[[Iterable[int]], None] | None = None  # gets the attempts that have just ended
+    note_end: Callable[[Iterable[int]], None] | None = None  # called with ids of ended attempts
     _carriers: dict[type[Call], AsyncSender[Any]] = field(default_factory=dict)
     _open: dict[int, IntendedSend] = field(default_factory=dict)
     _until: dict[int, float] = field(default_factory=dict)
@@ -52,11 +55,11 @@ class Stream:
 
     @property
     def open(self) -> int:
-        """The number of started requests whose outcomes were not returned yet."""
+        """The number of requests that were started and whose outcomes `take_ended` has not returned."""
         return len(self._open) + len(self._ended)
 
     def room_for(self, target_id: int) -> int:
-        """Return how many more letters a target may have open, so that a hanging target cannot use the whole limit."""
+        """Return how many more requests to a target may be open. A target that hangs must not use the whole limit."""
         return max(1, math.floor(self.limit * TARGET_SHARE)) - self.open_requests(target_id)
 
     def open_requests(self, target_id: int) -> int:
@@ -81,7 +84,7 @@ class Stream:
                     self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def take_ended(self, *, within: float) -> list[tuple[IntendedSend, Outcome]]:
-        """Wait up to `within` seconds for a group of outcomes, and return it; empty if it is not ready."""
+        """Wait up to `within` seconds for a group of outcomes, and return it; empty if the group is not ready."""
         until = time.monotonic() + within
         while True:
             now = time.monotonic()
@@ -93,11 +96,11 @@ class Stream:
                 return []
 
     def take_back(self, group: Sequence[tuple[IntendedSend, Outcome]]) -> None:
-        """Take back outcomes that could not be recorded. `take_ended` returns them again."""
+        """Take back outcomes that could not be recorded, so that `take_ended` returns them again."""
         self._ended = [*group, *self._ended]
 
     def renew(self, *, lease: float) -> None:
-        """Renew the leases of lanes with open letters, when a third of the lease is over."""
+        """Renew the leases of lanes with open letters for `lease` seconds, if a third of the last lease is over."""
         if not self.open or time.monotonic() - self._renewed < lease / 3:
             return
         self._renewed = time.monotonic()
@@ -112,7 +115,7 @@ class Stream:
                 break
 
     def close(self) -> None:
-        """Close connections and threads."""
+        """Close the connections, and end the threads."""
         for carrier in self._carriers.values():
             carrier.close()
         self._carriers.clear()
@@ -159,7 +162,7 @@ _lock = threading.Lock()
 
 
 def borrow_stream(allowed: AllowList, limit: int) -> Stream:
-    """Return a stream without open requests. The caller must call `give_back_stream`."""
+    """Return a stream without open requests. The caller must return it with `give_back_stream`."""
     with _lock:
         for stream in _idle:
             if (stream.allowed, stream.limit) == (allowed, limit):
@@ -169,7 +172,7 @@ def borrow_stream(allowed: AllowList, limit: int) -> Stream:
 
 
 def give_back_stream(stream: Stream) -> None:
-    """Keep an idle stream and its connections for later use, or close it if `IDLE_STREAMS` are kept already."""
+    """Keep a stream without open requests, and its connections, for later use. If two are kept already, close it."""
     stream.note_end = None
     with _lock:
         if len(_idle) < IDLE_STREAMS:
@@ -179,7 +182,7 @@ def give_back_stream(stream: Stream) -> None:
 
 
 def forget_streams() -> None:
-    """Forget all streams in a child process after a fork."""
+    """Forget all streams. A child process calls this after a fork, because its parent uses their connections."""
     global _lock  # noqa: PLW0603  # the parent's lock may be held
     _lock = threading.Lock()
     _idle.clear()

@@ -1,4 +1,4 @@
-"""Take rate-limit tokens for heads that passed the gate."""
+"""Take tokens of the rate limit for heads that passed the gate."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from reprocessing.store.safety.send_limits import SendLimit
 
 logger = logging.getLogger(__name__)
 
-REDIS_RETRY = 1.0  # seconds that lanes wait while Redis does not answer
+REDIS_RETRY = 1.0  # seconds until lanes ask for tokens again if Redis does not answer
 
 
 @dataclass(slots=True)
 class MeteredHeads:
-    """Heads that got tokens, and how long the other heads wait."""
+    """Heads that got tokens, and how long heads without a token must wait."""
 
     heads: list[LaneState] = field(default_factory=list)
-    valid_until: dict[int, float] = field(default_factory=dict)  # monotonic time, by target; no entry: no limit
-    pause: float = 0.0  # seconds that the other heads wait
-    unknown: bool = False  # the other heads wait because Redis did not answer
+    valid_until: dict[int, float] = field(default_factory=dict)  # when tokens expire (monotonic), by target, if limited
+    pause: float = 0.0  # seconds that heads without a token wait
+    unknown: bool = False  # heads wait because Redis did not answer
 
 
 def take_for_heads(
@@ -32,7 +32,7 @@ def take_for_heads(
 ) -> MeteredHeads:
     """Take tokens for as many heads as possible: one of the target, and one of the rate class if the class has a rate.
 
-    No more tokens of a class are taken than the target has.
+    `brakes`: send limits by breaker id. `targets`: by id. No more tokens of a class are taken than the target has.
     """
     metered, meter = MeteredHeads(), _Meter(brakes, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -72,14 +72,14 @@ class _Meter:
         return self.brakes[head.breaker_id or 0]
 
     def limit_of(self, target: Target, some: Sequence[LaneState]) -> _Limit | None:
-        """Return a target's rate limit, multiplied by its lowest ramp share; None: no limit."""
+        """Return a target's rate limit, multiplied by its lowest ramp-up share; None: no limit."""
         if target.rate is None:
             return None
         ramp = min(self.brake(head).ramp for head in some)
         return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
     def available(self, limit: _Limit) -> int:
-        """Return the number of available tokens, and take none."""
+        """Return the number of available tokens of a limit, and take none."""
         try:
             found = self.rates.peek(limit.key, limit.rate, limit.burst)
         except RateLimitUnavailable as error:
@@ -90,7 +90,11 @@ class _Meter:
         return found.count
 
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
-        """Take tokens of the rate classes of one target's heads, for `room` heads at most."""
+        """Take tokens of the rate classes of one target's heads, for `room` heads at most.
+
+        Return the heads that got one, and the monotonic time at which the first token expires (None: no class
+        has a rate).
+        """
         left: list[LaneState] = []
         until: float | None = None
         by_class: dict[int | None, list[LaneState]] = {}
@@ -107,7 +111,10 @@ class _Meter:
     def take(
         self, some: list[LaneState], until: float | None, limit: _Limit
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take the available tokens. Return the heads that got one, and the time at which the first token expires."""
+        """Take available tokens for heads.
+
+        Return the heads that got one, and the time at which the first token expires.
+        """
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)
         except RateLimitUnavailable as error:

@@ -1,1 +1,1 @@
-"""Evaluate routing rules, apply their decisions, and preview them."""
+"""Evaluate routing rules, apply their decisions to letters, and preview what they would do."""

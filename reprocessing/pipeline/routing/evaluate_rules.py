@@ -1,4 +1,4 @@
-"""Find the first rule that matches a letter. A rule that cannot be evaluated is reported."""
+"""Find the first rule that matches a letter. Rules that cannot be evaluated are reported."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from reprocessing.store.routing import rules
 from reprocessing.store.routing.routable_letters import RoutableLetter
 from reprocessing.store.routing.rules import BoundRule, InForce
 
-LOG_EVERY = 60.0  # seconds between two log lines about one rule
+LOG_EVERY = 60.0  # seconds between two log lines about a rule that fails
 
-# Stands for a body that is too large for rules: such bodies are not loaded.
+# Used in place of a body that is too large for rules, because such bodies are not loaded.
 _TOO_LARGE = bytes(BODY_LIMIT + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dlq:
-    """The compiled rules of one DLQ, and how to read a letter's message type and tenant."""
+    """The compiled rules of one DLQ, and how a letter's message type and tenant are read."""
 
     name: str
     type: Selector | None
@@ -48,7 +48,10 @@ class _Dlq:
 
 
 class RuleBook:
-    """The rules of one version of the rulebook, compiled for letters of any DLQ, with counts of their errors."""
+    """The rules of one version, compiled for letters of any DLQ, with counts of their errors.
+
+    Each change is a new version.
+    """
 
     def __init__(self, version: int, bound: Iterable[BoundRule]) -> None:
         self.version = version
@@ -63,9 +66,10 @@ class RuleBook:
 
     @classmethod
     def load(cls, known: RuleBook | None = None, version: int | None = None) -> RuleBook:
-        """Return the current rules; `known` if it is current. `version`: the current version, if the caller knows it.
+        """Return the current rules. If `known` is current, return it.
 
-        All threads of a process share the compiled rules and their error counts.
+        `version`: the number of the current version, if the caller knows it. All threads of a process share the
+        compiled rules and their error counts.
         """
         if known is not None and known.version == (rules.version() if version is None else version):
             return known
@@ -78,11 +82,14 @@ class RuleBook:
         return latest
 
     def reads_bodies(self, dlqs: Collection[int]) -> bool:
-        """Return whether a rule reads bodies of letters of these DLQs."""
+        """Return whether a rule reads the bodies of letters of these DLQs. If not, bodies need not be loaded."""
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the decision about a letter. Invalid content raises no error; error texts contain no message data."""
+        """Return the decision about a letter. Invalid content raises no error.
+
+        Texts of errors contain no message data.
+        """
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:
             return NoRuleMatched()
@@ -98,9 +105,10 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return rules that fail for too many letters, as (rule, errors, letters). A rule is returned once a minute.
+        """Return the rules that fail for too many letters. Each rule is returned at most once a minute.
 
-        The counters are copied, since other threads may change them.
+        The result has tuples of rule, number of letters for which it failed, and number of letters that it was
+        asked about. The counters are copied, since other threads may change them.
         """
         now = time.monotonic()
         found: list[tuple[Rule, int, int]] = []

@@ -15,7 +15,7 @@ from reprocessing.store.routing import routable_letters
 from reprocessing.store.routing.routable_letters import RoutableLetter
 from reprocessing.store.routing.rules import BoundRule
 
-IDS_SHOWN = 10  # message ids that are shown for each rule
+IDS_SHOWN = 10  # most message ids that are shown for each rule
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class RulePreview:
 
     name: str
     action: str
-    would_act_on: Counter[str] = field(default_factory=Counter)  # waiting or captured letters, by state
+    would_act_on: Counter[str] = field(default_factory=Counter)  # letters that are not sent yet, by state
     objected: int = 0  # captured letters that will be parked for another reason first
     released: int = 0  # letters that the rule quarantined and a person released; the rule lets them pass
     under_way: int = 0  # letters that are being sent or await an outcome; the rule decides if they come back
@@ -42,22 +42,22 @@ class RulePreview:
 
 @dataclass(slots=True)
 class Preview:
-    """What rules would do to `letters` letters, by rule, in the order of the rules."""
+    """What rules would do to `letters` letters, for each rule, in the order of the rules."""
 
     shares: list[RulePreview]
     letters: int = 0
     unmatched: int = 0  # letters that no rule matches
-    older: int = 0  # unfinished letters captured before `since`, not previewed
+    older: int = 0  # unfinished letters that were captured before `since`, and are not previewed
     cut: bool = False  # whether more letters were not previewed
 
 
-def letters(  # noqa: PLR0913  # each by its name
+def letters(  # noqa: PLR0913  # arguments are passed by name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip
-    """Preview these rules on the letters that were captured since `since`, newest first. `dlq`: id of a DLQ; None: all.
+    """Preview these rules on the letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
 
-    `focus` is the id of a rule: only this rule is reported, with its letters that earlier rules decide. `told` gets the
+    `focus`: id of the only rule to report, with those of its letters that earlier rules decide. `told` gets the
     number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = RuleBook(0, rules)

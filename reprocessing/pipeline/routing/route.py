@@ -44,7 +44,7 @@ _LONGEST_WHY = 500
 
 @dataclass(frozen=True, slots=True)
 class RoutedLanes:
-    """Lanes with their heads after routing, and copies that may be deleted. Lanes that the caller lost are left out."""
+    """Lanes with their heads after routing, and copies that may be deleted. Lanes whose lease is lost are left out."""
 
     standings: list[LaneState]
     deletable: list[Deletable]
@@ -52,7 +52,7 @@ class RoutedLanes:
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """Letters with their lanes and fences (None: the caller has not leased the lanes)."""
+    """Letters with their lanes and fences. A fence of None: the caller has not leased the lane."""
 
     lanes: list[int]
     fences: list[int | None]
@@ -66,7 +66,14 @@ class _Lot:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A decision about one letter. `why`: why its lane waits. `leaves`: the letter gets another target."""
+    """A decision about one letter.
+
+    Attributes:
+        closing: how the letter is parked or discarded; None: it is not.
+        why: why its lane waits.
+        trouble: why the rule could not be evaluated; empty: it could.
+        leaves: the letter gets another target.
+    """
 
     decided: RoutingDecision
     closing: LetterClosing | None = None
@@ -81,12 +88,12 @@ class _Answer:
 
 
 def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float) -> RoutedLanes:
-    """Apply the rules to the heads (first letters) of lanes that the caller has leased.
+    """Apply the rules to the heads (first letters) of lanes that the caller has leased. Return the lanes.
 
-    Lanes whose head may be sent are leased for `lease` seconds more. Lanes whose head is held or delayed, or for which
-    a rule fails, are freed. After a quarantined or discarded head, the lane's next letter must be routed. A head that
-    would be closed or get another target waits while a copy may come back, and then is routed again. Decisions of
-    outdated rules are not written: such heads must be routed again.
+    Lanes whose head may be sent are leased for `lease` seconds more. Lanes whose head is held or delayed, or for
+    which a rule fails, are freed. After a quarantined or discarded head, the lane's next letter must be routed. A
+    head that would be closed or get another target waits while a copy may come back, and then is routed again.
+    Decisions of outdated rules are not written: such heads must be routed again.
 
     Raises:
         django.db.Error: PostgreSQL failed; nothing is done.
@@ -103,14 +110,17 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 
 
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
-    """Route these letters again if the rules changed meanwhile: the change woke only letters that were stopped then."""
+    """Route these letters again if the rules changed meanwhile.
+
+    When rules change, only letters that are stopped at that time are routed again.
+    """
     while rules.version() != book.version:
         book = RuleBook.load()
         _route(replace(lot, fences=[None] * len(lot.lanes)), book, lease=0.0)
 
 
 def wake_stopped(book: RuleBook) -> int:
-    """Route letters again that other versions of the rules stopped, and return their number.
+    """Route letters again that an earlier version of the rules stopped. Return the number of letters.
 
     Lanes that no rule stops any more are due at once. Lanes with an open breaker or an unhealthy target are routed
     once, since rules may quarantine or divert their heads. Repeated or parallel calls are harmless.
@@ -128,7 +138,10 @@ def wake_stopped(book: RuleBook) -> int:
 
 
 def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
-    """Apply start and end times of rules, route stopped letters again if rules changed, and return the rules."""
+    """Apply start and end times of rules; if rules changed, route stopped letters again. Return the current rules.
+
+    `known`: the rules that the caller has.
+    """
     rules.raise_version_if_due(now)
     book = RuleBook.load(known)
     if book is not known and book.version:

@@ -40,14 +40,14 @@ from reprocessing.store.safety.paused_runs import THE_SERVICE
 logger = logging.getLogger(__name__)
 
 LONG_POLL = 2  #: seconds of a long poll; short, because a person waits for the command
-LATE_ANSWER_SECONDS = 10.0  #: seconds to wait at the end for answers of slow targets
-GROUP_BATCHES = 20  #: batches of letters that are assigned to failure groups at the end
-IDLE = 0.25  #: seconds until lanes are leased again if none was due
+LATE_ANSWER_SECONDS = 10.0  #: most seconds to wait at the end for answers of slow targets
+GROUP_BATCHES = 20  #: most batches of letters that are assigned to failure groups at the end
+IDLE = 0.25  #: seconds until due lanes are looked for again if there were none
 
 
 @dataclass(frozen=True, slots=True)
 class DrainContext:
-    """Settings and connections of a drain."""
+    """The settings and connections of a drain, and a function `stop`, which returns whether to stop."""
 
     conf: Conf
     rates: Rates
@@ -59,7 +59,9 @@ class DrainContext:
 def capture_dlq(
     dlq: DeadLetterQueue, hands: DrainContext, *, heard: Callable[[Captured], None], seconds: float
 ) -> Captured:
-    """Capture the DLQ until it is empty, and give the letters their places.
+    """Capture the DLQ until it has run dry or `seconds` are over, and give the letters their places. Return the counts.
+
+    `heard` gets the counts after each poll.
 
     Raises:
         QueueUnreachable: the DLQ could not be read.
@@ -79,10 +81,10 @@ def capture_dlq(
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Plan a run and select its letters, or return the run of this name if it exists. Letters stay captured.
+    """Plan a run and select its letters, or return the run of this name if it exists. The letters stay captured.
 
     Raises:
-        RunIdInUse: the name is taken by a run with another selection.
+        RunIdInUse: a run with another selection has this name.
     """
     run = plans.create_plan(dlq, asked)
     _compare(run, dlq, asked.selection)
@@ -93,20 +95,21 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
 
 
 def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL_LETTERS) -> Run:
-    """Plan and start the run, or continue the run of this name.
+    """Plan and start a run, or continue the run of this name. Return the run.
 
     Raises:
-        RunIdInUse: the name is taken by a run with another selection.
-        InvalidRunState: it is paused, or was aborted.
+        RunIdInUse: a run with another selection has this name.
+        InvalidRunState: the run is paused, or was aborted.
+        NativeRedriveConflict: AWS is moving messages out of the DLQ.
     """
     return continue_run(plan_run(dlq, RunRequest(name, asked_by, selection)), by=asked_by)
 
 
 def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
-    """Return the run of this name, if it exists. `selection`: the expected selection; None: any.
+    """Return the run of this name; None if there is none. `selection`: the expected selection; None: any.
 
     Raises:
-        RunIdInUse: the name is taken by a run with another selection.
+        RunIdInUse: a run with another selection has this name.
     """
     run = Run.objects.filter(name=name).select_related("dlq").first()
     if run is not None:
@@ -118,13 +121,13 @@ def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run
     """Start a planned run, or continue a finished run whose letters returned. Return the running run.
 
     Raises:
-        InvalidRunState: it is paused, or was aborted.
+        InvalidRunState: the run is paused, or was aborted.
         NativeRedriveConflict: AWS is moving messages out of the run's DLQ.
     """
     match run.state:
         case RunState.PLANNED:
             plan.place_captured(run.dlq)
-            plans.select_letters(run.pk, by=by, reason=reason)  # if its selection was never committed
+            plans.select_letters(run.pk, by=by, reason=reason)  # in case they are not selected yet
             run.refresh_from_db()
             run_transitions.start(run, by=by, reason=reason)
         case RunState.FINISHED:
@@ -138,7 +141,7 @@ def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run
 
 
 def describe_stopped(run: Run) -> str:
-    """Return who paused or aborted a run, why, and how to continue."""
+    """Return a text for people: who paused or aborted this run, why, and how to continue."""
     by_itself = run.stopped_by == THE_SERVICE
     said = f"{run.name}: {run.why}" if by_itself else f'{run.name} was {run.state} by {run.stopped_by} ("{run.why}").'
     if run.state == RunState.PAUSED:
@@ -170,8 +173,8 @@ def replay_run(
     """Replay a run until its letters are finished, it is paused or aborted, or `hands.stop`. Return its letter counts.
 
     Letters that wait for a parked letter of their lane are not waited for. The other running runs of the DLQ are
-    replayed too, since their letters may be first in the lanes. Runs whose ids are in `along` are also replayed until
-    they are finished. `told` gets the letter counts every few seconds.
+    replayed too, since their letters may be first in the lanes. Runs whose ids are in `along` are also replayed
+    until they are finished. `told` gets the letter counts every few seconds.
     """
     threads: list[_Beside] = [_Watch(run, hands), _Checks(run, hands)]
     for thread in threads:
@@ -203,7 +206,7 @@ def replay_run(
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats a check until the replay ends."""
+    """A thread that repeats a piece of work until the replay ends."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")
@@ -239,7 +242,7 @@ class _Beside(threading.Thread):
 
 
 class _Checks(_Beside):
-    """Checks health, rules, breakers and waves, and enlists letters. `_Watch` captures, which is slow."""
+    """Repeats the fast work beside a replay: checks health, rules, breakers and waves, and enlists letters."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)
@@ -255,7 +258,7 @@ class _Checks(_Beside):
 
 
 class _Watch(_Beside):
-    """Captures DLQs to see which letters came back, resolves outcomes, and deletes copies."""
+    """Repeats the slow work beside a replay: captures DLQs to see which letters came back, and resolves outcomes."""
 
     def __init__(self, run: Run, hands: DrainContext) -> None:
         super().__init__(run, hands)
@@ -267,7 +270,7 @@ class _Watch(_Beside):
         resolve_outcomes.resolve_letters(conf=self._hands.conf, dice=self._hands.dice)
 
     def _watched(self) -> set[int]:
-        """Return the ids of DLQs to which letters may return, also from other targets that rules or people chose."""
+        """Return the ids of DLQs to which the run's letters may return: its own DLQ, and the DLQs of other targets."""
         under_way = Attempt.objects.filter(AWAITS_OUTCOME, run__dlq=self._dlq).values("target")
         found = Target.objects.filter(Q(sources__dlq=self._dlq) | Q(pk__in=under_way), watched_by__isnull=False)
         return {self._dlq, *found.values_list("watched_by", flat=True)}

@@ -1,4 +1,4 @@
-"""Poll a DLQ: capture it, place its letters, and enlist them in a run once the DLQ has run dry."""
+"""Poll a DLQ: capture it, give its letters their places, and enlist them in a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -33,15 +33,18 @@ from reprocessing.store.safety import waves
 
 logger = logging.getLogger(__name__)
 
-_PER_RECEIVER = 100  #: one more receiver for this many visible messages
-_AT_LEAST = 10.0  #: shortest time for enlisting in seconds, even if the capture took all the time
+_PER_RECEIVER = 100  #: visible messages for each receiver
+_AT_LEAST = 10.0  #: seconds that enlisting has, even if the capture took all the time
 _LONGEST = 43_200.0  #: most seconds for which SQS hides a message
-_ASKED_FOR = 500  #: most copies that SQS is asked about in one poll
+_ASKED_FOR = 500  #: most copies whose visibility timeout one check changes
 
 
 @dataclass(slots=True)
 class TurnResult:
-    """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing waits for one."""
+    """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing needed a capture.
+
+    `enlisted`: what was enlisted in the standing run; None: nothing was to be enlisted.
+    """
 
     captured: Captured = field(default_factory=Captured)
     enlisted: EnlistResult | None = None
@@ -52,9 +55,10 @@ def take_turn(
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> TurnResult:  # fmt: skip
-    """Poll a DLQ once. That costs one SQS call if the DLQ is empty and nothing waits for a capture.
+    """Poll a DLQ once. If the DLQ is empty and nothing needs a capture, this costs only one SQS call.
 
-    The capture takes at most `seconds`. Enlisting gets the rest of this time; the next poll continues it.
+    The capture takes at most `seconds`. Enlisting has the rest of this time, but 10 s or more; the next poll
+    continues it.
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
@@ -99,7 +103,10 @@ def _enlist(dlq: DeadLetterQueue, through: int, until: float, stop: Callable[[],
 
 
 def is_wanted(dlq: DeadLetterQueue) -> bool:
-    """Return whether beat may receive from this DLQ: in mode automatic, or when something waits for a capture."""
+    """Return whether beat may receive from this DLQ: it is in mode automatic, or something needs a capture.
+
+    A stopped DLQ is captured only after a restore, for a plan, or after AWS's own redrive.
+    """
     if dlq.mode == Mode.OBSERVE:
         return False
     if dlq.stopped_at is not None:
@@ -108,7 +115,7 @@ def is_wanted(dlq: DeadLetterQueue) -> bool:
 
 
 def record_depth(dlq: DeadLetterQueue) -> bool:
-    """Record the DLQ's depth; return whether beat must capture the DLQ.
+    """Record the DLQ's depth. Return whether beat must capture the DLQ.
 
     Raises:
         QueueUnreachable: the depth could not be read.
@@ -124,15 +131,15 @@ def _note_depth(dlq: DeadLetterQueue) -> int:
 
 
 def receiver_count(visible: int, conf: Conf) -> int:
-    """Return the number of receivers for so many visible messages."""
+    """Return how many receivers to use for so many visible messages: one for each 100, within the limit of `conf`."""
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Return whether no other reader hides messages of the DLQ, such as a returned letter.
+    """Return whether no other reader hides messages of the DLQ, such as returned letters.
 
-    The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return False
-    if SQS does not answer.
+    The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return
+    False if SQS does not answer.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     try:
@@ -148,33 +155,37 @@ def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
 
 
 def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    in_flight = depth(address).in_flight  # read before this service's copies are counted
+    in_flight = depth(address).in_flight  # asked for before this service counts the copies that it hides
     return in_flight == 0 or in_flight <= capture_lease.count_invisible(
         dlq.pk, count_lag=conf.count_lag.total_seconds()
     )
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    """Return whether SQS hides this service's copies for longer than is recorded, and record the new time.
+    """Extend the visibility timeout of copies that may be hidden. Return whether SQS has extended any.
 
-    A worker may have extended copies, and died before it recorded that. SQS extends only copies that are hidden.
+    SQS extends only copies that are hidden. A worker may have hidden copies longer than is recorded, if it died
+    before it recorded the time. The new time is recorded.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
         return False
-    until = lanes.database_now() + timedelta(seconds=conf.receive_visibility)  # before SQS is asked
+    until = lanes.database_now() + timedelta(seconds=conf.receive_visibility)  # SQS will hide them until then, or later
     hidden = extend(address, {copy.message_id: copy.handle for copy in perhaps}, conf.receive_visibility).held
     capture_lease.mark_extended(dlq.pk, [copy for copy in perhaps if copy.message_id in hidden], until=until)
     return bool(hidden)
 
 
 def standing_run(dlq: DeadLetterQueue) -> Run:
-    """Return the DLQ's standing run, with waves or without them as the DLQ's settings say now."""
+    """Return the DLQ's standing run; create it if there is none.
+
+    It gets waves or none, as the DLQ's settings say now.
+    """
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
             dlq=dlq, kind=RunKind.STANDING,
             defaults={
-                "name": f"standing:{dlq.pk}",  # no id that a person can give a run
+                "name": f"standing:{dlq.pk}",  # people cannot give a run such a name
                 "state": RunState.RUNNING, "asked_by": "beat", "started_at": lanes.database_now(),
             },
         )  # fmt: skip
@@ -185,7 +196,7 @@ def standing_run(dlq: DeadLetterQueue) -> Run:
 
 
 def _is_waited_for(dlq: DeadLetterQueue) -> bool:
-    """Return whether sent letters need a capture as evidence, or captured letters wait until the DLQ has run dry."""
+    """Return whether a capture is needed: for the outcomes of sent letters, or before captured letters are enlisted."""
     if _is_looked_into(dlq) or Attempt.objects.filter(AWAITS_OUTCOME, target__watched_by=dlq).exists():
         return True
     if dlq.mode != Mode.AUTOMATIC:
@@ -197,7 +208,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
-    """Return whether the DLQ is captured even if it is stopped: after a restore, for a plan, or after AWS's redrive."""
+    """Return whether the DLQ is captured even if stopped: after a restore, for a plan, or after AWS's own redrive."""
     if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
     waiting = plans.unselected_plans(dlq.pk)

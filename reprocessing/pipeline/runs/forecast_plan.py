@@ -30,13 +30,21 @@ _PUBLIC: Final = Prices()
 
 @dataclass(frozen=True, slots=True)
 class PlanForecast:
-    """What a drain of a DLQ would do.
+    """What a run would do that is planned for a DLQ.
 
     Attributes:
+        dlq: the DLQ.
+        prospect: figures of the selected letters.
+        objections: numbers of selected letters that cannot be sent, by reason.
+        shares: figures for each target.
         under_way: number of letters in progress in the DLQ's running runs, by run name; they are sent too.
+        parked: number of the DLQ's parked letters.
+        run: the planned run.
         behind: ids of the first selected messages that wait for earlier, unselected messages of the same key.
+        verified: which bodies are missing in S3.
         paused: paused runs with waiting letters.
         plans: other plans that have selected letters.
+        prices: the prices of SQS requests.
     """
 
     dlq: DeadLetterQueue
@@ -54,18 +62,18 @@ class PlanForecast:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether a run would have no letters."""
+        """Return whether the run would have no letters."""
         ahead = self.prospect
         return not (ahead.letters or ahead.objected or ahead.returned or self.under_way)
 
     @property
     def seconds(self) -> float:
-        """Return the shortest duration of the run in seconds, if nothing fails."""
+        """Return the shortest duration of the run in seconds, which assumes that nothing fails."""
         return max((self.forecast(share).seconds for share in self.shares), default=0.0)
 
     @property
     def waves(self) -> int:
-        """Return the number of waves that must succeed before the last letter is sent."""
+        """Return how many waves must succeed before the last letter is sent; 0: the run has no waves."""
         return wave_progression.waves_before_last(self.prospect.letters) if self.run.waves else 0
 
     @property
@@ -75,7 +83,7 @@ class PlanForecast:
 
     @property
     def waves_wait_for(self) -> str:
-        """Return what each wave waits for, and how long; empty if waves wait for nothing."""
+        """Return what each wave waits for, and how long, as a phrase for people; empty if waves wait for nothing."""
         if not (self.waves and self.wave_wait):
             return ""
         seen = " and ".join(f"a capture of {name}, one every {every:g} s" for name, every in self._captures)
@@ -85,11 +93,14 @@ class PlanForecast:
 
     @property
     def _captures(self) -> list[tuple[str, float]]:
-        """Return the DLQs whose captures prove absence, with the seconds between two captures."""
+        """Return the DLQs whose captures prove absence, each with the seconds between two captures."""
         return sorted({(share.watched_by, share.every) for share in self.shares if share.watched_by and share.every})
 
     def forecast(self, share: TargetFigures) -> Forecast:
-        """Return the forecast for one target. The rate may rise by one step of the ramp with each wave."""
+        """Return the forecast for one target.
+
+        It assumes that the rate rises by one step of the ramp-up with each wave.
+        """
         climb = RateClimb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
         first = min((each.tail for each in self.shares), default=0.0)
         return Forecast.of(
@@ -100,7 +111,7 @@ class PlanForecast:
 
     @property
     def assumptions(self) -> list[str]:
-        """Return the assumptions of the forecasts."""
+        """Return the assumptions of the forecasts, as phrases for people."""
         told = ["no failures, and nothing else is sent to these targets"]
         ramps = sorted({(share.ramp, share.ramp_every) for share in self.shares if share.rate and share.ramp < 1})
         told += [f"the rate ramps from {share:.0%} and doubles every {every:g} s" for share, every in ramps]
@@ -120,7 +131,7 @@ class PlanForecast:
         return told
 
     def faster_options(self, share: TargetFigures) -> list[str]:
-        """Return options that shorten the run, if the longest lane limits it far more than the rate does."""
+        """Return options that shorten the run, as phrases for people; empty if its longest lane is not the limit."""
         forecast = self.forecast(share)
         if not forecast.is_far_slower_by_lane:
             return []
@@ -139,7 +150,7 @@ class PlanForecast:
         ]
 
     def order_given_up(self, share: TargetFigures) -> str:
-        """Return how the order of a key may be lost, and which options keep it; empty if the order is kept."""
+        """Return how a key's order may be lost, and which options keep it, for people; empty if the order is kept."""
         if not share.overtakes:
             return ""
         several = "s" if share.overtakes > 1 else ""
@@ -154,7 +165,7 @@ class PlanForecast:
 
     @property
     def cost(self) -> Cost:
-        """Return what SQS charges if nothing fails: for sends, deletes, and hiding each copy longer once.
+        """Return what SQS charges if nothing fails: for sends, for deletes, and for hiding each copy longer once.
 
         Checks for outcomes, about one a second, are not included.
         """
@@ -175,20 +186,20 @@ class PlanForecast:
 
     @property
     def late_targets(self) -> list[TargetFigures]:
-        """Return the targets for which SQS would delete copies (retention) before all letters are sent."""
+        """Return the targets whose letters will not all be sent before SQS deletes their copies (retention)."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
-            return []  # SQS has nothing left to expire
+            return []  # no copies are left in SQS
         return [share for share in self.shares if share.late]
 
 
 def forecast_run(
     run: Run, *, count_lag: float, by_beat: bool = False, asks_s3: bool = True, prices: Prices = _PUBLIC
 ) -> PlanForecast:
-    """Forecast a plan whose letters are selected.
+    """Return a forecast of a planned run whose letters are selected.
 
     Args:
         run: the plan.
-        count_lag: seconds by which SQS's counts may lag behind.
+        count_lag: seconds by which SQS's counts may be late.
         by_beat: True: beat captures DLQs by their schedules; False: a drain captures them all the time.
         asks_s3: whether to check that bodies in S3 still exist.
         prices: the prices of SQS requests.
@@ -212,7 +223,7 @@ def forecast_run(
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Add to each target the seconds between two captures that show whether letters returned."""
+    """Return the figures of targets, each with the seconds between two captures that show whether letters returned."""
     cadences = (
         schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
     )

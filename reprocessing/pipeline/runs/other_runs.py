@@ -1,4 +1,4 @@
-"""The other runs and plans of a DLQ that have letters, and what to call them."""
+"""Find the other runs and plans of a DLQ that have letters, and describe them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from reprocessing.store.runs.progress import RunCounts
 
 
 def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
-    """Return the DLQ's other running runs with letters in progress, without its standing run in mode automatic."""
+    """Return the DLQ's running runs with letters in progress, except the runs `but`.
+
+    In mode automatic, its standing run is left out, too.
+    """
     found = Run.objects.filter(dlq=dlq, state=RunState.RUNNING).exclude(pk__in=[run.pk for run in but]).order_by("pk")
     if dlq.mode == Mode.AUTOMATIC:
         found = found.exclude(kind=RunKind.STANDING)
@@ -18,22 +21,22 @@ def in_progress(dlq: DeadLetterQueue, *but: Run) -> list[Run]:
 
 
 def paused_runs(dlq: DeadLetterQueue) -> list[Run]:
-    """Return the DLQ's paused runs with waiting letters: letters of other runs may wait for these letters."""
+    """Return the DLQ's paused runs with waiting letters. Letters of other runs may wait behind these letters."""
     found = Run.objects.filter(dlq=dlq, state=RunState.PAUSED).order_by("pk")
     return [run for run in found if quick_tally(run).waiting]
 
 
 def other_plans(dlq: DeadLetterQueue, but: Run) -> list[Run]:
-    """Return the DLQ's other plans that have selected letters."""
+    """Return the DLQ's plans that have selected letters, except the plan `but`."""
     found = Run.objects.filter(dlq=dlq, state=RunState.PLANNED, selected__gt=0).exclude(pk=but.pk)
     return list(found.order_by("pk"))
 
 
 def describe_holder(plan: Run) -> str:
-    """Return a phrase that names the plan and who made it."""
+    """Return a phrase for people that says in which plan a message is, and who made the plan."""
     return f"in the plan {plan.name}, which {plan.asked_by} made and nobody has started"
 
 
 def quick_tally(run: Run) -> RunCounts:
-    """Return the estimated letter counts of a run, without counting all letters."""
+    """Return the letter counts of a run as an estimate, without counting all letters."""
     return progress.estimate_counts(run.pk, selected=run.selected)

@@ -1,4 +1,4 @@
-"""Compute a letter's place (ordering key, sequence, idempotency key), or why it cannot be sent."""
+"""Compute a letter's place (ordering key, sequence, idempotency key), or why the letter cannot be sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READ_FROM_BODIES = (SelectorSource.BODY, SelectorSource.CONTENT_HASH)
 
 
 def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
-    """Return how to read the keys of a letter, by the DLQ's current settings."""
+    """Return where a DLQ's letters have their ordering key, sequence and idempotency key, by its current settings."""
     return KeyPolicy.of(
         fifo=dlq.fifo,
         ordering=dlq.ordering_key,
@@ -31,14 +31,14 @@ def policy_of(dlq: DeadLetterQueue) -> KeyPolicy:
 
 
 def reads_bodies(policy: KeyPolicy) -> bool:
-    """Return whether one of the keys is read from the letter's body."""
+    """Return whether the ordering key, sequence or idempotency key is read from the bodies of letters."""
     selectors = (policy.ordering, policy.sequence, policy.idempotency)
     return any(selector.source in _READ_FROM_BODIES for selector in selectors)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
-    """What the target of a letter accepts. `kind`: None without a target."""
+    """What the target of a letter accepts. All fields are None if the letter has no target."""
 
     size_limit: int | None
     kind: str | None
@@ -46,12 +46,12 @@ class TargetLimits:
 
 
 def limits_of(target: Target) -> TargetLimits:
-    """Return what a target accepts."""
+    """Return what a target accepts: its size limit, its kind, and whether expired tasks can be sent to it."""
     return TargetLimits(target.size_limit, target.kind, target.strips_expires)
 
 
 def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
-    """Return a letter's place, why it cannot be sent, or both."""
+    """Return the place of a letter, or why the letter cannot be sent, or both."""
     facts = LetterFacts(
         unplaced.message_id, bytes(unplaced.body), unpack_attributes(bytes(unplaced.attributes)), unplaced.system
     )  # fmt: skip
@@ -63,13 +63,16 @@ def place_letter(policy: KeyPolicy, unplaced: UnplacedLetter) -> StoredPlace:
 
 
 def place(policy: KeyPolicy, facts: LetterFacts, limits: TargetLimits, *, size: int, now: datetime) -> StoredPlace:
-    """Return the place of a letter of `size` bytes whose source is known, why it cannot be sent, or both."""
+    """Return the place of a letter whose source is known, or why the letter cannot be sent, or both.
+
+    `limits`: what its target accepts. `size`: its bytes, with attributes. `now`: for tasks that have an expiry.
+    """
     found = choose_place(policy, facts)
     match found:
         case Park(reason, detail):
             return StoredPlace(reason, detail)
         case LetterPlace():
-            # No other letter can have a message id as its idempotency key, so such a key is not stored.
+            # A message id is not stored as the letter's idempotency key, since no other letter can have this key.
             key = found.idempotency_key if found.idempotency_key != facts.message_id else None
             against = _objection(facts.body, limits, size, now)
             blocked_reason, detail = (against.reason, against.detail) if against else ("", "")

@@ -1,4 +1,4 @@
-"""Give captured letters their places, and enlist whole lanes into a run once the DLQ has run dry."""
+"""Give captured letters their places, and enlist whole lanes in a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from reprocessing.store.runs import enlistment, enlistment_batches, leftover_lan
 from reprocessing.store.runs.enlistment import Enlisted
 from reprocessing.store.safety import waves
 
-_RUNS = 20  #: most runs whose letters one call enlists
+_RUNS = 20  #: most started runs whose letters one call enlists
 
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """Counts of enlisted letters; each batch adds its lanes. `left`: letters are left for the next poll."""
+    """Counts of enlisted letters. A lane that gets letters in two batches counts twice.
+
+    `left`: letters are left, which the next poll enlists.
+    """
 
     letters: int = 0
     lanes: int = 0
@@ -33,9 +36,11 @@ class EnlistResult(Enlisted):
 
 
 def place_captured(dlq: DeadLetterQueue) -> int:
-    """Compute the places of letters that got none at their capture. Return how many got one, or a reason not to send.
+    """Compute the places of captured letters that have none yet.
 
-    Letters stay captured: a letter with such a reason is parked only when a run takes it.
+    Return how many letters got a place, or a reason against it.
+
+    The letters stay captured: a letter with a reason not to send it is parked only when a run takes it.
     """
     policy = place_letters.policy_of(DeadLetterQueue.objects.get(pk=dlq.pk))  # it may have changed since the capture
     done = 0
@@ -48,12 +53,15 @@ def place_captured(dlq: DeadLetterQueue) -> int:
 
 
 def _named(dlq: DeadLetterQueue, some: Sequence[UnplacedLetter]) -> int:
-    """Set the source of letters whose source was registered after their capture; return how many got a source."""
+    """Set the source of letters whose source was registered after their capture. Return how many got a source."""
     return placement.set_sources(find_source.Sources(dlq).trace(some)) if some else 0
 
 
 def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
-    """Select the letters of the DLQ's waiting plans, with ids up to `through`; return how many plans were selected."""
+    """Select the letters, with ids up to `through`, of the DLQ's plans that waited for a capture.
+
+    Return for how many plans letters were selected.
+    """
     done = [
         plans.select_letters(run.pk, by=run.asked_by, reason=run.reason or "The dlq has run dry.", through=through)
         for run in plans.unselected_plans(dlq.pk)
@@ -62,7 +70,10 @@ def select_waiting_plans(dlq: DeadLetterQueue, *, through: int) -> int:
 
 
 def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -> int:
-    """Enlist the remaining letters of started plans, or of the run `only`, until `stop`; return how many letters."""
+    """Enlist the letters that started plans have not enlisted yet, until `stop` returns True. Return how many letters.
+
+    `only`: id of the only run; None: all.
+    """
     done = 0
     for run in [only] if only else [owing.id for owing in enlistment_batches.unenlisted_runs(limit=_RUNS)]:
         while not stop() and (left := enlistment_batches.next_batches(run)):
@@ -77,11 +88,14 @@ def enlist_started_plans(*, stop: Callable[[], bool], only: int | None = None) -
 def enlist(
     dlq: DeadLetterQueue, run: Run, *, through: int | None = None, stop: Callable[[], bool] = lambda: False
 ) -> EnlistResult:
-    """Put the DLQ's placed letters that are in no run onto their lanes, for this run, in one transaction.
+    """Enlist in this run the DLQ's letters that have a place and are in no run: put them onto their lanes.
 
-    Only letters with ids up to `through` are enlisted, since the DLQ may hold earlier messages for the lanes of later
-    letters. A standing run with many letters enlists them in batches, at least one, until `stop` returns True. It must
-    be running, and its DLQ in mode automatic. If it has no letters in progress, its first wave begins again.
+    Return the counts.
+
+    Only letters with ids up to `through` are enlisted, since the DLQ may hold earlier messages for the lanes of
+    later letters. All is one transaction, except that a standing run enlists many letters in batches, at least one,
+    until `stop` returns True. A standing run must be running, and its DLQ in mode automatic. If it has no letters
+    in progress, its first wave begins again.
 
     Raises:
         NativeRedriveConflict: AWS is moving messages out of this DLQ.
@@ -99,7 +113,7 @@ def enlist(
 
 
 def _begin_anew(dlq: int, run: int) -> bool:
-    """Restart the waves of an empty run; return False if the run takes no more letters."""
+    """Restart the waves of a run without letters in progress. Return False if the run takes no more letters."""
     aws_redrives.lock_out_aws(dlq)
     if not enlistment_batches.takes_letters(run):
         return False
@@ -110,7 +124,7 @@ def _begin_anew(dlq: int, run: int) -> bool:
 def _at_once(dlq: DeadLetterQueue, run: Run, through: int | None) -> Enlisted:
     def work() -> Enlisted:
         aws_redrives.lock_out_aws(dlq.pk)
-        selection.lock_selection(dlq.pk)  # wait before the run is read
+        selection.lock_selection(dlq.pk)  # waits for other selections, so the run is read after them
         if run.kind == RunKind.STANDING and not enlistment_batches.takes_letters(run.pk):
             return Enlisted(0, 0, 0)
         selection.select_letters(dlq.pk, run.pk, ALL_LETTERS, through=through)

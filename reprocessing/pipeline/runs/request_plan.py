@@ -1,4 +1,4 @@
-"""Plan a run for a person or a program. Planning a run sends nothing."""
+"""Plan a run for a person or a program. A plan sends nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from reprocessing.store.safety import stops
 
 
 def suggested_name() -> str:
-    """Return a name from the time and a random part."""
+    """Return a name for a run, such as run-20260131-0930-a1b2, from the time and random digits."""
     return f"run-{lanes.database_now():%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
 def why_not(dlq: DeadLetterQueue) -> str:
-    """Return why no run can be planned for a DLQ, and what to do; empty: a run can be planned."""
+    """Return why no run can be planned for a DLQ, and what to do, for people; empty: a run can be planned."""
     if dlq.mode == Mode.OBSERVE:
         return f"{dlq.name} is in mode observe: nothing is received from it. Change its mode to manual first."
     if dlq.mode == Mode.AUTOMATIC:
@@ -39,7 +39,10 @@ def why_not(dlq: DeadLetterQueue) -> str:
 
 
 def moved_by_aws(dlq: DeadLetterQueue) -> str:
-    """Return a sentence if AWS's own redrive moves the DLQ's messages; empty: it does not, or that is not known."""
+    """Return a sentence for people if AWS's own redrive moves the DLQ's messages.
+
+    Empty: it does not, or it is not known whether it does.
+    """
     with suppress(QueueUnreachable):
         native_redrive.read_redrives(dlq)
     found = aws_redrives.current(dlq.pk)
@@ -47,7 +50,10 @@ def moved_by_aws(dlq: DeadLetterQueue) -> str:
 
 
 def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
-    """Return that a DLQ has no such source queue, and which it has; empty: it has the source queue."""
+    """Return a sentence if a DLQ has no source with this name or ARN; else an empty text.
+
+    The sentence names the sources that the DLQ has.
+    """
     known = list(dlq.sources.order_by("arn").values_list("arn", flat=True))
     if any(source in {arn, resource_name(arn)} for arn in known):
         return ""
@@ -56,7 +62,11 @@ def unknown_source(dlq: DeadLetterQueue, source: str) -> str:
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest, *, captures: bool, seen: VisibleDlqs) -> Run:
-    """Plan the run. Its messages are selected now or, if it `captures`, after the next capture of the DLQ.
+    """Plan a run, and return it.
+
+    If it `captures`, its messages are selected after the next capture of the DLQ; else now.
+
+    `seen`: the DLQs that the caller may see.
 
     Raises:
         RunIdInUse: a run with another selection has this name. The text tells nothing of DLQs outside of `seen`.

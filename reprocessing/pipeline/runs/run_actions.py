@@ -1,4 +1,4 @@
-"""Start, pause, resume and abort a run for a person or a program, if the run is as they saw it."""
+"""Start, pause, resume or abort a run for a person or a program, if the run is still as they saw it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class RunAction:
     """An action on a run.
 
     Attributes:
+        name: start, pause, resume or abort.
         out_of: the states of a run in which the action is possible.
         did: the past participle of the action, such as paused.
         does: returns sentences that say what the action will do.
-        act: executes the action with the given values (reason, stop_dlq) and the name of who acts; returns whether the
-            run changed.
+        act: executes the action, with the run, the given values (reason, stop_dlq), and who acts as arguments; returns
+            None if the run did not change.
     """
 
     name: str
@@ -106,17 +107,17 @@ RUN_ACTIONS: Final = {
     )
 }  # fmt: skip
 
-#: Actions that change the state of a run.
+#: The audit log's names of actions that change the state of a run.
 _PUTS: Final = (AuditAct.PLANNED, AuditAct.STARTED, AuditAct.PAUSED, AuditAct.RESUMED, AuditAct.ABORTED)
 
 
 def possible_actions(run: Run) -> list[RunAction]:
-    """Return the actions that are possible for a run now; permissions are not checked."""
+    """Return the actions that are possible for a run now. The caller's permissions are not checked."""
     return [deed for deed in RUN_ACTIONS.values() if not why_impossible(run, deed)]
 
 
 def why_impossible(run: Run, deed: RunAction) -> str:
-    """Return why a run does not allow the action now; empty: the action is possible."""
+    """Return why the action is not possible for a run now, for people; empty: it is possible."""
     if run.state not in deed.out_of:
         return state_sentence(run)
     if deed.name == "abort" and run.kind == RunKind.STANDING:
@@ -129,7 +130,7 @@ def why_impossible(run: Run, deed: RunAction) -> str:
 
 
 def state_sentence(run: Run) -> str:
-    """Return the state of a run, and who changed it last."""
+    """Return a sentence about the state of a run, with the name of who changed it last."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return f'It was {run.state} by {run.stopped_by} ("{run.why}").'
     last = run.reviews.filter(act__in=_PUTS).order_by("-pk").first()
@@ -138,9 +139,10 @@ def state_sentence(run: Run) -> str:
 
 
 def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: str, by: str) -> bool:
-    """Execute an action if the run is unchanged since `seen` (its `page_stamp`); return whether it was done.
+    """Execute an action if the run is as the caller saw it. Return whether it was done.
 
-    `given`: the reason and, for an abort, `stop_dlq`.
+    `key`: the run's id. `seen`: the run's `page_stamp`, which changes with the run. `given`: the reason and, for an
+    abort, `stop_dlq`.
     """
     found = Run.objects.select_related("dlq").get(pk=key)
     if run_transitions.page_stamp(found) == seen:
@@ -149,7 +151,10 @@ def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: st
 
 
 def _prepare(run: Run, deed: RunAction) -> None:
-    """Prepare a start or resume: read whether AWS itself moved messages of the DLQ, and take over leftover messages."""
+    """Before a start or resume, ask AWS whether its own redrive moved messages of the DLQ.
+
+    A run that starts also takes the unfinished letters of the DLQ's ended runs.
+    """
     if deed.name == "start":
         with suppress(QueueUnreachable):
             native_redrive.read_redrives(run.dlq)
@@ -163,7 +168,7 @@ def _do(deed: RunAction, given: Mapping[str, Any], by: str, run: Run) -> bool | 
 
 
 def still_waits_for(run: Run, action: RunAction) -> str:
-    """Return, for a resumed run, what else keeps the run from sending; empty: nothing."""
+    """Return, for a resumed run, what else keeps the run from sending, for people; empty: nothing."""
     if action.name != "resume":
         return ""
     moved = aws_redrives.current(run.dlq_id)

@@ -1,4 +1,4 @@
-"""The state of a run: progress, waves, forecast, and what it waits for."""
+"""Read the state of a run: its progress, its waves, when it will end, and what it waits for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import failed_answers
 from reprocessing.store.safety.failed_answers import CommonFailure
 
-#: Max waves that are shown; a DLQ's standing run has many.
+#: Most waves that are shown, because a standing run has many.
 _WAVES = 8
 
 
@@ -24,13 +24,14 @@ class RunStatus:
     """The state of a run.
 
     Attributes:
+        tally: letter counts of the run.
         waves: the run's last waves, oldest first.
         left: unfinished messages, by target.
         awaited: sent messages whose outcome is not known, by target.
-        in_other_runs: number of messages that this run sent and that another run has now; `tally` lacks them.
+        in_other_runs: number of messages that this run sent and that another run has now; they are not in `tally`.
         cost: cost of sending and deleting the run's messages, without the cost of captures.
         arrived: number of messages captured since the run began; None for a standing run, which sends them too.
-        failing: the most frequent answer of the run's recent failed attempts.
+        failing: the most frequent answer of the run's recent failed attempts; None: there is none.
     """
 
     run: Run
@@ -45,7 +46,7 @@ class RunStatus:
 
     @classmethod
     def read(cls, run: Run, *, count_lag: float, prices: Prices) -> RunStatus:
-        """Read the state of a run."""
+        """Read the state of a run from PostgreSQL. `count_lag`: seconds by which SQS's counts may be late."""
         awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag)
         known = pending_outcomes.seconds_until_known(awaited)
         return cls(
@@ -62,14 +63,15 @@ class RunStatus:
 
     @property
     def done(self) -> float:
-        """The share of the run's messages that are finished."""
+        """The share of the run's messages that are finished, from 0 to 1."""
         return 1 - self.tally.open / self.tally.letters if self.tally.letters else 1.0
 
     @property
     def seconds(self) -> float | None:
-        """The seconds until the run ends at the earliest.
+        """The least number of seconds until the run ends.
 
-        None if the run is not running, a circuit breaker is open, or an outcome will not be known by itself.
+        None if the run is not running, a circuit breaker is open, or nothing will show the outcome of some
+        messages.
         """
         shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:

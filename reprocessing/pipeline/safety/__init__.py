@@ -1,1 +1,1 @@
-"""Run health checks of targets."""
+"""Run the health checks of targets."""

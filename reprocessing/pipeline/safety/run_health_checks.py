@@ -24,15 +24,16 @@ logger = logging.getLogger(__name__)
 Found = list[tuple[ClaimedCheck, HealthResult]]
 _Job = tuple[list[ClaimedCheck], Callable[[list[ClaimedCheck]], list[HealthResult]]]
 
-#: Checks of one round, and threads that run them.
+#: Most checks of one round, and most threads that run checks.
 ROUND_SIZE: Final = 64
 _THREADS: Final = 32
 
 
 def run_due(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = None) -> int:
-    """Run the due checks of targets with waiting letters (of one DLQ, if given), and return the number of checks.
+    """Run the due health checks of targets for which letters wait. Return the number of checks.
 
-    `only`: target ids; all their checks are run instead, due or not. `conf` has the allowed hosts.
+    `dlq`: only targets of this DLQ's letters; None: of all. `only`: target ids; all checks of these targets are
+    run, due or not, and no others. `conf` has the allowed hosts.
     """
     if only is not None:
         return _round(health_checks.claim_all(only), conf)
@@ -45,7 +46,7 @@ def run_due(*, conf: Conf, only: Sequence[int] | None = None, dlq: int | None = 
 
 
 def run_checks(claimed: Sequence[ClaimedCheck], *, conf: Conf) -> Found:
-    """Run these checks, and return their results. The database is not used."""
+    """Run these checks in parallel, and return each check with its result. The database is not used."""
     jobs = list(_jobs(claimed, conf))
     if not jobs:
         return []
@@ -59,7 +60,7 @@ def _round(claimed: Sequence[ClaimedCheck], conf: Conf) -> int:
 
 
 def _jobs(claimed: Sequence[ClaimedCheck], conf: Conf) -> Iterator[_Job]:
-    """Yield groups of checks that share a request: all alarms or all ages of a region; other checks one by one."""
+    """Yield groups of checks that share a request: all alarms, or all ages, of a region; any other check alone."""
     for (kind, _), some in groupby(sorted(claimed, key=_kind_and_region), key=_kind_and_region):
         match CheckKind(kind):
             case CheckKind.ALARM:
@@ -119,7 +120,10 @@ def _depth(some: list[ClaimedCheck]) -> list[HealthResult]:
 
 
 def _policy(some: list[ClaimedCheck]) -> list[HealthResult]:
-    """Find queues without a redrive policy: Celery workers delete messages that they reject from these (kombu 5.7)."""
+    """Return Unhealthy for queues without a redrive policy. From such queues, Celery workers delete what they reject.
+
+    This is so in kombu 5.7.
+    """
     lost = Unhealthy("its queue has no redrive policy, so its workers delete what they reject; give it one")
     return [Healthy("a redrive policy") if describe(_queue(check)).redrive else lost for check in some]
 

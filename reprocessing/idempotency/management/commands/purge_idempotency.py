@@ -1,4 +1,4 @@
-"""`manage.py purge_idempotency`: delete old claims."""
+"""`manage.py purge_idempotency`: delete expired claims."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _MOST = 100_000
 
 
 class Command(BaseCommand):
-    """Delete old claims in batches; without --confirm count them."""
+    """Delete expired claims in batches; without --confirm, only count the claims."""
 
     help = (
-        "Delete expired idempotency claims. A claim expires after REDRIVE_IDEMPOTENCY['KEEP'], or the keep of the "
-        "decorator or of once(). Without --confirm, the claims are only counted. Run this command once a day."
+        "Delete expired idempotency claims. A claim expires after REDRIVE_IDEMPOTENCY['KEEP'] (default: 30 days), or "
+        "after the keep of the decorator or of once(). Without --confirm, the claims are only counted. Run this "
+        "command once a day."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

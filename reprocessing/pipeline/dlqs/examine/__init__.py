@@ -1,4 +1,4 @@
-"""Examine a DLQ before it is added or changed: its queues' attributes, the row to be stored, and the problems found."""
+"""Examine a DLQ before it is added or changed: read its queues' attributes, compute its row, and find problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The findings about a DLQ, and the rows that would be written. `passed`: checks without findings, as sentences."""
+    """The findings about a DLQ, and the rows that would be written.
+
+    `passed`: the checks without findings, as sentences (the first lines of the checks' docstrings).
+    """
 
     observed: Observed
     proposal: DlqProposal
@@ -53,16 +56,16 @@ class Examination:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether something must be fixed first."""
+        """Return whether a finding forbids adding the DLQ, so that something must be fixed first."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
 
 def dlq(wanted: Wanted, conf: Conf) -> Examination:
-    """Examine a DLQ with the options that a person gave. Nothing is received, sent or written.
+    """Examine a DLQ with the options that a person gave. Return the findings. Nothing is received, sent or written.
 
     Raises:
         QueueUnreachable: SQS did not answer about the DLQ, a source or the parking queue.
-        InvalidSelector: a key that is always needed was switched off.
+        InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
     """
     wanted = policy_values.with_policy(wanted)
     sight = observe(wanted)

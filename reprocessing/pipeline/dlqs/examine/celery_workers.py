@@ -1,4 +1,4 @@
-"""Checks of queues that Celery workers consume."""
+"""Check target queues that Celery workers consume."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, refuse, warn
 
-#: Options that change task messages, by the target's field.
+#: Options of add_dlq that change task messages, by the field of the target that stores the option.
 _OF_TASKS = {
     "strips_eta": "--strip-eta",
     "strips_expires": "--strip-expires",
@@ -17,7 +17,10 @@ _OF_TASKS = {
 
 
 def tasks(case: Case) -> Iterator[Finding]:
-    """Queues of Celery workers have a redrive policy, and only task messages are changed."""
+    """Queues of Celery workers have a redrive policy, and only task messages are changed.
+
+    Yield a finding for each target queue where this is not so, and a warning for FIFO queues.
+    """
     for arn, target in case.observed.other_targets.items():
         if target.kind not in QUEUE_KINDS and case.of_target(arn, "kind") in QUEUE_KINDS:
             yield refuse(f"{target} is no queue, so no Celery workers consume it.", "Leave out --celery.")

@@ -1,4 +1,4 @@
-"""Find the default target of each source: the resource that failed to process the message."""
+"""Find the default target of each source: the queue, function or endpoint that failed to process the message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.store.targets import targets
 
 RATE: Final = 10.0  #: messages a second to a new target
 _KIB, _MIB = 1024, 1024 * 1024
-#: Most bytes that a target accepts. For queues, SQS returns the limit.
+#: Most bytes of a message that a target accepts, by the target's kind. For queues, SQS returns the limit.
 #: Functions: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html (6 MB in synchronous invocations).
 #: Topics: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html (256 KB, 262,144 bytes).
 #: Buses: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html (less than 256 KB).
@@ -29,8 +29,8 @@ _LARGEST: Final = {
     TargetKind.BUS: 256 * _KIB - 1,
     TargetKind.HTTP: 10 * _MIB,
 }
-_TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}  #: seconds; a function may take up to fifteen minutes
-_USUAL_TIMEOUT: Final = 30.0
+_TIMEOUT: Final = {TargetKind.LAMBDA: 60.0}  #: seconds; longer than usual, because functions may run for 15 minutes
+_USUAL_TIMEOUT: Final = 30.0  #: seconds
 _KINDS: Final = {
     ResourceKind.FUNCTION: TargetKind.LAMBDA,
     ResourceKind.TOPIC: TargetKind.TOPIC,
@@ -41,7 +41,7 @@ _SAY_WHERE: Final = "Set the target of its messages: --to TARGET."
 
 @dataclass(frozen=True, slots=True)
 class NoTarget:
-    """A source whose messages cannot be redriven to it: the reason, and what to do."""
+    """A source to which messages cannot be redriven: why, and what to do (`cure`)."""
 
     source: str
     why: str
@@ -49,19 +49,19 @@ class NoTarget:
 
 
 def kind_of(named: ResourceKind) -> TargetKind | None:
-    """Return the kind of target; None if it is no target, or SQS has to be asked."""
+    """Return which kind of target a resource is. None: nothing can be sent to it, or SQS has to be asked about it."""
     return _KINDS.get(named)
 
 
 def default_timeout(kind: TargetKind) -> float:
-    """Return the seconds within which a new target of this kind must answer."""
+    """Return how many seconds a new target of this kind has to answer: 60 for functions, 30 for others."""
     return _TIMEOUT.get(kind, _USUAL_TIMEOUT)
 
 
 def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool = False) -> dict[str, Any]:
-    """Return the defaults of a new target that is no queue, by the names of its row's fields.
+    """Return the default values of a new target that is not a queue, by the names of its row's fields.
 
-    The ARN of an endpoint is its URL; without a region, the service's own is taken.
+    `arn`: the ARN, or the URL of an endpoint. If `region` is empty, it is the service's own region.
     """
     return {
         "kind": kind.value,
@@ -78,7 +78,9 @@ def default_fields(kind: TargetKind, arn: str, *, region: str = "", fifo: bool =
 
 
 def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoTarget:
-    """Return the default target of messages that this resource did not take; the target may have no row yet.
+    """Return the default target of messages that this resource failed to process; or why there is none.
+
+    The target may have no row yet.
 
     Raises:
         QueueUnreachable: AWS did not answer about a queue or a subscription.
@@ -95,7 +97,7 @@ def default_target(arn: Arn, *, role: str = "") -> DescribedQueue | Target | NoT
 
 
 def _nowhere(arn: Arn) -> NoTarget:
-    """Return why messages cannot go back to a topic, a bus, a rule, or another resource."""
+    """Return why messages cannot be redriven to a topic, a bus, a rule or another resource, and what to do."""
     name = resource_name(arn.text)
     match arn.named:
         case ResourceKind.TOPIC:
@@ -112,7 +114,7 @@ def _nowhere(arn: Arn) -> NoTarget:
 
 
 def _subscriber(arn: Arn, role: str) -> DescribedQueue | Target | NoTarget:
-    """Return the queue, function or endpoint that a subscription delivers to."""
+    """Return the queue, function or endpoint to which a subscription delivers; or why it cannot be a target."""
     said = subscription(arn.text, role)
     if said.protocol in {"http", "https"}:
         return _target(TargetKind.HTTP, said.endpoint)
@@ -130,9 +132,18 @@ def _target(kind: TargetKind, arn: str, *, region: str = "", role: str = "") -> 
 
 @dataclass(slots=True)
 class SourceTargets:
-    """The target of each source. For the fields see `Wanted` and `Observed` in `gathered`.
+    """Finds the target of each source of a DLQ.
 
-    `to` and `takes_back` apply to the sources in `meant` (empty: all). `known`: former sources, with their targets.
+    Attributes:
+        to: the target that a person gave; None: none.
+        takes_back: whether messages go back to their source, though another target was set before.
+        meant: the sources to which `to` and `takes_back` apply; empty: all.
+        role: the ARN of the role to assume.
+        known: the targets of stored sources, by the source's ARN.
+        ways: the result: the ARN of each source's target, by the source's ARN.
+        nowhere: the result: the sources to which messages cannot be redriven.
+        queues: the targets that are queues, by ARN.
+        others: the targets that are no queues, by ARN.
     """
 
     to: Target | None
@@ -146,7 +157,10 @@ class SourceTargets:
     others: dict[str, Target] = field(default_factory=dict)
 
     def trace(self, queues: Sequence[DescribedQueue], failed: Sequence[Arn]) -> None:
-        """Find the target of each source: of queues, of the other resources `failed`, and of former sources.
+        """Find the target of each source, and store it in this object.
+
+        `queues`: the source queues. `failed`: the other sources that a person named. Stored sources are
+        included.
 
         Raises:
             QueueUnreachable: AWS did not answer about a queue or a subscription.
@@ -184,7 +198,10 @@ class SourceTargets:
         return known or describe_queue(QueueAddress(target.url, target.region, target.role_arn))
 
     def _before(self, source: str) -> DescribedQueue | Target | NoTarget:
-        """Return the former target; SQS is not asked about a queue that nobody named now: the queue may be gone."""
+        """Return the stored target of a source.
+
+        Do not ask SQS about a queue that is not named in this call: it may be deleted.
+        """
         arn, target = read(source), self.known[source]
         return target if target.arn == source or arn is None else default_target(arn, role=self.role)
 

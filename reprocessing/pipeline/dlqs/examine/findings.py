@@ -1,4 +1,4 @@
-"""Findings about a DLQ or a target, each with its cure (what to do about it)."""
+"""Define findings: problems of a DLQ or a target, each with its cure (what to do about it)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from reprocessing.store.dlqs.registration import DlqProposal
 
 
 class Severity(StrEnum):
-    """The effect of a finding."""
+    """How serious a finding is."""
 
     REFUSE = "refuse"  #: nothing is written until the problem is fixed
     WARN = "warn"  #: the DLQ or target is written all the same
-    NOTE = "note"
+    NOTE = "note"  #: for information
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding. `cure`: what to do about the finding; may be empty."""
+    """A problem of a DLQ or target (`what`), and what to do about it (`cure`; may be empty)."""
 
     severity: Severity
     what: str
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the checks examine: the DLQ as it was observed, and the values to store."""
+    """What the checks of a DLQ examine: the DLQ as AWS and PostgreSQL show it, and the values that would be stored."""
 
     observed: Observed
     proposal: DlqProposal
@@ -52,34 +52,34 @@ class Case:
         return self.observed.dlq.facts.arn
 
     def value(self, field: str, default: Any = None) -> Any:  # noqa: ANN401  of the row's own type
-        """Return what a field of the DLQ's row will hold."""
+        """Return the value that a field of the DLQ's row would have; `default` if a new DLQ has no value for it."""
         held = getattr(self.observed.row, field) if self.observed.row else default
         return self.proposal.dlq.get(field, held)
 
     def of_target(self, target: DescribedQueue | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return what a field of a target's row will hold; the target is a queue or an ARN."""
+        """Return the value that a field of a target's row would have. `target`: a queue, or the target's ARN."""
         arn = target if isinstance(target, str) else target.facts.arn
         row = self.observed.targets.get(arn)
         return self.proposal.targets[arn].get(field, getattr(row, field) if row else None)
 
 
 def refuse(what: str, cure: str) -> Finding:
-    """Return a finding that must be fixed first."""
+    """Return a finding that forbids adding the DLQ or target until it is fixed."""
     return Finding(Severity.REFUSE, what, cure)
 
 
 def warn(what: str, cure: str = "") -> Finding:
-    """Return a warning."""
+    """Return a finding that is shown as a warning. The DLQ or target is added nevertheless."""
     return Finding(Severity.WARN, what, cure)
 
 
 def note(what: str, cure: str = "") -> Finding:
-    """Return a note."""
+    """Return a finding that is shown for information."""
     return Finding(Severity.NOTE, what, cure)
 
 
 def reporters(arn: str, name: str) -> Iterator[Finding]:
-    """Check that somebody may report the outcomes of messages sent to this target."""
+    """Yield a warning if no consumer may report the outcomes of messages that are sent to this target."""
     if not Reporter.objects.filter(targets__arn=arn, revoked_at=None).exists():
         yield warn(
             f"No consumer may report outcomes yet of messages to {name}.",

@@ -1,4 +1,4 @@
-"""Read the state of a DLQ from SQS and PostgreSQL, before the checks examine it."""
+"""Read the state of a DLQ from SQS and PostgreSQL, for the checks that examine the DLQ."""
 
 from __future__ import annotations
 
@@ -30,19 +30,25 @@ class Observed:
     """The state of a DLQ, as SQS and PostgreSQL returned it.
 
     Attributes:
+        dlq: the DLQ.
+        depth: SQS's counts of its messages.
         sources: the source queues by ARN: found by SQS, or named by a person with a URL.
         named: the ARNs of the sources that a person named.
         targets_by_source: the ARN of each source's target, by the source's ARN; includes former sources.
-        without_target: the sources whose messages cannot be redriven to them.
+        without_target: the sources to which messages cannot be redriven.
         queues: the targets that are queues, by ARN; without targets of former sources that were not named this time.
         other_targets: the targets that are no queues, by ARN; they may have no row.
         moves: AWS's own redrives in progress; None: SQS did not say.
+        parking: the parking queue; None: none was given.
         unknown: the facts that SQS did not return, and why.
+        now: PostgreSQL's time.
         row: the DLQ's stored row; None: the DLQ is new.
         targets: rows of existing targets, by ARN.
         dlqs: every watched DLQ, by ARN.
-        on_lanes: unfinished letters that belong to a run.
-        unsettled: sent letters, of any DLQ, that wait for a capture of this DLQ.
+        on_lanes: number of unfinished letters that belong to a run.
+        unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
+        prospect: figures of the letters that a run would send; None: the DLQ is new.
+        shares: the same figures for each target.
     """
 
     dlq: DescribedQueue
@@ -71,17 +77,18 @@ class Wanted:
     """The options that a person gave for a DLQ.
 
     Attributes:
+        name: the DLQ's name.
         url: the DLQ's URL; None: the stored URL.
         sources: URLs of source queues that SQS does not name, or ARNs of other sources (a function, a rule).
-        to: the target of messages of these sources, instead of the source; of all sources if `sources` is empty.
+        to: the target of messages of `sources`, or of all sources if `sources` is empty; None: no target was given.
         takes_back: whether messages go back to their source, though another target was set before.
         dlq: values by the names of the row's fields (see registration.DlqProposal); missing fields keep their value.
         target: values by field for the targets of all sources of the DLQ.
         teams: names of the groups whose members see the DLQ; None: no change.
         targets: values by field for single targets, by ARN.
-        ways: the target of each of these sources, by the source's ARN, instead of the stored target.
-        default_source: ARN of the source of messages that do not name theirs.
-        names_default: whether a single source in `sources` is the default source.
+        ways: the targets of single sources, by the source's ARN. They replace the stored targets.
+        default_source: ARN of the source of messages that do not name their source.
+        names_default: whether a single source in `sources` becomes the default source.
     """
 
     name: str
@@ -99,10 +106,10 @@ class Wanted:
 
 
 def observe(wanted: Wanted) -> Observed:
-    """Ask SQS and PostgreSQL. Nothing is received from any queue.
+    """Ask SQS and PostgreSQL about a DLQ and its queues. Nothing is received from any queue.
 
     Raises:
-        QueueUnreachable: SQS did not answer about a queue that must be known.
+        QueueUnreachable: SQS did not answer about the DLQ, a source queue or the parking queue.
     """
     row = DeadLetterQueue.objects.filter(name=wanted.name).select_related("default_source").first()
     role = wanted.dlq.get("role_arn", row.role_arn if row else "")
@@ -149,9 +156,10 @@ def _of_letters(row: DeadLetterQueue | None) -> dict[str, Any]:
 
 
 def _on_lanes(dlq: int) -> int:
-    """Count the letters of runs: those on lanes, and those that a later batch puts onto lanes.
+    """Return the number of letters of runs: on lanes, or selected by a run that puts them onto lanes later.
 
-    The stored counts are read instead of the letters: the planner expects few letters on lanes, and reads all others.
+    The stored counts are read instead of the letters: PostgreSQL's planner expects few letters on lanes, and would
+    read all letters.
     """
     placed = sum(count.n for count in counters.counts_by_state(dlq) if count.state in _ON_LANES)
     runs = list(Run.objects.filter(dlq=dlq, state__in=(RunState.RUNNING, RunState.PAUSED)).values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""Checks of targets other than the source queue."""
+"""Check targets other than the source queue."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
 
 
 def unreachable_sources(case: Case) -> Iterator[Finding]:
-    """Messages of every source have a target."""
+    """Messages of every source have a target.
+
+    Yield a refusal for each source without a target.
+    """
     for dead_end in case.observed.without_target:
         yield refuse(dead_end.why, dead_end.cure)
 
 
 def circles(case: Case) -> Iterator[Finding]:
-    """No target is a watched DLQ."""
+    """No target is a watched DLQ.
+
+    Yield a refusal for each rule or source that sends messages to a watched DLQ, which would capture them as
+    failed.
+    """
     for rule in Rule.objects.filter(target__arn=case.arn, enabled=True).order_by("name"):
         yield refuse(
             f"The rule {rule.name} sends messages to this queue: if it is watched, they are captured as failed, "
@@ -45,7 +52,11 @@ def circles(case: Case) -> Iterator[Finding]:
 
 
 def evidence(case: Case) -> Iterator[Finding]:
-    """Only queues use the outcome absence."""
+    """Only queues use the outcome absence.
+
+    Yield a refusal for each target that is no queue and has this outcome, unless a watched DLQ gets its failed
+    messages.
+    """
     for arn, target in case.observed.other_targets.items():
         watched = case.of_target(arn, "watched_by")
         if case.of_target(arn, "proof") == Proof.ABSENCE and watched is None:
@@ -56,7 +67,10 @@ def evidence(case: Case) -> Iterator[Finding]:
 
 
 def unnamed_failures(case: Case) -> Iterator[Finding]:
-    """Messages that do not name what failed have one possible source."""
+    """Messages that do not name what failed have one possible source.
+
+    Yield a warning if the DLQ has several sources, some of which do not name themselves, and no default source.
+    """
     mute = [
         source
         for source in case.observed.targets_by_source
@@ -73,7 +87,10 @@ def unnamed_failures(case: Case) -> Iterator[Finding]:
 
 
 def published(case: Case) -> Iterator[Finding]:
-    """No message is published again."""
+    """No message is published again.
+
+    Yield a warning for each topic or bus that is a target, and in mode automatic a refusal.
+    """
     for arn, target in case.observed.other_targets.items():
         if target.kind in _PUBLISHED:
             what = "subscribers of the topic" if target.kind == TargetKind.TOPIC else "targets of the bus's rules"
@@ -91,7 +108,10 @@ def published(case: Case) -> Iterator[Finding]:
 
 
 def changed_targets(case: Case) -> Iterator[Finding]:
-    """No source has a new target."""
+    """No source has a new target.
+
+    Yield a note for each source whose messages will go to another target than before.
+    """
     row = case.observed.row
     before = {source.arn: source for source in row.sources.select_related("target")} if row else {}
     for arn, to in case.observed.targets_by_source.items():

@@ -1,4 +1,4 @@
-"""Checks of order, outcomes, keys, rates and deadlines."""
+"""Check the settings of a DLQ and its targets: outcomes, order, keys, rates and time limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from reprocessing.store.dlqs.registration import PLACE_KEYS
 
 
 def outcome(case: Case) -> Iterator[Finding]:
-    """The outcome absence can be proved."""
+    """The outcome absence can be proved.
+
+    Yield a refusal for each target queue whose failed messages do not come to a watched DLQ that is captured.
+    """
     for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
             continue
@@ -36,7 +39,10 @@ def outcome(case: Case) -> Iterator[Finding]:
 
 
 def acknowledged(case: Case) -> Iterator[Finding]:
-    """Consumers may report outcomes, and have time to."""
+    """Consumers may report outcomes, and have time to.
+
+    For each target with this outcome, yield a refusal if no time limit is set, else a note about the limit.
+    """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
         if case.of_target(arn, "proof") != Proof.ACKNOWLEDGED:
@@ -55,7 +61,11 @@ def acknowledged(case: Case) -> Iterator[Finding]:
 
 
 def awaited(case: Case) -> Iterator[Finding]:
-    """No sent message waits for a DLQ that its queue no longer names."""
+    """No sent message waits for a DLQ that its queue no longer names.
+
+    Yield a refusal for each target queue whose redrive policy names another DLQ than before, while messages that
+    were sent to it wait for captures of the former DLQ.
+    """
     for seen in case.observed.queues.values():
         row = case.observed.targets.get(seen.facts.arn)
         if row is None or row.watched_by is None or row.watched_by.arn == case.of_target(seen, "watched_by"):
@@ -70,7 +80,10 @@ def awaited(case: Case) -> Iterator[Finding]:
 
 
 def dependent_targets(case: Case) -> Iterator[Finding]:
-    """No other DLQ's target needs captures of this one."""
+    """No other DLQ's target needs captures of this one.
+
+    In mode observe, a DLQ is not captured. So yield a refusal for each target, or message, that needs its captures.
+    """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
     others = Target.objects.filter(watched_by=case.observed.row, proof=Proof.ABSENCE)
@@ -87,7 +100,11 @@ def dependent_targets(case: Case) -> Iterator[Finding]:
 
 
 def order(case: Case) -> Iterator[Finding]:
-    """The order of each key is kept up to the consumer."""
+    """The order of each key is kept up to the consumer.
+
+    Yield a warning for each setting, or target queue, with which messages of a key may be processed in another
+    order.
+    """
     keyed = case.policy.ordering.source is not SelectorSource.NONE
     if case.observed.dlq.facts.fifo and not keyed:
         yield warn(
@@ -111,7 +128,10 @@ def order(case: Case) -> Iterator[Finding]:
 
 
 def keys(case: Case) -> Iterator[Finding]:
-    """Keys are unambiguous, and do not change while messages are in progress."""
+    """Keys are unambiguous, and do not change while messages are in progress.
+
+    Yield a warning for content-hash as idempotency key, and a refusal for each setting of keys that would change.
+    """
     if case.policy.idempotency.source is SelectorSource.CONTENT_HASH:
         yield warn(
             "With content-hash as idempotency key, a message equal to one that was delivered is closed as its "
@@ -131,14 +151,20 @@ def keys(case: Case) -> Iterator[Finding]:
 
 
 def backoff_problem(base: float, cap: float) -> Finding | None:
-    """Return what is wrong with a backoff."""
+    """Return a finding if the initial backoff `base` is longer than the longest backoff `cap`; else None.
+
+    Both in seconds.
+    """
     if base > cap:
         return refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
     return None
 
 
 def pace(case: Case) -> Iterator[Finding]:
-    """Backoff, rate and schedule are sound."""
+    """Backoff, rate and schedule are sound.
+
+    Yield a refusal for an impossible backoff, a warning for a target without a rate, a note for an unused schedule.
+    """
     if found := backoff_problem(case.value("backoff_base", 0), case.value("backoff_cap", float("inf"))):
         yield found
     for arn in case.proposal.targets:
@@ -149,7 +175,10 @@ def pace(case: Case) -> Iterator[Finding]:
 
 
 def time(case: Case) -> Iterator[Finding]:
-    """The longest key queue is done before the DLQ deletes its messages."""
+    """The longest key queue is done before the DLQ deletes its messages.
+
+    Else yield a warning, or a refusal in mode automatic. Yield a note about how long a key queue may be.
+    """
     facts, ahead = case.observed.dlq.facts, case.observed.prospect
     waiting = {
         seen.facts.arn: case.of_target(seen, "window")

@@ -1,4 +1,4 @@
-"""Add the settings of a DLQ's policy to the given options."""
+"""Add the settings of a DLQ's policy (named settings for several DLQs) to the options that a person gave."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from reprocessing.pipeline.dlqs.examine.gathered import Wanted
 from reprocessing.store.configuration import policies
 from reprocessing.store.configuration.defaults import dlq_defaults
 
-#: Only one of these fields is set.
+#: Of these fields, at most one is set.
 _SCHEDULES: Final = frozenset({"interval", "crontab"})
 
 
 def with_policy(wanted: Wanted) -> Wanted:
-    """Return the options with the settings of the DLQ's policy, and with `own_settings`.
+    """Return the options, with the settings of the DLQ's policy added.
 
-    A new policy sets all its settings, except the given options. The DLQ's own settings are the given options, and
-    stored settings that the new policy does not have and that differ from their defaults.
+    A new policy sets all its settings, except the given options. The DLQ's own settings (`own_settings`) are the
+    given options, and stored settings that the new policy does not have and that differ from their defaults.
 
     Raises:
         InvalidPolicy: no policy has this name.

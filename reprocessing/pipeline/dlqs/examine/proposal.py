@@ -1,4 +1,4 @@
-"""Propose the values to store for a DLQ: those that a person gave, else defaults from its queues."""
+"""Propose the values to store for a DLQ: the values that a person gave, else defaults from its queues."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from reprocessing.store.dlqs.registration import DlqProposal
 
 
 def propose(wanted: Wanted, sight: Observed, *, held_copies_limit: int) -> DlqProposal:
-    """Return the values that a person gave, with defaults for a new DLQ.
+    """Return the values to store: those that a person gave, and defaults for a new DLQ and new targets.
 
     Raises:
-        InvalidSelector: a key that is always needed was switched off.
+        InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
     """
     dlq = _facts_of_dlq(sight)
     if sight.row is None:
@@ -47,10 +47,10 @@ def _only(named: list[str]) -> str | None:
 
 
 def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
-    """Return where to read the keys of the DLQ's letters.
+    """Return where the DLQ's letters will have their ordering key, sequence and idempotency key.
 
     Raises:
-        InvalidSelector: a key that is always needed was switched off.
+        InvalidSelector: a key that is always needed, such as the idempotency key, was switched off.
     """
     row = sight.row
 
@@ -67,12 +67,12 @@ def policy(wanted: Wanted, sight: Observed) -> KeyPolicy:
 
 
 def mode(wanted: Wanted, sight: Observed) -> Mode:
-    """Return the mode that the DLQ will be in."""
+    """Return the mode that the DLQ will have."""
     return Mode(wanted.dlq.get("mode", sight.row.mode if sight.row else Mode.MANUAL))
 
 
 def watcher(sight: Observed, seen: DescribedQueue) -> str | None:
-    """Return the ARN of the watched DLQ that a queue's redrive policy names, if there is one."""
+    """Return the ARN of the DLQ that a queue's redrive policy names, if that DLQ is watched; else None."""
     behind = seen.facts.redrive.target_arn if seen.facts.redrive else None
     return behind if behind == sight.dlq.facts.arn or behind in sight.dlqs else None
 
@@ -100,12 +100,12 @@ def _new_dlq(wanted: Wanted, sight: Observed) -> dict[str, Any]:
 
 
 def must_delete_at_capture(sight: Observed) -> bool:
-    """Return whether copies must not stay in the DLQ: they block FIFO groups, or a redrive policy moves them."""
+    """Return whether copies must not stay in the DLQ: copies block FIFO groups, or a redrive policy would move them."""
     return sight.dlq.facts.fifo or sight.dlq.facts.redrive is not None
 
 
 def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Selector) -> dict[str, Any]:
-    """Return the values of a target queue, from SQS, its row and the given options; defaults if it is new."""
+    """Return the values to store for a target queue, from SQS, its row and the given options; defaults if it is new."""
     facts = seen.facts
     row = sight.targets.get(facts.arn)
     watching = watcher(sight, seen)
@@ -126,7 +126,10 @@ def _target(wanted: Wanted, sight: Observed, seen: DescribedQueue, keyed: Select
 
 
 def _window(seen: DescribedQueue, row: Target | None) -> float:
-    """Return the window in seconds: a person's, unless it is too short for a visibility timeout that has changed."""
+    """Return the return window in seconds: how long a failed message may take to come back.
+
+    The stored value stays, unless the visibility timeout has changed and now needs a longer window.
+    """
     needed = seen.window.total_seconds()
     if row is None or row.visibility != int(seen.facts.visibility.total_seconds()):
         return max(needed, row.window) if row else needed
@@ -134,7 +137,7 @@ def _window(seen: DescribedQueue, row: Target | None) -> float:
 
 
 def _other(wanted: Wanted, sight: Observed, target: Target) -> dict[str, Any]:
-    """Return the values of a target that is no queue."""
+    """Return the values to store for a target that is not a queue."""
     if target.arn in sight.targets:
         return {**wanted.target, **wanted.targets.get(target.arn, {})}
     names = default_fields(TargetKind(target.kind), target.arn)
@@ -149,7 +152,7 @@ def _proof(wanted: Wanted, sight: Observed, watching: str | None) -> Proof:
 
 
 def _advance(keyed: Selector, *, fifo: bool) -> Advance:
-    """Return accepted if the target keeps the order of a lane itself, or no order is wanted; else settled."""
+    """Return `accepted` if the target keeps the order of a lane itself, or no order is wanted; else `settled`."""
     if keyed.source is SelectorSource.NONE or (fifo and str(keyed) == "system:MessageGroupId"):
         return Advance.ACCEPTED
     return Advance.SETTLED

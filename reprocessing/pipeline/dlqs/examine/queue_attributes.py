@@ -1,4 +1,4 @@
-"""One queue, as SQS describes it."""
+"""Define a queue with the attributes that SQS returns."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reprocessing.models.target import MAX_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class DescribedQueue:
-    """A queue's address and attributes."""
+    """A queue's address, and its attributes as SQS returned them."""
 
     address: QueueAddress
     facts: QueueFacts
 
     @property
     def window(self) -> timedelta:
-        """Return how long a message that fails can take to reach the queue's DLQ.
+        """Return how long a message that fails can take to reach the queue's DLQ; at most 14 days.
 
-        SQS moves the message at the first receive after maxReceiveCount receives. Each receive hides it for the
-        visibility timeout, and the consumer may be busy for as long before its next receive. The longest is 14 days.
+        SQS moves the message at the first receive after maxReceiveCount receives. Each receive hides the
+        message for the visibility timeout. The consumer may be busy for as long before its next receive.
         """
         receives = self.facts.redrive.max_receives if self.facts.redrive else 1
         return min(max(self.facts.visibility * (receives + 1), timedelta(seconds=1)), timedelta(seconds=MAX_SECONDS))
 
 
 def describe_queue(address: QueueAddress) -> DescribedQueue:
-    """Ask SQS for the queue's attributes.
+    """Return the queue at this address, with its attributes from SQS.
 
     Raises:
         QueueUnreachable: SQS refused or did not answer.

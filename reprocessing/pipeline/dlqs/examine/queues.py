@@ -1,4 +1,7 @@
-"""Checks of the queues: the DLQ, its sources, and their redrive policies. First lines of docstrings are shown."""
+"""Check the DLQ, its source queues and target queues.
+
+The first line of each check's docstring is shown if it passed.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +17,35 @@ from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, note, ref
 from reprocessing.pipeline.dlqs.examine.proposal import must_delete_at_capture
 from reprocessing.pipeline.dlqs.examine.queue_attributes import DescribedQueue
 
-#: First words of the finding about AWS's own redrive.
+#: First words of the finding about AWS's own redrive, by which redrive_doctor recognises it.
 AWS_MOVES: Final = "AWS's own redrive is moving messages out of the DLQ"
 
 
 def identity(case: Case) -> Iterator[Finding]:
-    """The URL is that of the expected queue, and no other DLQ has it."""
+    """The URL is that of the expected queue, and no other DLQ has it.
+
+    Yield a refusal if the name or the queue belongs to another DLQ, or if the DLQ is its own source.
+    """
     row, known = case.observed.row, case.observed.dlqs.get(case.arn)
     if row and row.arn != case.arn:
         yield refuse(
-            f"{case.name} is the name of {row.arn} already, which is another queue.", "Add this one under another name."
+            f"{case.name} is the name of {row.arn} already, which is another queue.",
+            "Add this queue under another name.",
         )
     elif known and known.name != case.name:
         yield refuse(
             f"This queue is watched already, as {known.name}.",
-            f"Change that one: manage.py add_dlq {known.name} shows it.",
+            f"Change that DLQ: manage.py add_dlq {known.name} shows it.",
         )
     if case.arn in case.observed.sources:
         yield refuse("The DLQ is named as its own source: messages would go in circles.", "Name another --source.")
 
 
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
-    """The DLQ is not one of the service's own queues, nor the DLQ of one."""
+    """The DLQ is not one of the service's own queues, nor the DLQ of one.
+
+    Else yield a refusal. `own`: the URLs of the service's own queues.
+    """
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
         yield refuse(
@@ -45,7 +55,10 @@ def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
 
 
 def sources(case: Case) -> Iterator[Finding]:
-    """Messages have a source to go back to, and source queues have the DLQ's type."""
+    """Messages have a source to go back to, and source queues have the DLQ's type.
+
+    Yield a refusal if there is no source, or if a source queue is FIFO and the DLQ is not (or the reverse).
+    """
     silence = case.observed.unknown.get("sources")
     if silence:
         yield warn(f"Its source queues are unknown: {silence}", "Name them with --source URL.")
@@ -65,7 +78,10 @@ def sources(case: Case) -> Iterator[Finding]:
 
 
 def ways_back(case: Case) -> Iterator[Finding]:
-    """Target queues move messages that fail again to a watched DLQ."""
+    """Target queues move messages that fail again to a watched DLQ.
+
+    Yield a warning for each target queue that does not move them there, or that may lose or repeat messages.
+    """
     for seen in case.observed.queues.values():
         name, redrive = seen.address.name, seen.facts.redrive
         if redrive is None:
@@ -86,14 +102,17 @@ def ways_back(case: Case) -> Iterator[Finding]:
         if not seen.facts.visibility:
             yield warn(
                 f"{name} has a visibility timeout of 0: its consumers get messages twice, and order is not kept.",
-                "Set one that suits the consumer.",
+                "Set a visibility timeout that suits the consumer.",
             )
         if seen.facts.largest < case.observed.dlq.facts.largest:
             yield note(f"{name} takes {seen.facts.largest:,} bytes at most, the DLQ more: larger messages are parked.")
 
 
 def retention(case: Case) -> Iterator[Finding]:
-    """The DLQ keeps messages longer than its source queues."""
+    """The DLQ keeps messages longer than its source queues.
+
+    Yield a warning for each source queue that keeps them as long or longer: SQS counts from the first send.
+    """
     facts = case.observed.dlq.facts
     if facts.fifo:
         return  # SQS restarts the retention period when it moves a FIFO message
@@ -107,7 +126,10 @@ def retention(case: Case) -> Iterator[Finding]:
 
 
 def custody(case: Case) -> Iterator[Finding]:
-    """Copies can be deleted from the DLQ at the time that --delete-when sets."""
+    """Copies can be deleted from the DLQ at the time that --delete-when sets.
+
+    Yield a refusal if copies cannot stay in the DLQ but should, and notes about when copies are deleted.
+    """
     facts = case.observed.dlq.facts
     if must_delete_at_capture(case.observed):
         why = "it is a FIFO queue, where a copy in flight blocks its group"
@@ -128,7 +150,10 @@ def custody(case: Case) -> Iterator[Finding]:
 
 
 def native_moves(case: Case) -> Iterator[Finding]:
-    """AWS's own redrive does not move messages of the DLQ."""
+    """AWS's own redrive does not move messages of the DLQ.
+
+    Yield a warning if it does, in mode automatic a refusal.
+    """
     if case.observed.moves is None:
         yield warn(f"Whether AWS's own redrive is running is unknown: {case.observed.unknown['moves']}")
     for move in case.observed.moves or ():
@@ -143,7 +168,10 @@ def native_moves(case: Case) -> Iterator[Finding]:
 
 
 def encryption(case: Case) -> Iterator[Finding]:
-    """No queue is encrypted with a KMS key."""
+    """No queue is encrypted with a KMS key.
+
+    Yield a note for each encrypted queue, because the workers need permissions on its key.
+    """
     for seen in (case.observed.dlq, *case.observed.queues.values()):
         if seen.facts.kms_key:
             right = "kms:Decrypt" if seen is case.observed.dlq else "kms:GenerateDataKey and kms:Decrypt"
@@ -153,7 +181,10 @@ def encryption(case: Case) -> Iterator[Finding]:
 
 
 def parking(case: Case) -> Iterator[Finding]:
-    """The parking queue is used for nothing else."""
+    """The parking queue is used for nothing else.
+
+    Yield a refusal if it is a source, a target or a watched DLQ.
+    """
     seen = case.observed.parking
     if seen and seen.facts.arn in {
         case.arn,

@@ -1,4 +1,4 @@
-"""Examine a target before messages are sent to it: its kind, the row to be stored, and the problems found."""
+"""Examine a target before messages are sent to it: find its kind, compute its row, and find problems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLURAL = {
     TargetKind.BUS: "buses",
 }
 _PUBLISHED = (TargetKind.TOPIC, TargetKind.BUS)
-#: The option of each field, and the kinds of targets that accept the option.
+#: By the field of a target's row: the option of add_target that sets it, and the kinds of targets that accept it.
 _FOR = {
     "timeout": ("--timeout", SYNCHRONOUS),
     "answers": ("--answers", (TargetKind.HTTP,)),
@@ -45,7 +45,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetCase:
-    """A target and its findings. `row`: its stored row (None: a new target). `fields`: values to write to the row."""
+    """A target and its findings. `row`: its stored row; None: the target is new. `fields`: the values to store."""
 
     arn: str
     kind: TargetKind
@@ -55,24 +55,24 @@ class TargetCase:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether something must be fixed first."""
+        """Return whether a finding forbids adding the target, so that something must be fixed first."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return what a field of the row will hold."""
+        """Return the value that a field of the target's row would have."""
         return self.fields.get(field, getattr(self.row or Target(), field))
 
 
 def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
-    """Examine a target. Nothing is sent or written.
+    """Examine a target, and return its findings. Nothing is sent or written.
 
     Args:
-        text: a URL, an ARN, or the name of a known target.
+        text: a URL, an ARN, or the name of a stored target.
         said: the values that a person gave, by the names of fields of the row and its breaker.
-        conf: allowed hosts, and secrets.
+        conf: the settings, with the allowed hosts and the secrets.
 
     Raises:
-        InvalidTarget: nothing can be sent there, or it could be several targets.
+        InvalidTarget: nothing can be sent there, or several targets have this name.
         QueueUnreachable: it is a queue, and SQS did not answer.
     """
     row = find_target(text)
@@ -86,10 +86,10 @@ def target(text: str, said: Mapping[str, Any], conf: Conf) -> TargetCase:
 
 
 def find_target(text: str) -> Target | None:
-    """Return the target with this ARN, URL or name, if there is one.
+    """Return the stored target with this ARN, URL or name; None if there is none.
 
     Raises:
-        InvalidTarget: it could be several targets.
+        InvalidTarget: several targets have this name.
     """
     arn = arns.read(text)
     exact = Target.objects.filter(Q(arn=arn.text if arn else text) | Q(url=text)).exclude(arn="").first()
@@ -102,7 +102,7 @@ def find_target(text: str) -> Target | None:
 
 
 def queue_target(text: str) -> Target:
-    """Return the queue with this URL or ARN as a target without a row.
+    """Return the queue with this URL or ARN as a target that is not stored. Its attributes are read from SQS.
 
     Raises:
         InvalidTarget: the text is neither a URL nor the ARN of a queue.
@@ -120,7 +120,7 @@ def queue_target(text: str) -> Target:
 
 
 def unknown_target(text: str, known: Iterable[str]) -> str:
-    """Return a sentence: no target has this name, and which targets there are."""
+    """Return a sentence for people: no target has this name, and these targets exist."""
     return (
         f'No target is named "{text}". Give the URL of an endpoint or of a queue, or the ARN of a function, a queue, a '
         f"topic or a bus; or the name of a known target: {', '.join(sorted(known)) or 'none'}."
@@ -175,7 +175,7 @@ def _fitting(case: TargetCase, said: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
-    """Check that an endpoint may be reached, uses TLS, and that its secret exists."""
+    """Yield findings about an HTTP endpoint: it must be allowed, should use TLS, and its secret must exist."""
     if case.kind is not TargetKind.HTTP:
         return
     found = url_policy.read_url(case.arn, conf.outbound_hosts)
@@ -203,7 +203,7 @@ def _endpoint(case: TargetCase, conf: Conf) -> Iterator[Finding]:
 
 
 def _plain(found: Endpoint, allowed: AllowList) -> Finding:
-    """Return a warning about an endpoint without TLS, which must have an address in a listed network."""
+    """Return a warning about an endpoint without TLS. Messages are sent to it only if its network is allowed."""
     said = "Messages go there in plain text, and nothing proves who answers"
     if not isinstance(found.host, str):
         entry = allowed.entry(found.host, found.port)
@@ -237,7 +237,7 @@ def _proof(case: TargetCase) -> Iterator[Finding]:
 
 
 def _published(case: TargetCase) -> Iterator[Finding]:
-    """Check that publishing again was agreed to, for at least as many subscribers or rule targets as there are."""
+    """Yield findings about a topic or bus: a person must have agreed (--refire) to the number of its receivers."""
     if case.kind not in _PUBLISHED:
         return
     what = "subscribers" if case.kind is TargetKind.TOPIC else "targets of its rules"
@@ -256,7 +256,7 @@ def _published(case: TargetCase) -> Iterator[Finding]:
 
 
 def _others(case: TargetCase) -> int | str:
-    """Return how many others would get a message again, or why that is unknown."""
+    """Return how many other receivers would get a message again; or, as a text, why the number is unknown."""
     try:
         return max(count_other_receivers(case.arn, role=case.value("role_arn")) - 1, 0)
     except QueueUnreachable as error:

@@ -1,4 +1,4 @@
-"""Checks of a DLQ's teams."""
+"""Check a DLQ's teams: the groups whose members see the DLQ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from reprocessing.store.dlqs import visible_dlqs
 
 
 def groups(case: Case) -> Iterator[Finding]:
-    """Every team is a group."""
+    """Every team is a group.
+
+    Yield a refusal for each team that is not, and a warning if no DLQ had a team before: people then see fewer
+    DLQs.
+    """
     wanted = case.proposal.teams or ()
     known = list(Group.objects.order_by("name").values_list("name", flat=True)) if wanted else []
     for name in wanted:

@@ -1,4 +1,4 @@
-"""Check everything that the service depends on. Nothing is changed or received."""
+"""Check everything on which the service depends. Nothing is changed, and no message is received."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from reprocessing.store.maintenance.database_checks import statement_timeout
 
 __all__ = ["CheckContext", "CheckResult", "run_all_checks", "run_dlq_checks", "run_service_checks"]
 
-_PATIENCE: Final = 15.0  #: seconds that one statement may take
+_PATIENCE: Final = 15.0  #: most seconds for one statement of PostgreSQL
 _ALIVE, _CONSUMERS = "beat and workers", "consumers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """Parameters of checks.
+    """Parameters of the checks.
 
     Attributes:
         names: names of the DLQs to check; empty: all.
         control: name of the queue to which beat sends its ticks.
         conf: the settings.
         rates: the rate limits in Redis.
-        now: the local clock.
+        now: returns this machine's time.
     """
 
     names: tuple[str, ...]
@@ -59,7 +59,7 @@ class CheckContext:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The findings of one check; at least one finding."""
+    """The result of one check: its title, and at least one finding (`remarks`)."""
 
     title: str
     remarks: tuple[DoctorFinding, ...]
@@ -73,19 +73,28 @@ class _Step:
 
 
 def run_all_checks(of: CheckContext, begins: Callable[[str], object]) -> Iterator[CheckResult]:
-    """Run every check, also after a check that failed. `begins` is called with each title before its check."""
+    """Run every check, and yield the results. `begins` is called with the title of each check before the check.
+
+    A check that fails does not stop the others.
+    """
     for step in chain(_of_service(of), _of_dlqs(of)):
         begins(step.title)
         yield _look(step)
 
 
 def run_service_checks(of: CheckContext) -> Iterator[CheckResult]:
-    """Run the checks of the service itself, except beat and workers, which have a watchdog."""
+    """Run the checks of the service itself, and yield the results.
+
+    Beat and workers are left out: the watchdog checks them.
+    """
     yield from (_look(step) for step in _of_service(of) if step.title != _ALIVE)
 
 
 def run_dlq_checks(of: CheckContext) -> Iterator[CheckResult]:
-    """Run the checks of the DLQs, except that of consumers, which calls CloudWatch."""
+    """Run the checks of the DLQs, and yield the results.
+
+    The check of consumers is left out, because it calls CloudWatch.
+    """
     yield from (_look(step) for step in _of_dlqs(of) if step.title != _CONSUMERS)
 
 

@@ -1,4 +1,4 @@
-"""Check that beat sends tasks and workers consume them; a running process does not prove that."""
+"""Check that beat sends tasks and workers take them. That a process runs does not prove this."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import BeatStatus
 
-_SILENT: Final = 60.0  #: seconds; beat sends a tick every two seconds
+_SILENT: Final = 60.0  #: seconds without a tick that are a problem; beat sends a tick every 2 s
 _BEAT, _WORKERS, _REPLAY = "beat", "workers", "workers of key queues"
 _CLOCK: Final = "the clock of beat's host against PostgreSQL's"
 _START_BEAT: Final = (
@@ -33,7 +33,10 @@ _START_WORKER: Final = (
 
 
 def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
-    """Check that ticks (queue `control`) and hints (tasks for due lanes; within `hint_life` seconds) are consumed."""
+    """Yield findings: does beat send ticks, and do workers take ticks and hints (tasks for due lanes)?
+
+    `control`: the queue of the ticks. `hint_life`: seconds within which hints must be taken.
+    """
     found = stalled_lanes.beat_status(control)
     ahead = _ahead(found)
     if ahead.grade is not FindingSeverity.WELL:
@@ -58,7 +61,10 @@ def remarks(control: str, *, hint_life: float) -> Iterator[DoctorFinding]:
 
 
 def _ahead(found: BeatStatus) -> DoctorFinding:
-    """Compare beat's clock with PostgreSQL's. If beat's clock is far ahead, the age of its last tick is unknown."""
+    """Return a finding about beat's clock, compared with PostgreSQL's.
+
+    A clock that is ahead makes its ticks seem newer.
+    """
     return clock_finding(_CLOCK, timedelta(seconds=max(-(found.ticked or 0.0), 0.0)), timedelta(0))
 
 
@@ -73,5 +79,5 @@ def _consumed(found: BeatStatus, control: str) -> DoctorFinding:
 
 
 def _is_late(age: float | None) -> bool:
-    """Return whether the age is unknown, in the future, or too old."""
+    """Return whether the age is unknown, negative (the time is in the future), or above 60 s."""
     return age is None or not 0 <= age <= _SILENT

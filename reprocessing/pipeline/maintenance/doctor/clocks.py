@@ -17,11 +17,14 @@ from reprocessing.store.ordering import lanes
 
 _POSTGRES: Final = "PostgreSQL's clock against this machine's"
 _SQS: Final = "SQS's clock against this machine's"
-_SECOND: Final = timedelta(seconds=1)  #: SQS's resolution
+_SECOND: Final = timedelta(seconds=1)  #: the resolution of SQS's time
 
 
 def remarks(now: Callable[[], datetime], urls: Sequence[str]) -> Iterator[DoctorFinding]:
-    """Compare PostgreSQL's clock, and SQS's by the first of these queues that answers, with this machine's."""
+    """Yield findings about the clocks of PostgreSQL and SQS, compared with this machine's clock (`now`).
+
+    `urls`: queues; the first queue that answers shows SQS's time.
+    """
     try:
         yield _compared(_POSTGRES, lanes.database_now, now, timedelta(0))
     except (DatabaseError, InterfaceError):

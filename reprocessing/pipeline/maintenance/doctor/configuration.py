@@ -1,4 +1,4 @@
-"""Check a DLQ's rows without asking SQS: selectors, endpoints, secrets."""
+"""Check the stored settings of a DLQ without asking SQS: selectors, HTTP endpoints and secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import TargetKind
 from reprocessing.store.dlqs.aws_resources import targets_of
 
-#: The fields of a DLQ's row that are selectors, each with the option of add_dlq that sets the field.
+#: The fields of a DLQ's row that are selectors (they say where a key is read), each with its option of add_dlq.
 _SELECTORS: Final = {
     "ordering_key": "--ordering-key",
     "sequence": "--sequence",
@@ -26,7 +26,7 @@ _SELECTORS: Final = {
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Check the selectors and the HTTP targets of a DLQ and of its rules."""
+    """Yield findings about the selectors and the HTTP targets of a DLQ, and about the HTTP targets of its rules."""
     for field, option in _SELECTORS.items():
         yield from _selector(row, getattr(row, field), option)
     for target in targets_of([row]):

@@ -31,7 +31,10 @@ from reprocessing.models.target import QUEUE_KINDS
 
 
 def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFinding]:
-    """Check the consumers of these DLQs' source queues; without the permission to ask CloudWatch they are unknown."""
+    """Yield findings about the consumers of these DLQs' source queues.
+
+    If CloudWatch refuses, their state is unknown.
+    """
     found = Target.objects.filter(sources__dlq__in=rows, sources__removed_at=None, kind__in=QUEUE_KINDS)
     places: dict[tuple[str, str], list[QueueAddress]] = {}
     for target in found.distinct().order_by("arn"):

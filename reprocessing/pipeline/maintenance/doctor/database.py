@@ -1,4 +1,4 @@
-"""Check PostgreSQL: version, migrations, schema, clock, stops."""
+"""Check PostgreSQL: its version, migrations, tables, clock, and whether sends are stopped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from reprocessing.store.safety import stops
 _NAME: Final = "PostgreSQL"
 _OLDEST: Final = 14  #: the oldest version that Django 5.2 supports (Django: Databases, PostgreSQL notes)
 _NAMED: Final = 5  #: most migrations or parts of the schema that a finding names; the rest are counted
-_OWN: Final = timedelta(seconds=1)  #: tolerance between two readings of one clock
+_OWN: Final = timedelta(seconds=1)  #: largest difference between redrive_now() and the server's clock without a finding
 
 
 def remarks() -> Iterator[DoctorFinding]:
-    """Check PostgreSQL.
+    """Yield findings about PostgreSQL.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

@@ -1,4 +1,4 @@
-"""Check one stored DLQ: queues, permissions, schedule, time left. `examine` checks the queues."""
+"""Check one stored DLQ: its queues, permissions, schedule, and the time before SQS deletes messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GRADES: Final = {
     Severity.WARN: FindingSeverity.WARN,
     Severity.NOTE: FindingSeverity.NOTE,
 }
-#: Consequences of outdated fields; other outdated fields are harmless.
+#: What follows if the stored value of a field is outdated. Other outdated fields are harmless.
 _WHY: Final = {
     "window": "A message that fails again may come back later, when it is already presumed delivered.",
     "watched_by": "Messages that fail again come back elsewhere, so their absence from the old DLQ proves nothing.",
@@ -55,7 +55,7 @@ _NOT_ASKED: Final = frozenset({registration.DEFAULT, "region"})
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Run all checks of a DLQ."""
+    """Yield the findings of all checks of a DLQ; one finding that all is correct if there are only notes."""
     found = [
         *poll_history.remarks(row, conf),
         *configuration.remarks(row, conf),
@@ -81,12 +81,12 @@ def _address(row: DeadLetterQueue) -> QueueAddress:
 
 
 def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Check that calls are signed for the region of each queue."""
+    """Yield a finding for each queue whose stored region is wrong. Calls to AWS are signed for the stored region."""
     for address in (_address(row), *_queues(row).values()):
         try:
             region = describe(address).arn.split(":")[3]
         except QueueUnreachable:
-            continue  # another check reports it
+            continue  # another check reports that the queue cannot be reached
         if region != address.region:
             why = "Calls are signed for the wrong region: AWS refuses them, or they reach another queue."
             again = f"manage.py add_dlq {row.name} --confirm"
@@ -95,7 +95,7 @@ def _regions(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 
 def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Check the service's permissions on the DLQ and on its target queues."""
+    """Yield the permissions that the service lacks on the DLQ and on its target queues."""
     if row.mode == Mode.OBSERVE:
         return
     for address, rights in ((_address(row), TAKING), *((_queue, SENDING) for _queue in _queues(row).values())):
@@ -107,7 +107,10 @@ def _rights(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """A parking queue or a rule's target queue: the consequence if it accepts no message, and what to do."""
+    """A parking queue or a rule's target queue.
+
+    `why`: what follows if it accepts no message. `cure`: what to do then.
+    """
 
     address: QueueAddress
     why: str
@@ -115,7 +118,7 @@ class _Beside:
 
 
 def _besides(row: DeadLetterQueue) -> Iterator[DoctorFinding]:
-    """Check that the parking queue and the target queues of rules exist, and that the service may send to them."""
+    """Yield a finding for each parking queue or rule's target queue that does not exist or refuses messages."""
     if row.mode == Mode.OBSERVE:
         return
     for beside in (*_parking(row), *_ruled(row)):
@@ -138,12 +141,12 @@ def _sent_to(queue: _Beside) -> Iterator[DoctorFinding]:
 def _parking(row: DeadLetterQueue) -> Iterator[_Beside]:
     if row.parking_url:
         why = "Notices about parked messages are not sent there; they wait. The parking lot itself is complete."
-        cure = f'Name another one, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
+        cure = f'Name another queue, or "off": manage.py add_dlq {row.name} --parking-url URL --confirm'
         yield _Beside(QueueAddress.of(row.parking_url), why, cure)
 
 
 def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
-    """Yield each target queue of a rule once, without the DLQ's own targets."""
+    """Yield each target queue of the DLQ's rules once. Targets of the DLQ itself are left out."""
     told = set(_queues(row))
     for rule in rules.rules_with_targets(row.pk):
         if (to := rule.target) is not None and to.kind in QUEUE_KINDS and to.arn not in told:
@@ -155,7 +158,7 @@ def _ruled(row: DeadLetterQueue) -> Iterator[_Beside]:
 
 
 def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings that add_dlq would show about the DLQ now, without sources that are gone."""
+    """Yield the findings that add_dlq would show about the DLQ now, and the stored sources that cannot be reached."""
     named = []
     for source in row.sources.select_related("target").order_by("arn"):
         if source.target.kind in QUEUE_KINDS and source.target.arn == source.arn:
@@ -174,7 +177,7 @@ def _examined(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
         why = "It cannot be checked or captured."
         yield error_finding(row.name, str(error), why, "Then run manage.py redrive_doctor again.")
         return
-    told = AWS_MOVES if row.aws_redrive_since else None  # poll_history reports it
+    told = AWS_MOVES if row.aws_redrive_since else None  # poll_history reports a redrive that is recorded
     yield from (
         _found(row.name, finding) for finding in found.findings if told is None or not finding.what.startswith(told)
     )

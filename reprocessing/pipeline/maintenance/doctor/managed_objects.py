@@ -1,4 +1,4 @@
-"""Find drift: managed objects that differ from what the last apply wrote, or that were unlocked."""
+"""Find drift: objects managed by a configuration file that people changed after the last apply, or unlocked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CURE: Final = "Apply the file again, or copy the change into the file from the 
 
 
 def remarks() -> Iterator[DoctorFinding]:
-    """Yield a warning for each object that differs, and a note for each object that was only unlocked.
+    """Yield a warning for each managed object that was changed, and a note for each object that was only unlocked.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

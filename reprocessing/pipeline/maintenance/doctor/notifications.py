@@ -1,4 +1,4 @@
-"""Check notifications: whether destinations are set, and whether sending to them works."""
+"""Check notifications: are destinations set, and does sending to them work?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _READING: Final = 5.0  #: seconds that Apprise may take to parse a URL
 
 
 def remarks(conf: Conf) -> Iterator[DoctorFinding]:
-    """Yield the findings about destinations and their events.
+    """Yield findings about the destinations of notifications, and about events that no destination gets.
 
     Raises:
         django.db.Error: PostgreSQL does not answer.

@@ -1,4 +1,4 @@
-"""Check the service's own queues and their DLQs, with only the permissions that workers have."""
+"""Check the service's own queues (of Celery tasks) and their DLQs, with only the permissions that workers have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _MEND: Final = "manage.py provision_queues --own shows what is wrong; --confirm 
 
 
 def remarks(urls: Sequence[str]) -> Iterator[DoctorFinding]:
-    """Check each queue."""
+    """Yield findings about each of the service's own queues: settings, permissions, failed tasks in its DLQ.
+
+    `urls`: the URLs of these queues.
+    """
     if not urls:
         why = "Without them, beat and workers do nothing. Only drain_dlq works."
         yield warning_finding(
@@ -64,7 +67,7 @@ def _settings(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFindin
 
 
 def _dead(address: QueueAddress, facts: QueueFacts) -> Iterator[DoctorFinding]:
-    """Count failed tasks in the queue's DLQ, which is in the same account and region."""
+    """Yield a finding if the queue's DLQ has failed tasks. That DLQ is in the same account and region."""
     if facts.redrive is None:
         return
     name = resource_name(facts.redrive.target_arn)

@@ -1,4 +1,4 @@
-"""Check the encryption of payloads: whether it is on, and whether its keys can be used."""
+"""Check the encryption of payloads: is it on, and can its keys be used?"""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NAME: Final = "payloads"
 
 
 def remarks(conf: Conf) -> Iterator[DoctorFinding]:
-    """Check that every key in use is there, and that the first one wraps and unwraps."""
+    """Yield findings: is every key that is in use set, and can the first key encrypt and decrypt data keys?"""
     used = set(payload_keys.used_wrapping_keys())
     known = [entry.partition("=")[0] for entry in conf.payload_keys]
     if lost := sorted(used - set(known)):
         yield error_finding(
             _NAME, f"REDRIVE_PAYLOAD_KEYS lacks {', '.join(lost)}, with which messages are encrypted.",
-            "These messages cannot be shown or sent.", "Add the keys again, behind the first one.",
+            "These messages cannot be shown or sent.", "Add the keys again, behind the first key.",
         )  # fmt: skip
     if not known:
         yield ok_finding(

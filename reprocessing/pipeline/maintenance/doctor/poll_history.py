@@ -1,4 +1,4 @@
-"""Check a DLQ's schedule, its last captures, and the time left before SQS deletes messages."""
+"""Check a DLQ's schedule, its last captures, and the time left before SQS deletes its messages."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.schedule import DEFAULT_INTERVAL
 from reprocessing.store.ordering import lanes
 
-_LATE: Final = timedelta(minutes=5)  #: a poll may be late by this time
+_LATE: Final = timedelta(minutes=5)  #: a poll may be late by this time without a finding
 _SOON, _VERY_SOON = timedelta(days=1), timedelta(hours=1)
 
 
 def remarks(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Check the DLQ's polls, captures and deadlines."""
+    """Yield findings about the DLQ's polls, captures, stop, redrive by AWS, and messages that SQS will soon delete."""
     now = lanes.database_now()
     yield from _schedule(row, now)
     yield from _turn(row, now)
@@ -79,7 +79,10 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _turn(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
-    """Check that scheduled polls run: each poll first records the DLQ's depth."""
+    """Yield a finding if scheduled polls do not run.
+
+    Each poll first records the DLQ's depth, so the record's age shows it.
+    """
     if (
         row.crontab is not None
         or row.depth_at is None
@@ -110,7 +113,7 @@ def _expiry(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _uncaptured(row: DeadLetterQueue, conf: Conf) -> Iterator[DoctorFinding]:
-    """Check for uncaptured messages if the mode is manual."""
+    """Yield a finding if messages are not captured, because the mode does not capture them automatically."""
     ours = dlq_status.visible_copies(visibility=conf.receive_visibility, count_lag=conf.count_lag.total_seconds())
     n = dlq_status.uncaptured(dlq_status.dlq_statuses(row.pk)[0], ours.get(row.pk, 0))
     if not n or row.mode == Mode.OBSERVE:

@@ -19,7 +19,7 @@ _NAME: Final = "Redis"
 
 
 def remarks(of: Rates) -> Iterator[DoctorFinding]:
-    """Check that Redis answers, and does not evict keys."""
+    """Yield findings: does Redis answer, and does it evict keys when its memory is full?"""
     try:
         policy = of.eviction_policy()
     except RateLimitUnavailable as error:

@@ -1,4 +1,4 @@
-"""Check permissions on a queue without an effect on the queue."""
+"""Check the service's permissions on a queue, without any effect on the queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHY: Final = {
 
 
 def missing_rights(address: QueueAddress, rights: Iterable[str]) -> Iterator[DoctorFinding]:
-    """Yield each permission that SQS refuses, and what the permission is needed for.
+    """Yield a finding for each of these permissions that SQS refuses. The finding says what cannot be done without it.
 
     Raises:
         QueueUnreachable: SQS did not answer.

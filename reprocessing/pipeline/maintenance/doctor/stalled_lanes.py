@@ -1,4 +1,4 @@
-"""Check for lanes that stall without a reason."""
+"""Check for stalled lanes: lanes that should be replayed, but are not."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store.ordering import stalled_lanes
 from reprocessing.store.ordering.stalled_lanes import StalledLanes
 
-_LONG: Final = 900.0  #: seconds that a lane may be due while nothing is sent to its target
-_LOST: Final = 60.0  #: seconds after the end of a lease; another worker normally takes the lane after 15
+_LONG: Final = 900.0  #: a lane is stalled if it is due for so many seconds, while nothing is sent to its target
+_LOST: Final = 60.0  #: a lane is stalled, too, if its lease ended so many seconds ago; others take it within 15 s
 
 
 def remarks(names: Sequence[str]) -> Iterator[DoctorFinding]:
-    """Yield stalled lanes of these DLQs, or of all."""
+    """Yield findings about stalled lanes of the DLQs with these names; empty: of all DLQs."""
     dlqs = list(DeadLetterQueue.objects.filter(name__in=names).values_list("pk", flat=True)) if names else None
     found = stalled_lanes.find_stalled(dlqs, long=_LONG, lost=_LOST)
     yield from map(_said, found)

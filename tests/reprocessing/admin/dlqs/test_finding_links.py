@@ -34,8 +34,8 @@ def test_existing_rows_link_to_their_form() -> None:
     row = dlq("shop").dlq
     rule_changes.save_rule("bad", {"action": "hold", "conditions": []}, by="ann", reason="a test")
     sheet = f"/admin/reprocessing/deadletterqueue/{row.pk}/examine"
-    assert with_links("Change that one: manage.py add_dlq shop …", {}) == (
-        f'Change that one: <a href="{sheet}">change shop</a>'
+    assert with_links("Change that DLQ: manage.py add_dlq shop …", {}) == (
+        f'Change that DLQ: <a href="{sheet}">change shop</a>'
     )
     assert with_links("It: manage.py add_dlq shop --to TARGET.", DlqForm.base_fields) == (
         f'It: <a href="{sheet}">change shop</a> “Target” TARGET.'

@@ -252,7 +252,7 @@ def test_a_missing_right_to_send_where_letters_go_is_found(
         (
             parked_in,
             "Notices about parked messages",
-            'Name another one, or "off": manage.py add_dlq orders --parking-url URL --confirm',
+            'Name another queue, or "off": manage.py add_dlq orders --parking-url URL --confirm',
         ),
         (
             ruled_to,

@@ -69,5 +69,5 @@ def test_a_native_redrive_claimed_before_the_sleep_is_not_started(
 ) -> None:
     bench = mine()
     happens_after(monkeypatch, aws_redrive_handover, "hand_to_aws", lambda: clock.advance(ASK_WITHIN + 1))
-    assert start(bench) == Refusal("AWS was not asked, because the claim took too long; run the command again")
+    assert start(bench) == Refusal("AWS was not asked, because the hand-over took too long; run the command again")
     assert (tasks(bench), is_aws_s(bench)) == ([], False)
