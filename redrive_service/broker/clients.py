@@ -1,4 +1,4 @@
-"""The SQS clients of a channel: each has timeouts, and each is renewed when it can no longer connect."""
+"""The SQS clients of a channel: all have timeouts, and all of a queue are replaced after repeated failures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClientsChannel(SQS.Channel):
         return connections[name]
 
     def _receiving_client(self, queue: str) -> KombuValue:
-        # A receive may take as long as the long poll; another call may not. The next poll is the retry of a receive.
+        # Only a receive may take as long as the long poll. A failed receive is not retried: the next poll does that.
         name = self.canonical_queue_name(queue)
         if name not in self._receiving_clients:
             own = self.predefined_queues.get(name, {})

@@ -39,7 +39,7 @@ def celery_settings(
         timeouts: waits that differ from the defaults in `Timeouts`.
 
     Raises:
-        BrokerIsMisconfigured: a queue cannot be used, or the poll is too long.
+        BrokerIsMisconfigured: a queue cannot be used, or the long poll is not 1 to 20 s.
     """
     _check(queue_urls, long_poll_seconds)
     return {
@@ -48,7 +48,7 @@ def celery_settings(
         **_worker(),
         "CELERY_TIMEZONE": "UTC",  # a local schedule skips or repeats an hour when clocks change
         "CELERY_ENABLE_UTC": True,
-        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds between a standby beat's tries to lead
+        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds; the longest pause between two checks of the schedule
         "CELERY_RESULT_EXPIRES": None,  # else beat adds a nightly clean-up of results, which do not exist here
     }
 
@@ -118,7 +118,7 @@ def _worker() -> dict[str, Any]:
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
         # SIGTERM lets running tasks end and returns the others; SIGQUIT does so too, but for at most this long.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
-        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # an idle worker would wait for all of it
+        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # else even an idle worker would wait for the whole time
         "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,  # impossible on SQS, and `inspect` would create queues
         "CELERY_WORKER_SEND_TASK_EVENTS": False,
         "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,

@@ -41,7 +41,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure of an exception, by its class alone: the exception's text can quote message data."""
+        """Return the failure of an exception: SQS's error code, or the class. Its text may quote a message."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))

@@ -18,7 +18,7 @@ _QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, Qu
 
 
 def database(variables: Variables) -> dict[str, Any]:
-    """Return Django's settings for the database."""
+    """Return Django's settings for the database; empty if DATABASE_URL cannot be used."""
     cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
     # The scheme is checked first: for an unknown one, the parser's error shows the whole address with its password.
     value = variables.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
@@ -44,7 +44,7 @@ def redis_url(variables: Variables) -> str:
 
 
 def region(variables: Variables) -> str:
-    """Return the region of the service's own queues."""
+    """Return the AWS region of the service's own queues."""
     cure = "Set it to the region of your queues, such as eu-west-1."
     value = variables.required("AWS_DEFAULT_REGION", cure)
     if value and not _REGION.fullmatch(value):
@@ -53,7 +53,7 @@ def region(variables: Variables) -> str:
 
 
 def queue_urls(variables: Variables, region: str) -> dict[str, str]:
-    """Return the URLs of the service's own queues by name."""
+    """Return the URLs of the three queues in which the service's own tasks wait, by name."""
     urls = {queue: _queue_url(variables, queue, region) for queue in _QUEUES}
     usable = [url for url in urls.values() if url]
     if len(set(usable)) < len(usable):

@@ -23,7 +23,7 @@ class Variables:
         return self.all.get(name, "").strip()
 
     def required(self, name: str, cure: str) -> str:
-        """Return the value. If the variable is missing, add a problem."""
+        """Return the value. If the variable is missing, add a problem that ends with `cure`, which says what to set."""
         value = self.value(name)
         if not value and name not in self._of_files:
             self.problems.append(f"{name} is not set. {cure}")
@@ -41,7 +41,7 @@ class Variables:
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return the value as a whole number from `least` to `most`."""
+        """Return the value, a whole number from `least` to `most`. For another value, add a problem."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")
@@ -49,7 +49,7 @@ class Variables:
         return int(value)
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
-        """Return the URL; an empty text if it is missing or cannot be used."""
+        """Return the URL. If it is missing or cannot be used, add a problem, and return an empty text."""
         value = self.required(name, cure)
         if not value or (is_visible(value) and parts(value, schemes)):
             return value
