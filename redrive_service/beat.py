@@ -114,9 +114,9 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         """Do nothing at start: a standby must start while the database is down. The leader reads the schedule later."""
 
     def sync(self) -> None:
-        """Do nothing: here, a claim is saved before its tick is sent. django-celery-beat saves sent ticks in this method.
+        """Do nothing, where django-celery-beat saves the ticks that it has sent: here, each claim is saved at once.
 
-        If a save fails, django-celery-beat 2.9.0 forgets it, reads the old time of the last run, and sends the tick again.
+        If a save fails, django-celery-beat 2.9.0 forgets the save, reads the old time, and sends the tick again.
         """
 
     def _learn_schedule(self) -> None:

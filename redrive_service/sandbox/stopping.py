@@ -23,10 +23,10 @@ def remember_signals() -> None:
 
 
 def raise_if_stopped() -> None:
-    """Return, unless a signal has asked to stop.
+    """Do nothing, unless a signal has asked the sandbox to stop.
 
     Raises:
-        Stopped: a signal has.
+        Stopped: a signal has asked the sandbox to stop.
     """
     if _asked:
         raise Stopped

@@ -15,15 +15,15 @@ RULE = (
     ("--then", "quarantine"),
     ("--reason", "its amounts are no numbers"),
 )
-#: The wave in which the rule is added; the consumer fails at the wave's last messages and at the next wave.
+#: Size of the wave in which the rule is added. The consumer fails at the wave's last messages and at the next wave.
 BEFORE_THE_LAST = 100
 #: Messages that the consumer handles before it fails: it counts them itself, so the service's speed does not matter.
 BREAKS_AFTER = 100
-BROKEN_AT_MOST = 40.0  # seconds
+BROKEN_AT_MOST = 40.0  # seconds after which the consumer is repaired, even if no canary has failed
 
 
 class Scenario:
-    """The steps in order; each is taken as soon as its condition was seen.
+    """The steps in order; each is taken when a status report shows its condition.
 
     Attributes:
         brakes: what was seen of the service's waves, ramp-up, rule and circuit breaker.

@@ -37,7 +37,7 @@ class Finding:
     """One broken promise.
 
     Attributes:
-        event: an event, a lane or a queue, depending on the offence.
+        event: the event's name; for OVER_RATE and OVER_BREAKER, the queue's name.
         call: the number of the call in the log that shows it, if a single call does.
         passed: the event that should have been sent first, if the order was wrong.
     """

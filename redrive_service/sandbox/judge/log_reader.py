@@ -17,7 +17,7 @@ class LogIsIncomplete(Exception):
 
 
 class MarkIsUnreadable(Exception):
-    """A mark is not `ID:NUMBER`, so attempts cannot be told apart."""
+    """The mark of a redriven message is not `ID:NUMBER`, so its attempt is not known."""
 
 
 class SequenceIsNoNumber(Exception):
@@ -32,7 +32,7 @@ def read(
     Raises:
         LogIsIncomplete: the calls' numbers have gaps.
         MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
-        SequenceIsNoNumber: a dead letter of a lane has no number in it.
+        SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     reading = _Reading(experiment)
     expected: int | None = None

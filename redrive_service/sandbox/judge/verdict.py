@@ -20,7 +20,7 @@ class Judgement:
     """The result of the judge.
 
     Attributes:
-        fates: of every letter that died, by the message id under which it died.
+        fates: the fate of every letter, by its message id in the dlq.
         findings: every broken promise; an event that was sent too often and also processed twice is listed once.
         sends: redrive sends that a queue accepted.
         returns: accepted redrive sends whose message died again.
@@ -71,7 +71,7 @@ def judge(
     """Judge a redrive by the logs of queue and consumer.
 
     Args:
-        experiment: what was tried, and what was promised.
+        experiment: the queues, the identity and order of letters, and the promises.
         calls: the local SQS's complete call log, in order.
         consumed: the consumer's log: `message_id`, `started`, `ended` (seconds) and `outcome` ("ok" or "failed") of
             every processing. None: no consumer; a message that the queue accepted counts as delivered.
@@ -80,7 +80,7 @@ def judge(
     Raises:
         LogIsIncomplete: calls are missing.
         MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
-        SequenceIsNoNumber: a dead letter of a lane has no number in it.
+        SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     books = books or ServiceRecords()
     evidence = read(experiment, calls, consumed)

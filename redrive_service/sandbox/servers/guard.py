@@ -28,8 +28,8 @@ from collections.abc import Callable
 
 LOOK_EVERY = 0.2  # seconds between two checks of the parent
 PATIENCE_ORDERLY = 10.0  # seconds a server may take to stop when it was asked to
-PATIENCE_ORPHANED = 0.6  # the same when its parent is gone: everything ends in two seconds
-PATIENCE_KILLED = 5.0  # seconds the kernel may take to end what was killed
+PATIENCE_ORPHANED = 0.6  # the same when the guard's parent is gone; all must end within two seconds
+PATIENCE_KILLED = 5.0  # seconds the kernel may take to end killed processes
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -66,7 +66,7 @@ def group_of(user: str) -> int:
 
 
 def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -> None:
-    """Send the signals in order, each after its patience, until the server has ended."""
+    """Send the signals in order, then KILL, until the server has ended. Wait `patience` seconds after each."""
     for name in (*signals, "KILL"):
         server.send_signal(signal.Signals[f"SIG{name}"])
         try:

@@ -107,7 +107,7 @@ class LocalQueues:
 
 
 def _with_dlq(client: SQSClient, name: str) -> str:
-    """Return the URL of a queue; create the queue and its dlq, with the settings of the service's own queues."""
+    """Return the URL of a queue. A missing queue or dlq is created with the settings of the service's own queues."""
     return [_queue(client, wanted) for wanted in service_queues(name)][-1]
 
 

@@ -36,11 +36,11 @@ class Postgres:
     """One database cluster: its folder and its address.
 
     Attributes:
-        folder: the cluster's folder, unless its identity cannot reach the folder.
+        folder: has the data, unless the server runs as another user.
         port: the port on the loopback address.
         password: the owner's password.
         identity: the user that the server runs as.
-        token: the unique name of the files outside the folder.
+        token: names the temporary folder that has the data of another user.
     """
 
     folder: Path

@@ -47,7 +47,7 @@ def namespaces_work(*trials: Sequence[str]) -> bool:
 
 
 def folder_within_reach(folder: Path, identity: Identity, token: str) -> Path:
-    """Return `folder`; for another user, the folder with this token in the system's temporary folder."""
+    """Return the folder of the data: `folder`; if another user runs the server, a temporary folder named by `token`."""
     return folder if identity.user is None else Path(tempfile.gettempdir()) / f"redrive-sandbox-{token}"
 
 

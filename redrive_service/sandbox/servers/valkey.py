@@ -16,7 +16,7 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valkey:
-    """One server: its folder and its address."""
+    """A Valkey server of the sandbox: its folder and its address."""
 
     folder: Path
     port: int

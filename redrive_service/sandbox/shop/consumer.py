@@ -72,7 +72,7 @@ class Journal:
         return message["MessageId"] in self._handled
 
     def mode(self, path: Path) -> str:
-        """Return the file's content; before that, write `broken` if enough messages were handled."""
+        """Return the mode in the file. If as many messages were handled as it allows, write `broken` first."""
         mode, _, most = path.read_text().strip().partition(" ")
         if not most or len(self._handled) < int(most):
             return mode

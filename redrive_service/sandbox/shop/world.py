@@ -148,7 +148,7 @@ class Shop:
         return calls_since(self._endpoint, self._since)
 
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
-        """Return the experiment for the judge, in which one letter is sent first."""
+        """Return the judge's description of this incident, with these limits and a first wave of one letter."""
         return Experiment(
             sources=frozenset({self.source}),
             dlqs=frozenset({self.dlq}),

@@ -7,9 +7,9 @@ from typing import NamedTuple
 class Sent(NamedTuple):
     """One message that a client sent, or tried to send.
 
-    `md5` is the body's; `attributes` has the message's text and number attributes. A `duplicate` was accepted
-    and dropped by a FIFO queue: it has id and sequence number of the first message. A message not `accepted` has
-    no id, and the `code` of its refusal if the call was answered.
+    `md5` is the body's; `attributes` has the message's text and number attributes. A FIFO queue accepted and dropped a
+    `duplicate`, which has id and sequence number of the first message. A message that was not `accepted` has no id;
+    `code` is the error in its answer, None without an answer.
     """
 
     message_id: str | None
@@ -23,7 +23,7 @@ class Sent(NamedTuple):
     code: str | None = None
 
 
-# The fields of an accepted Sent that is no duplicate, the usual case; fields with a default are left out.
+# The fields of a Sent in the usual case, without those that have their default.
 Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 
 

@@ -1,6 +1,6 @@
-"""Reading typed parameters out of a request.
+"""Reads typed parameters from a request.
 
-A value of the wrong JSON type is a SerializationException, one out of range an InvalidParameterValue; neither is a 500.
+A value of the wrong JSON type raises SerializationException, a value out of range InvalidParameterValue, as in AWS.
 """
 
 import json
@@ -31,7 +31,7 @@ def read_parameters(body: bytes) -> dict[str, object]:
 
 
 def _read_leniently(body: bytes) -> object:
-    """Read JSON with lone surrogates, as AWS does: the code that uses such text refuses it later."""
+    """Return the value of JSON with lone surrogates, which AWS refuses later; None: the text is no JSON."""
     try:
         return cast("object", json.loads(body))
     except (ValueError, RecursionError):
@@ -71,7 +71,7 @@ def whole_between(request: Request, name: str, low: int, high: int) -> int | Non
 
 
 def texts(request: Request, name: str) -> list[str]:
-    """Return the list of strings `name`, empty when absent."""
+    """Return the list of strings in parameter `name`; empty if the parameter is absent."""
     value = request.get(name)
     if value is None:
         return []
@@ -81,7 +81,7 @@ def texts(request: Request, name: str) -> list[str]:
 
 
 def text_map(request: Request, name: str) -> dict[str, str]:
-    """Return the map of strings `name`, empty when absent."""
+    """Return the map of strings in parameter `name`; empty if the parameter is absent."""
     value = request.get(name)
     if value is None:
         return {}

@@ -1,4 +1,4 @@
-"""The format of the journal: calls in frames, so that an incomplete last write differs from damage.
+"""The format of the journal: each call is a frame. Frames show whether the end is incomplete or the file damaged.
 
 A frame is a header and a content. The header holds the content's length, its checksum and a checksum of these two, so
 a damaged length is never mistaken for the end of the file. The content is a line of JSON, [time, action], and the body
@@ -18,7 +18,7 @@ _HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
 
 
 class FrameIsDamaged(Exception):
-    """The frame at byte `start` is neither complete nor the beginning of a frame."""
+    """At byte `start` of the journal there is neither a complete frame nor the beginning of the last frame."""
 
     def __init__(self, start: int) -> None:
         super().__init__(f"The frame at byte {start} is neither whole nor the beginning of one.")
@@ -36,7 +36,7 @@ def read_frames(content: bytes) -> Iterator[tuple[float, str, bytes]]:
     """Yield time, action and body of every complete call.
 
     An incomplete end - the beginning of a frame, and only zeros after it - is skipped: the process or the machine died
-    while it was written.
+    during its write.
 
     Raises:
         FrameIsDamaged: the file has any other content.

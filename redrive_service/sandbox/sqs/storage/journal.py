@@ -63,7 +63,7 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Write one call, with one write; without an action only the time is stored."""
+        """Write one call with one write. An empty action stores only the time."""
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
@@ -114,7 +114,7 @@ class Journal:
         return sorted(int(match[2]) for match in matches if match and match[1] == kind)
 
     def _check_later_journals(self) -> None:
-        """Refuse a later journal with content: a journal is empty until its snapshot exists."""
+        """Raise JournalIsUnusable if a journal has calls but no snapshot: the snapshot was removed."""
         for number in self._numbers("journal"):
             path = self._path("journal", number)
             begun = number == self._number + 1 and not path.stat().st_size
