@@ -30,9 +30,9 @@ class DeskSite(RedriveAdminSite):
         return super().login(request, ways | (extra_context or {}))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """End the session here, and return a page. If the provider can end its session, too, the page leads there.
+        """End the session here. If the provider can end its session, too, return a page that opens the provider's URL.
 
-        A redirect cannot lead there: the content security policy (form-action) allows a form this host only.
+        A redirect to the provider is impossible: the content security policy (form-action) allows this host only.
         """
         there = ""
         if settings.OIDC and request.method == "POST":

@@ -33,7 +33,7 @@ class RedriveServiceConfig(AppConfig):
 
 
 def _let_go(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
-    """Set the idle timeout of a new connection. It is a statement: a pooler may refuse a connection option."""
+    """Set `IDLE_AT_MOST` on a new connection, by a statement: a pooler may refuse it as a connection option."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
 

@@ -114,9 +114,9 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         """Do nothing at start: a standby must start while the database is down. The leader reads the schedule later."""
 
     def sync(self) -> None:
-        """Do nothing, where django-celery-beat saves the ticks that it has sent: here, each claim is saved at once.
+        """Do nothing. django-celery-beat saves sent ticks in this method; here, each claim is saved at once.
 
-        If a save fails, django-celery-beat 2.9.0 forgets the save, reads the old time, and sends the tick again.
+        If a save fails, django-celery-beat 2.9.0 reads the old time of the tick, and sends the tick again.
         """
 
     def _learn_schedule(self) -> None:
@@ -157,7 +157,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return schedule
 
     def update_from_dict(self, mapping: Mapping[str, Mapping[str, BeatValue]]) -> None:
-        """Store the entries of CELERY_BEAT_SCHEDULE. A database error is raised: django-celery-beat 2.9.0 hides it."""
+        """Store the entries of CELERY_BEAT_SCHEDULE. A database error is raised; 2.9.0 hides it."""
         for name, fields in mapping.items():
             self.Entry.from_entry(name, app=self.app, **fields)
 

@@ -31,7 +31,7 @@ from redrive_service.health import HealthMiddleware
 logger = logging.getLogger("redrive.web")
 
 MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further connections wait until another is closed
-_FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
+_FILES: Final = 3 * MOST_CONNECTIONS  #: each connection has a socket, and may have two temporary files: body, answer
 _IDLE: Final = 30  # seconds after which an idle connection is closed
 _TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
 _LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
@@ -61,7 +61,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
 
 
 class _Listener(TcpWSGIServer):  # type: ignore[misc]  # waitress is untyped
-    """waitress's listener, which also closes a connection whose request does not arrive completely in time."""
+    """waitress's listener, which also closes a connection whose request does not arrive completely within 60 s."""
 
     channel_class = _Channel
 

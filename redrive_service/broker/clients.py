@@ -14,9 +14,9 @@ from redrive_service.broker.wire import ContainedSqsConnection
 
 
 class ClientsChannel(SQS.Channel):
-    """A channel that creates its own clients.
+    """A channel that creates its own SQS clients.
 
-    By queue: one for receives on the event loop, one for blocking receives, one for all other calls.
+    A queue has one client for receives on the event loop, one for blocking receives, and one for all other calls.
     """
 
     # Attributes that are missing in kombu's stubs.
@@ -32,11 +32,11 @@ class ClientsChannel(SQS.Channel):
 
     @cached_property
     def timeouts(self) -> Timeouts:
-        """The waits in the transport option `timeouts`."""
+        """The timeouts in the transport option `timeouts`; others have their defaults."""
         return Timeouts.of(self.transport_options.get("timeouts", {}))
 
     def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:
-        """Return the event loop's connection of a queue."""
+        """Return the connection of a queue for receives on the event loop."""
         name = queue or ""
         connections: dict[str, ContainedSqsConnection] = self._predefined_queue_async_clients
         if name not in connections:

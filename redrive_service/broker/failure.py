@@ -1,4 +1,4 @@
-"""Describes a failed receive for the log: enough to act on, never a payload or a credential."""
+"""Describes a failed receive for the log by status and error code, without payloads and credentials."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure of an exception: SQS's error code, or the class. Its text may quote a message."""
+        """Return the failure of an exception: SQS's error code, or its class. Its text is never used."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))

@@ -20,7 +20,7 @@ _SECRETS: Final = "/run/secrets"  # where compose mounts them
 
 
 def compose_file(installation: Installation) -> dict[str, Any]:
-    """Return the compose file. Each process runs once; for more, `docker compose up --scale worker-replay=2`."""
+    """Return the compose file. Each process gets one container; `docker compose up --scale NAME=2` starts two."""
     return {
         "name": "redrive",
         "services": {process.name: _service(process, installation) for process in PROCESSES},

@@ -53,7 +53,7 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the environment. Raise `EnvironmentIsIncomplete` with each missing or unusable variable and its cure."""
+    """Return the environment. EnvironmentIsIncomplete: lists each missing or unusable variable with its fix."""
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

@@ -1,4 +1,4 @@
-"""The name and the colour of this installation, and how it reports metrics."""
+"""Read the variables of this installation: mode, name, colour, and CloudWatch namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys that protect payloads, and the fields that are masked."""
+"""Read the variables of payloads: the keys that encrypt them, and the fields that are masked."""
 
 from __future__ import annotations
 

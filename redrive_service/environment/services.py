@@ -1,4 +1,4 @@
-"""What the service runs on: PostgreSQL, Redis and its own queues in SQS."""
+"""Read the variables of PostgreSQL, Redis and the service's own queues in SQS."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def database(variables: Variables) -> dict[str, Any]:
 
 
 def redis_url(variables: Variables) -> str:
-    """Return the URL of a Redis or Valkey server."""
+    """Return the URL of the Redis or Valkey server (REDIS_URL)."""
     cure = "Set it to a Redis or Valkey server: rediss://:PASSWORD@HOST:6379/0"
     value = variables.url("REDIS_URL", cure, schemes=("redis", "rediss", "unix"))
     if value and not value.startswith("unix:") and not re.fullmatch(r"/?[0-9]{0,99}", urlsplit(value).path):

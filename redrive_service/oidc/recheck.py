@@ -24,13 +24,13 @@ _ROOT: Final = "/admin/"
 
 
 class RecheckMiddleware:
-    """Redirects a page through the provider (`prompt=none`) when its session is due. A form cannot be redirected."""
+    """Redirects pages through the provider (`prompt=none`) when the session must be confirmed. Forms are refused."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the next middleware's answer; if the session is due, a redirect to the provider or a refusal."""
+        """Return the next middleware's answer, or a redirect to the provider if the session must be confirmed."""
         return self._question(request) or self._get_response(request)
 
     def _question(self, request: HttpRequest) -> HttpResponse | None:

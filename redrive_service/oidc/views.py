@@ -49,7 +49,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
         return answer
 
     def _ended(self, request: HttpRequest, error: str) -> HttpResponse:
-        """End the session after the provider's error. If the provider only needs to show a page, offer a sign-in."""
+        """End the session after an error. If the provider asks for its sign-in page, offer to sign in again."""
         going_to = request.session.get("oidc_login_next") or reverse("admin:index")
         was_signed_in = request.user.is_authenticated
         del request.session["oidc_states"][request.GET["state"]]

@@ -24,7 +24,7 @@ Report = Callable[[str], None]
 
 
 class Demo:
-    """Web, worker and beat, running inside a `with` block; entering it checks that they work together.
+    """Web, worker and beat, running inside a `with` block. Entering the block checks that they work together.
 
     Raises:
         SandboxError: a step failed; the error names the step, or the server and its log.

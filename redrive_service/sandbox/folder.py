@@ -29,7 +29,7 @@ class Ports:
     web: int = 0
 
     def settled(self, last: Ports) -> Ports:
-        """Return these ports, with a port for every 0.
+        """Return these ports, with a real port in place of every 0.
 
         Raises:
             PortIsTaken: another program listens on a chosen port, and would answer in the sandbox's place.

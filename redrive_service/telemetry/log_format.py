@@ -89,7 +89,7 @@ class DatabaseOutageFilter(logging.Filter):
 
 
 def formatter(log_format: str, text: str = "%(asctime)s %(levelname)s %(name)s %(message)s") -> logging.Formatter:
-    """Return the formatter for `log_format`, text or json. `text`: the format string of text."""
+    """Return the formatter for `log_format`, text or json. `text`: the format string for text logs."""
     return JsonFormatter() if log_format == "json" else LogFormatter(text)
 
 

@@ -67,7 +67,7 @@ class IncidentTimedOut(SandboxError):
 
 
 class StatusCommandEnded(SandboxError):
-    """The command that reports the service's status has ended."""
+    """The command that reports the service's status has ended before all letters were finished."""
 
 
 class RunningCommand(Protocol):
@@ -233,7 +233,7 @@ class Incident:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
-        """Return the state of every letter in the service, by the message id under which it died."""
+        """Return the state of every letter in the service, by its message id in the dlq."""
         told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--letters"))
         return dict(told["dlqs"][0]["states"])
 

@@ -37,7 +37,7 @@ class ObservedBrakes:
 
     @property
     def shut(self) -> tuple[BreakerOpening, ...]:
-        """The periods in which the breaker was not closed, as the service reports."""
+        """The periods in which the breaker was not closed, according to the status reports."""
         return tuple(self._shut)
 
     @property

@@ -36,7 +36,7 @@ class Scenario:
         self._now: Mapping[str, Any] = {}
 
     def go_on(self, told: Mapping[str, Any]) -> None:
-        """Print what is new in `told`, the status of the DLQ; take the next step of the story when it is time."""
+        """Print what is new in `told`, the status of the DLQ; take the next step if `told` shows its condition."""
         self._now = told
         for sentence in self.brakes.look(told):
             self._say(f"  {sentence}")

@@ -16,14 +16,14 @@ class Experiment:
     Attributes:
         sources: names of the source queues: messages fail there and are redriven to there.
         dlqs: names of their dead-letter queues.
-        identity: the attribute that names an event: of two messages with the same value one may be delivered. None:
-            equal bodies are the same event.
+        identity: the attribute that names an event. Only one of two messages with the same value may be delivered.
+            None: messages with equal bodies are the same event.
         ordering: the attribute that names a lane. None, on FIFO queues only: the message group is the lane.
         sequence: the attribute with a letter's number in its lane; None: its SequenceNumber in the queue where it was
             first seen.
         mark: the attribute with redrive id and attempt number, `ID:NUMBER`, that marks redriven messages.
-        advance: when the next letter of a lane may be sent: as soon as the target accepted this one, or once it
-            succeeded or returned.
+        advance: when the next letter of a lane may be sent. accepted: once the target accepted the letter before.
+            settled: once the letter before succeeded or returned.
         max_attempts: sends allowed per letter, not counting failures in an outage or as the canary of a breaker.
         outages: periods in which the consumer failed every message: start and end, in seconds on the consumer's clock.
         rate: letters per second that a queue may get, and `burst` more; None: unlimited.

@@ -11,7 +11,7 @@ from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 
 def fates(evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
-    """Return the fate of each letter, by the message id under which it died."""
+    """Return the fate of each letter, by its message id in the dlq."""
     return {name: fate for event in evidence.events.values() for name, fate in _of(event, evidence, books).items()}
 
 

@@ -64,7 +64,7 @@ class _Reading:
         self._sends: list[Send] = []
 
     def take(self, call: Mapping[str, Any]) -> None:
-        """Read one call."""
+        """Read the next call of the log."""
         queue = call["queue"]
         if queue in self._experiment.sources | self._experiment.dlqs:
             for entry in call["sent"]:

@@ -86,7 +86,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent too often: the number of accepted sends or of attempts, whichever is higher.
+    """Find letters with more accepted sends, or with more attempts, than `max_attempts`.
 
     A failure in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
     """
@@ -230,7 +230,7 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether the service can have put the event aside before this moment: nothing of it happened later."""
+    """Return whether the event can have been put aside before this moment: its last send and return were earlier."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
     back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -23,7 +23,7 @@ class Judgement:
         fates: the fate of every letter, by its message id in the dlq.
         findings: every broken promise; an event that was sent too often and also processed twice is listed once.
         sends: redrive sends that a queue accepted.
-        returns: accepted redrive sends whose message died again.
+        returns: accepted redrive sends whose message went to a dlq again.
         swallowed: accepted redrive sends that a FIFO queue dropped as duplicates.
         redelivered: messages that the queue delivered again after a success; this is no offence.
         canaries: redrive sends while a breaker was open.
@@ -47,7 +47,7 @@ class Judgement:
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:
-        """Return the figures for JSON: letters, each fate and each offence by name, and the rest; no key is missing."""
+        """Return the figures for JSON: letters, each fate and each offence by name, and the rest, also zeros."""
         found = Counter(finding.offence for finding in self.findings)
         ended = Counter(self.fates.values())
         return {

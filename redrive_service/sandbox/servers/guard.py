@@ -123,7 +123,7 @@ def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool
 
 
 def drain(wakeup: int) -> None:
-    """Empty the pipe that signals write to."""
+    """Read all bytes from the pipe to which signals write, so that the next `select` waits."""
     try:
         os.read(wakeup, 512)
     except BlockingIOError:

@@ -85,8 +85,8 @@ class LocalQueues:
     def make_own_queues(self, suffix: str = "") -> dict[str, str]:
         """Create the service's own queues, each with a dlq, like `provision_queues --own`.
 
-        Returns their URLs by name without the suffix, which separates services that share this SQS. An existing queue
-        is not changed: a person may have changed it on purpose.
+        Returns their URLs by name, without `suffix`, which separates the queues of services that share this SQS. An
+        existing queue is not changed: a person may have changed it on purpose.
 
         Raises:
             SandboxError: SQS refused, or did not answer.

@@ -102,8 +102,8 @@ class Postgres:
     def _forget_the_dead(self) -> None:
         """Remove the pid file of a killed server.
 
-        PostgreSQL trusts it while any process has that id, even a zombie or another program after a reboot. The folder
-        is locked by this sandbox, so only a process that works in the folder can be the server.
+        PostgreSQL does not start while any process has the id in the file, even a zombie, or another program after a
+        reboot. The folder is locked by this sandbox, so only a process that works in the folder can be the server.
         """
         data = self._home / "data"
         working = psutil.process_iter(["cwd", "status"])

@@ -1,4 +1,4 @@
-"""Start, await and stop a server process of the sandbox. It also ends if this process is killed."""
+"""Start, await and stop a server process of the sandbox. The server also ends if this process is killed."""
 
 from __future__ import annotations
 

@@ -36,13 +36,13 @@ _BREATH = 0.1  # seconds between two checks
 
 
 class MessagesDidNotReachDlq(SandboxError):
-    """The shop's messages did not reach the dead-letter queue in time."""
+    """The shop's messages did not reach the dead-letter queue in the time that `await_dead` allows."""
 
 
 class Shop:
-    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`.
+    """The shop of one incident, inside a `with` block: `break_down`, `publish`, `await_dead`, `mend`, `judged`.
 
-    Entering it waits up to a minute if the same queues were purged within the last minute.
+    Entering the block waits up to a minute if the same queues were purged within the last minute.
 
     Attributes:
         source, dlq: the names of the shop's queues. Messages of an earlier incident are purged.

@@ -32,7 +32,7 @@ _PURGE_REST: Final = 60.0
 
 
 def create_queue(account: Account, request: Request) -> Answer:
-    """Return the URL of a new queue, or of the existing queue with the same attributes."""
+    """Create a queue and return its URL. A queue with the same name and attributes may exist already."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     raw = text_map(request, "Attributes")

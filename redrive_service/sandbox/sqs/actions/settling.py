@@ -20,7 +20,7 @@ def delete_message(account: Account, request: Request) -> Answer:
 
 
 def delete_message_batch(account: Account, request: Request) -> Answer:
-    """Delete up to ten messages, each independently."""
+    """Delete the messages of up to ten receipt handles, each independently."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return run_batch(read_entries(request, "Delete"), lambda entry: _delete(account, queue, entry))
 
@@ -44,8 +44,8 @@ def change_message_visibility_batch(account: Account, request: Request) -> Answe
 def _delete(account: Account, queue: Queue, request: Request) -> Answer:
     """Delete a message, if the handle is its most recent one.
 
-    A standard queue accepts an older handle without effect, and the latest one even after its visibility timeout; a
-    FIFO queue refuses both as expired.
+    A standard queue accepts an older handle without effect, and the latest handle even after its visibility timeout.
+    A FIFO queue refuses both as expired.
     """
     handle = required_text(request, "ReceiptHandle")
     message = queue.find(handle)

@@ -117,7 +117,7 @@ def digest_of(attributes: Attributes) -> str:
 
 
 def _digest(frames: dict[str, bytes]) -> tuple[str, int]:
-    """Return AWS's MD5 - sorted by name; lengths big-endian; 1 for text, 2 for binary - and the size in bytes."""
+    """Return the attributes' MD5 as AWS defines it (parts sorted by name), and their size in bytes."""
     whole = b"".join(map(frames.__getitem__, sorted(frames)))
     return md5(whole, usedforsecurity=False).hexdigest(), len(whole) - len(frames) * _FRAMES
 

@@ -103,7 +103,7 @@ class CallLog:
         self._next += 1
 
     def clear(self) -> None:
-        """Show none of the calls so far any more. Numbers continue, and a given file keeps its content."""
+        """Forget the calls so far. Numbers continue, and a given file keeps its content."""
         self._first = self._next
         if not self._given:
             self._turn_over()

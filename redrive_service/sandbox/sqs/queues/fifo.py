@@ -2,8 +2,8 @@
 
 A receive gets a group's visible beginning: the messages before the first message that is in flight or delayed. So no
 message is received while an earlier message is in flight, and a message that became visible again comes before all
-later messages. AWS was recorded doing this. Its API page can be read otherwise: as if a group were blocked until its
-last message is visible again.
+later messages. AWS was recorded doing this, although its API page seems to say that a group is blocked until all
+its messages are visible again.
 """
 
 from collections import deque
@@ -135,8 +135,8 @@ class FifoQueue(Queue):
     def _offer(self, group: Group) -> None:
         """Add the group to the list when it has visible messages, and remove it when it has none.
 
-        It must not stay until the next receive: a receive that returns no messages is not in the journal, and so must
-        not change the order of groups.
+        A group without visible messages must not stay until the next receive: a receive that returns no messages is not
+        in the journal, and so must not change the order of groups.
         """
         head = group.head()
         if head is None:

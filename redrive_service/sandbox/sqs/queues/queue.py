@@ -66,7 +66,7 @@ class Queue(ABC):
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
-        """Make a message available that has become READY."""
+        """Let the next receive find a message that has become READY."""
 
     @abstractmethod
     def _forget(self) -> None:

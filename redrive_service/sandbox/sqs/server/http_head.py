@@ -32,7 +32,7 @@ class Head:
 
 @dataclass(slots=True)
 class HttpRequest:
-    """One complete request."""
+    """One complete HTTP request: its head and its body."""
 
     head: Head
     body: bytes

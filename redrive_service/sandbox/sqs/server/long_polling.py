@@ -13,7 +13,7 @@ _SHORTEST_SLEEP: Final = 0.001
 
 
 class Performer(Protocol):
-    """The methods of the server that long polling calls. A reset gives the server another core."""
+    """The methods of the server that long polling calls. After a reset, `core` is another object."""
 
     core: LocalSqs
     clock: Clock

@@ -31,7 +31,7 @@ class Journal:
 
     Files are numbered: snapshot N is the state before the calls in journal N. First, the empty journal N is created;
     then a complete snapshot gets the name N. So the snapshot with the highest number is complete and has its journal;
-    journals with higher numbers are empty. Every other folder is refused.
+    journals with higher numbers are empty. A folder with other contents is refused.
     """
 
     def __init__(self, folder: Path) -> None:
