@@ -35,8 +35,8 @@ class Channel(SettlingChannel):
     # The event loop's poll (prefork, threads, solo).
 
     def _schedule_queue(self, queue: str) -> None:
-        # kombu calls this from the event loop, where an exception ends the worker, or from one of its timers, which
-        # swallows it and so ends the polling. So no exception leaves here.
+        # No exception may leave this method. kombu calls it from the event loop, where an exception ends the worker, or
+        # from a timer, which swallows an exception, so that the queue is never polled again.
         if queue not in self._active_queues or queue in self._polls:
             return
         if not self.qos.can_consume():

@@ -116,7 +116,7 @@ def _worker() -> dict[str, Any]:
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # a task that waits in memory uses up its visibility timeout
         "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task has an ETA: SQS would deliver it again while it waits
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
-        # SIGTERM lets running tasks end and returns the others; SIGQUIT does so too, but for at most this long.
+        # SIGTERM lets running tasks end and returns the others; SIGQUIT does the same, within these seconds.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
         "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # else even an idle worker would wait for the whole time
         "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,  # impossible on SQS, and `inspect` would create queues

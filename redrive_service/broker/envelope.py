@@ -1,6 +1,6 @@
 """Checks a message's envelope before Celery reads it.
 
-Celery does not validate what it reads. A time limit that is not a number blocks a slot for good or ends the worker, a
+Celery does not validate envelopes. A time limit that is not a number blocks a slot for good or ends the worker, a
 task with a far ETA occupies a slot in memory until then, and an id that is not text is logged. This service's tasks
 need few fields, so every other envelope is refused, and its message stays in SQS.
 """

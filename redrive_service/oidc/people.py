@@ -18,7 +18,7 @@ logger = logging.getLogger("redrive.sign_in")
 
 
 def admitted(issuer: str, claims: Claims, oidc: Oidc) -> User:
-    """Return the person's user, with names and groups from the claims. Without access there, access ends here, too.
+    """Return the person's user, with names and groups from the claims. A person without access there loses it here.
 
     Raises:
         SignInRefused: the person has no access at the provider, or the user was disabled here.

@@ -15,7 +15,7 @@ from typing import Any, Self
 from redrive_service.sandbox.errors import PortIsTaken, SandboxError, SandboxIsRunning
 from redrive_service.sandbox.servers.process import accepts_connections, free_port
 
-FREE_WITHIN = 4.0  # seconds: twice what the servers of a killed sandbox need to end
+FREE_WITHIN = 4.0  # seconds: twice the time that the servers of a killed sandbox need to end
 LAST_PORT = 65_535
 
 

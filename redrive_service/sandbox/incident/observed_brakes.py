@@ -1,4 +1,4 @@
-"""Records what the service reports of its waves, ramp-up, rule and circuit breaker, and when."""
+"""Records when the service reported a wave, a step of the ramp-up, a quarantine or a change of the breaker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ObservedBrakes:
         return bool(self._shut) and self._shut[-1].closed is None
 
     def missing(self) -> list[str]:
-        """Return the names of those of waves, ramp-up, rule and breaker that no report showed at work."""
+        """Return which of waves, ramp-up, rule and breaker no report showed at work."""
         seen = {
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),

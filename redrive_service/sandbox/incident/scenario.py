@@ -26,7 +26,7 @@ class Scenario:
     """The steps in order; each is taken when a status report shows its condition.
 
     Attributes:
-        brakes: what was seen of the service's waves, ramp-up, rule and circuit breaker.
+        brakes: the waves, ramp-up, rule and circuit breaker in the status reports so far.
     """
 
     def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:

@@ -29,7 +29,7 @@ class Offence(StrEnum):
     ALTERED = "altered"  #: body or attributes were changed
     OVER_BREAKER = "over_breaker"  #: sent while a breaker was open, beyond its canaries
     OVER_WAVE = "over_wave"  #: sent before the first wave had an outcome
-    ASTRAY = "astray"  #: sent to another queue than the one it died in
+    ASTRAY = "astray"  #: sent to a queue in which no letter of the event failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _carries(send: Send, letter: Message, mark: str) -> bool:
-    """Return whether a send has all attributes of a letter; an earlier redrive's mark may have been replaced."""
+    """Return whether a send has all attributes of a letter, except the mark, which each redrive replaces."""
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 

@@ -44,5 +44,5 @@ def plan_faults(endpoint: str, *faults: dict[str, object]) -> None:
 
 def _ask(endpoint: str, question: str, *, method: str = "GET", body: bytes | None = None) -> Any:  # noqa: ANN401  # JSON
     request = urllib.request.Request(f"{endpoint}/_sandbox/{question}", data=body, method=method)  # noqa: S310  # http
-    with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310  # as above
+    with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310  # http
         return json.load(answer)

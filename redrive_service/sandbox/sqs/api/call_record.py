@@ -23,7 +23,7 @@ class Sent(NamedTuple):
     code: str | None = None
 
 
-# The fields of a Sent in the usual case, without those that have their default.
+# The first six fields of a Sent, as a plain tuple. It stands for a message that was accepted and is no duplicate.
 Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 
 

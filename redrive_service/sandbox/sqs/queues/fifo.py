@@ -37,7 +37,7 @@ class Group:
         return messages[0] if messages else None
 
     def visible_beginning(self) -> Iterator[Message]:
-        """Yield the messages before the first one that is in flight or delayed."""
+        """Yield the messages before the first message that is in flight or delayed."""
         for message in self.messages:
             if message.state == READY:
                 yield message

@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class StandardQueue(Queue):
-    """A standard queue. A list has its READY messages, and those deleted meanwhile, which a receive skips."""
+    """A standard queue. A list has its READY messages, and deleted messages, which a receive skips."""
 
     fifo = False
 
