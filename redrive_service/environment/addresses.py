@@ -49,7 +49,7 @@ def misfit_of_libpq(url: str) -> str:
     """Return a text that says which option of the URL libpq refuses, without its value; empty if libpq accepts all."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
-        return "an option that is none of libpq's, such as sslmode or connect_timeout"
+        return "an option that libpq does not know"
     odd = (name for name, text in options if _NUMBERS.fullmatch(name) and not re.fullmatch(r"-?[0-9]{1,9}", text))
     return next((f"a {name} that is no whole number" for name in odd), "")
 
@@ -60,7 +60,7 @@ def misfit_of_redis(url: str) -> str:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # checks the encoding's name
     except (TypeError, ValueError, LookupError, redis.RedisError):
-        return "an option, or a value of one, that redis-py does not take"
+        return "an option, or a value of an option, that redis-py does not accept"
     waits = {name: getattr(connection, name) for name in _WAITS}
     odd = (name for name, wait in waits.items() if wait is not None and not 0 < wait <= _LONGEST_WAIT)
     if name := next(odd, ""):

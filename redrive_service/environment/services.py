@@ -70,7 +70,7 @@ def _queue_url(variables: Variables, queue: str, region: str) -> str:
     found = urlsplit(value)
     at_home = _HOST_OF_A_REGION.fullmatch(found.hostname or "")
     if "@" in found.netloc:
-        problem = f"has a user or a password: SQS takes neither, and logs would tell it. {cure}"
+        problem = f"has a user or a password: SQS takes neither, and logs would show them. {cure}"
     elif found.path.endswith(".fifo"):
         problem = f"is a FIFO queue. {cure} It must be a standard queue."
     elif not _QUEUE_PATH.fullmatch(found.path):

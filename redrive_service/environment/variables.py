@@ -56,7 +56,7 @@ class Variables:
         if not is_visible(value):
             self.problems.append(f"{name} holds {INVISIBLE}. Remove it, or percent-encode it in a password. {cure}")
         elif value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
-            hint = "Its port must be a number from 1 to 65535, and what is special in a password percent-encoded."
+            hint = "Its port must be from 1 to 65535, and special characters in a password must be percent-encoded."
             self.problems.append(f"{name} cannot be read. {hint} {cure}")
         else:
             self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")

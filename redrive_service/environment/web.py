@@ -46,7 +46,7 @@ def allowed_hosts(variables: Variables) -> tuple[str, ...]:
         variables.problems.append(f"ALLOWED_HOSTS holds {INVISIBLE}. Separate the names with commas alone. {cure}")
     elif not all(map(is_host, hosts)):
         wanted = "neither the name nor the address of a host, nor a .domain"
-        variables.problems.append(f"ALLOWED_HOSTS holds what is {wanted}. Leave ports out. {cure}")
+        variables.problems.append(f"ALLOWED_HOSTS holds an entry that is {wanted}. Leave ports out. {cure}")
     return hosts
 
 
@@ -57,7 +57,7 @@ def trusted_origins(variables: Variables) -> tuple[str, ...]:
     if not all(map(is_visible, sources)):
         variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}. {cure}")
     elif not all((found := parts(source, ("https", "http"))) and found.netloc for source in sources):
-        variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
+        variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds an entry that is not https://HOST. {cure}")
     return sources
 
 

@@ -97,7 +97,7 @@ class Evidence:
     """What both logs say about events, messages and their processing.
 
     Attributes:
-        events: events by name, of which a letter died or a redrive was sent.
+        events: events by name, each with at least one dead letter or one redrive send.
         processings: by message id; None if there is no consumer's log.
     """
 

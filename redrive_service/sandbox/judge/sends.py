@@ -23,7 +23,7 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
             if earlier is not None:
                 sentence = (
                     f"Event {event.name} was sent in call {send.call} (attempt {send.attempt} of {send.letter}) though "
-                    f"what call {earlier.call} sent (attempt {earlier.attempt} of {earlier.letter}) had not come back."
+                    f"call {earlier.call}'s message (attempt {earlier.attempt} of {earlier.letter}) had not come back."
                 )
                 yield Finding(Offence.DUPLICATE, event.name, sentence, send.call)
 
@@ -132,7 +132,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
         for send in event.sends:
             kept = any(_carries(send, letter, experiment.mark) for letter in known if letter.md5 == send.md5)
             if not kept:
-                sentence = f"Event {event.name}: what call {send.call} sent is not what any letter of it was."
+                sentence = f"Call {send.call} sent event {event.name} with content that none of its letters had."
                 yield Finding(Offence.ALTERED, event.name, sentence, send.call)
 
 

@@ -14,7 +14,7 @@ from redrive_service.sandbox.sqs.queues.message import Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
 _LONGEST_DELAY: Final = 900
-# Body and attributes of all entries together, in bytes ([API] SendMessageBatch).
+# Body and attributes of all entries together, in bytes (AWS, SendMessageBatch).
 LARGEST_BATCH: Final = 1_048_576
 _OPTIONAL: Final = frozenset({"DelaySeconds", "MessageGroupId", "MessageDeduplicationId"})
 _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for this queue type."

@@ -19,7 +19,7 @@ from redrive_service.sandbox.sqs.api.parameters import Request
 
 MOST_ATTRIBUTES: Final = 10
 _LONGEST_NAME: Final = 256
-# The characters XML 1.0 cannot carry ([API] SendMessage).
+# The characters that XML 1.0 cannot carry (AWS, SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ALLOWED_ASCII: Final = bytes([0x9, 0xA, 0xD, *range(0x20, 0x80)])
 # Recorded answers of AWS allow letters beyond ASCII in names, which AWS's documentation does not.

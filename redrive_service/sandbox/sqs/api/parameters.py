@@ -14,7 +14,7 @@ from redrive_service.sandbox.sqs.api.errors import SqsError, invalid_value, miss
 Request = Mapping[str, object]
 Answer = dict[str, object]
 
-# Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids ([API] SendMessage).
+# Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids (AWS, SendMessage).
 _ID_CHARACTERS: Final = frozenset(map(chr, range(0x21, 0x7F)))
 _LONGEST_ID: Final = 128
 

@@ -12,7 +12,7 @@ from redrive_service.sandbox.sqs.queues.message import READY, Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
 FASTEST: Final = 500
-# A task works in portions, with this many seconds between two; slower tasks move one message at a time.
+# Seconds between two portions of messages. A task with less than 20 messages/s moves one message at a time.
 _PORTION: Final = 0.1
 
 Status = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]

@@ -46,7 +46,7 @@ class Journal:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock.close()
-            sentence = f"Another local SQS is using {folder}. Stop that one, or give this one a folder of its own."
+            sentence = f"Another local SQS is using {folder}. Stop the other SQS, or name another folder."
             raise JournalIsUnusable(sentence) from None
 
     def recover(self, fresh: Callable[[], LocalSqs]) -> LocalSqs:
