@@ -1,4 +1,4 @@
-"""The project as a Django application."""
+"""The Django application of the project: its start-up, and its admin site."""
 
 from __future__ import annotations
 

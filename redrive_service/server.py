@@ -178,7 +178,7 @@ class HealthApplication(WSGIHandler):
         self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer of the health check."""
+        """Return the answer to a health check or to /metrics; 404 for any other path."""
         answer: HttpResponseBase = self._answer(request)
         return answer
 

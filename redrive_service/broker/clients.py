@@ -32,7 +32,7 @@ class ClientsChannel(SQS.Channel):
 
     @cached_property
     def timeouts(self) -> Timeouts:
-        """The timeouts in the transport option `timeouts`; others have their defaults."""
+        """The channel's timeouts: the values of the transport option `timeouts`, else the defaults."""
         return Timeouts.of(self.transport_options.get("timeouts", {}))
 
     def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:

@@ -27,7 +27,7 @@ class Answer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiveFailure:
-    """Why a call of ReceiveMessage failed."""
+    """Why a call of ReceiveMessage failed: its HTTP status (599 if there is none) and an error code."""
 
     status: int
     code: str

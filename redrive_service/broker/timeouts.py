@@ -10,7 +10,7 @@ FASTEST_POLL = 0.1  # seconds; kombu polls without any pause when it is 0
 
 
 class PatienceIsMistaken(ValueError):
-    """A configured wait is unknown or not above zero."""
+    """The transport option `timeouts` has an unknown name, or a value that is not above zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ class Installation:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The names of all secrets."""
+        """The names of all variables that are secrets."""
         return (*REQUIRED_SECRETS, *self.more_secrets)
 
     @property

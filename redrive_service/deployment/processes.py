@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-PAGES, HEALTH = 8000, 8001  #: ports
+PAGES, HEALTH = 8000, 8001  #: ports of the web process inside its container
 USER: Final = 10001  #: id of the image's user and group; Kubernetes wants a number
 TEMPORARY: Final = "/tmp"  # noqa: S108  # a tmpfs, the only writable folder: bodies of large requests
 TEMPORARY_MB: Final = 64
@@ -23,7 +23,7 @@ class HttpProbe:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The probe as a command inside the container."""
+        """The probe as a command that runs inside the container, and exits with status 0 on success."""
         url = f"http://127.0.0.1:{self.port}{self.path}"
         return ("python", "-c", f"import urllib.request as u; u.urlopen('{url}', timeout=5)")
 

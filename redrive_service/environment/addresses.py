@@ -15,7 +15,7 @@ _NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?ai)\.?{_LABEL}(\.{_LABEL})*")
 _DATABASES: Final = 2**31 - 1  #: maximum number of databases of a Redis server, which stores it as an int
-_LONGEST_WAIT: Final = 86_400.0  #: seconds
+_LONGEST_WAIT: Final = 86_400.0  #: seconds; maximum of a timeout in REDIS_URL
 _WAITS: Final = ("socket_timeout", "socket_connect_timeout")
 
 

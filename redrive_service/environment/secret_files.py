@@ -12,7 +12,7 @@ SUFFIX: Final = "_FILE"
 SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
 #: A secret that environment/oidc.py reads, also from its file.
 _READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
-_LARGEST: Final = 65_536  # bytes
+_LARGEST: Final = 65_536  # bytes of a secret file
 
 
 def is_secret(name: str) -> bool:

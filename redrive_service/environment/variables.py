@@ -30,7 +30,7 @@ class Variables:
         return value
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Return the parts of the value between commas."""
+        """Return the parts of a comma-separated value, without spaces around them and without empty parts."""
         return tuple(word.strip() for word in self.value(name).split(",") if word.strip())
 
     def yes_or_no(self, name: str) -> bool:

@@ -24,7 +24,7 @@ class SignIn:
 
 
 def secret_key(variables: Variables) -> str:
-    """Return Django's secret key."""
+    """Return Django's secret key, of at least 50 characters (SECRET_KEY)."""
     cure = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
     value = variables.required("SECRET_KEY", cure)
     if 0 < len(value) < _SHORTEST_SECRET:
@@ -33,7 +33,7 @@ def secret_key(variables: Variables) -> str:
 
 
 def allowed_hosts(variables: Variables) -> tuple[str, ...]:
-    """Return the host names of the admin."""
+    """Return the host names under which the admin answers (ALLOWED_HOSTS)."""
     hosts = variables.words("ALLOWED_HOSTS")
     cure = "List the host names of the admin: redrive.example.com"
     if not hosts:

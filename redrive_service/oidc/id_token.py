@@ -19,7 +19,7 @@ KEY_TYPES: Final = {
     **dict.fromkeys(("ES256", "ES384", "ES512"), "EC"),
     "EdDSA": "OKP",
 }
-_CLOCKS_DIFFER: Final = 60  # seconds
+_CLOCKS_DIFFER: Final = 60  # seconds by which the provider's clock may differ from this machine's
 _REQUIRED: Final = ["iss", "sub", "aud", "exp", "iat"]
 _LONGEST_SUBJECT: Final = 255  # OpenID Connect Core 1.0, section 2
 

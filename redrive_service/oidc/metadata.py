@@ -16,7 +16,7 @@ from redrive_service.environment import Oidc
 from redrive_service.oidc.refusals import UNREACHABLE, UNVERIFIED, SignInRefused
 
 TIMEOUT: Final = 5.0  #: seconds for a connection, and for each part of an answer
-_REMEMBERED: Final = 600.0  # seconds
+_REMEMBERED: Final = 600.0  # seconds for which fetched metadata are used
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _OPTIONAL_ENDPOINTS: Final = ("userinfo_endpoint", "end_session_endpoint")
 

@@ -62,7 +62,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
         raise SignInRefused(NOT_SIGNED_IN, f"the provider answered {told}")
 
     def login_failure(self) -> HttpResponse:
-        """Refuse an answer without a code."""
+        """Raise SignInRefused: the provider answered without a code."""
         raise SignInRefused(NOT_SIGNED_IN, "the provider answered without a code")
 
     def login_success(self) -> HttpResponse:

@@ -51,7 +51,7 @@ class Secrets:
 
     @classmethod
     def fresh(cls) -> Self:
-        """Return new secrets."""
+        """Return new random secrets for a new folder."""
         return cls(data=secrets.token_hex(24), django=secrets.token_hex(32), admin=secrets.token_hex(8))
 
 

@@ -43,7 +43,7 @@ class _FirstLine:
 
 
 class LogFormatter(logging.Formatter):
-    """Formats a record as text."""
+    """Formats a log record as text: one line, and the indented lines of its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, and the indented lines of its traceback."""
@@ -55,7 +55,7 @@ class LogFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object in one line of ASCII."""
+    """Formats a log record as one JSON object in one line of ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the JSON object: time, level, logger, message, process, the `FIELDS` of the record, and the task."""
@@ -80,7 +80,7 @@ class DatabaseOutageFilter(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True: every record is logged."""
+        """Change the record if its error is from PostgreSQL. Return True: every record is logged."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if isinstance(error, OperationalError | InterfaceError):
             record.exc_info, record.exc_text = None, None

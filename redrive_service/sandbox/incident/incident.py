@@ -120,7 +120,7 @@ class Summary:
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()
 
     def figures(self) -> dict[str, int | float | list[int | None]]:
-        """Return the figures, for --json."""
+        """Return the figures of the incident by name, as --json prints them."""
         return {
             **self.judgement.counts(),
             "opened": len(self.brakes.shut),

@@ -1,4 +1,4 @@
-"""Decides what became of every letter."""
+"""Decides the fate of every letter: delivered, parked, discarded, duplicate, waiting or lost."""
 
 from __future__ import annotations
 

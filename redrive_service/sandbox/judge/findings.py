@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Fate(StrEnum):
-    """What became of a letter."""
+    """The judge's answer to what became of a letter."""
 
     DELIVERED = "delivered"  #: the consumer processed it; without a consumer's log: its queue took it, and kept it
     PARKED = "parked"  #: the service says so

@@ -55,7 +55,7 @@ def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Proces
 
 
 class _Reading:
-    """Turns the calls of the log into events."""
+    """Collects messages and sends from the calls of the log, and groups them into events."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -64,7 +64,7 @@ class _Reading:
         self._sends: list[Send] = []
 
     def take(self, call: Mapping[str, Any]) -> None:
-        """Read the next call of the log."""
+        """Read the next call of the log: its sends, receives, deletes and moves to a dlq."""
         queue = call["queue"]
         if queue in self._experiment.sources | self._experiment.dlqs:
             for entry in call["sent"]:

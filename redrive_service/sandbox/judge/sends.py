@@ -11,7 +11,7 @@ from redrive_service.sandbox.judge.case import Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
-WINDOW = 1.0  # seconds
+WINDOW = 1.0  # seconds in which sends are counted for the rate
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ class Judgement:
         return not self.findings
 
     def found(self, offence: Offence) -> tuple[Finding, ...]:
-        """Return the findings of one kind."""
+        """Return the findings of one offence."""
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:

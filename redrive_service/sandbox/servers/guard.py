@@ -10,8 +10,8 @@ A parent that was killed with SIGKILL runs no clean-up of its own, `PR_SET_PDEAT
 the parent's *thread*, and a pipe's end of file is missed when another process has inherited the pipe. The parent's id
 works everywhere: it changes when the parent ends. So the guard checks it five times a second.
 
-A server's children may leave its process group, as PostgreSQL's backends do, and a busy one does not notice that its
-postmaster is gone. On Linux the guard therefore becomes the parent of orphans below it, and ends them with the server.
+A server's children may leave its process group, as PostgreSQL's backends do, and a busy backend does not notice that
+its postmaster is gone. On Linux the guard therefore becomes the parent of orphans below it, and ends them with the server.
 """
 
 from __future__ import annotations

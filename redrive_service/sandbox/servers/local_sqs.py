@@ -43,7 +43,7 @@ OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueues:
-    """The local SQS: its data folder and its address."""
+    """The server of the local SQS: its data folder and its address."""
 
     folder: Path
     port: int
@@ -51,7 +51,7 @@ class LocalQueues:
 
     @property
     def endpoint(self) -> str:
-        """The value of `AWS_ENDPOINT_URL_SQS`."""
+        """The URL of the local SQS, for the variable `AWS_ENDPOINT_URL_SQS`."""
         host = LOOPBACKS.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
@@ -65,7 +65,7 @@ class LocalQueues:
         return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
 
     def forget(self) -> None:
-        """Remove all queues and messages."""
+        """Remove all queues and messages of earlier starts."""
         shutil.rmtree(self.folder / "sqs", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:

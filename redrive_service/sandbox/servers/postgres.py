@@ -63,7 +63,7 @@ class Postgres:
         return privilege.folder_within_reach(self.folder, self.identity, self.token)
 
     def forget(self) -> None:
-        """Remove all data, also outside the folder."""
+        """Remove all data of PostgreSQL, also outside the sandbox's folder."""
         ours = self._home if self._around == self.folder else self._around
         shutil.rmtree(ours, ignore_errors=True)
 
@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """Return the folder of the programs; another user gets a copy, since a virtual environment may be private."""
+        """Return the folder of PostgreSQL's programs. Another user gets a copy: the original may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs

@@ -107,7 +107,7 @@ class RunningServer:
             raise ServerDidNotStart(f"{self.server.name} failed. {self._last_words()}")
 
     def has_ended(self) -> bool:
-        """Return whether the server is gone."""
+        """Return whether the server's process has ended."""
         return self._guard.poll() is not None
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The local SQS's call log, read over HTTP."""
+"""Reads the local SQS's call log over HTTP, and sets its fault plan."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def letters(text: str) -> int:
 
 
 def folder(text: str) -> Path:
-    """Return a folder's absolute path."""
+    """Return the absolute path of the folder in the text."""
     return Path(os.path.realpath(text))  # Path.resolve fails on a link to itself
 
 

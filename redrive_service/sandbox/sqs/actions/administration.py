@@ -154,7 +154,7 @@ def _check_same(queue: Queue, changes: Mapping[str, str]) -> None:
 
 
 def _check_redrive(account: Account, source_arn: str, changes: Mapping[str, str], *, fifo: bool) -> None:
-    """Refuse a redrive policy unless its queue exists, has the same type, and allows this source queue."""
+    """Refuse a redrive policy unless its dead-letter queue exists, has the same type, and allows this source queue."""
     stored = changes.get("RedrivePolicy")
     if not stored:
         return

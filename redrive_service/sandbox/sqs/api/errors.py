@@ -53,7 +53,7 @@ class SqsError(Exception):
 
     @property
     def code(self) -> str:
-        """The `Error.Code` in boto3."""
+        """The code that boto3 shows as `Error.Code`."""
         return QUERY_CODES.get(self.shape, self.shape)
 
     @property

@@ -112,7 +112,7 @@ def texts_in(attributes: Attributes) -> dict[str, str]:
 
 
 def digest_of(attributes: Attributes) -> str:
-    """Return the MD5 of valid attributes."""
+    """Return the MD5 of valid message attributes, as AWS calculates it."""
     return _digest({name: _frame(name, value) for name, value in attributes.items()})[0]
 
 

@@ -48,7 +48,7 @@ class Call:
 
     @classmethod
     def read(cls, line: bytes) -> "Call":
-        """Return the call in a line of a temporary file."""
+        """Return the call in a line that `written` made."""
         n, at, action, queue, status, code, fault, answered, sent, *rest = orjson.loads(line)
         record = Record(None, [Sent(*fields) for fields in sent], *rest)
         return cls(at, action, queue, status, code, fault, answered, record, n)
@@ -94,7 +94,7 @@ class CallLog:
         self._first = self._next = 0
 
     def add(self, call: Call) -> None:
-        """Number the call and store it."""
+        """Give the call the next number, and store it."""
         call.n = self._next
         latest = self._stretches[-1]
         if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
@@ -110,7 +110,7 @@ class CallLog:
             self._stretches.pop(0).close()
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the files of the call log."""
         for stretch in self._stretches:
             stretch.close()
 

@@ -12,7 +12,7 @@ from redrive_service.sandbox.sqs.queues.queue import Queue
 
 
 class Account(Directory):
-    """The state of the local SQS."""
+    """The whole state of the local SQS: queues, messages, move tasks, timers and clock."""
 
     def __init__(self, dice: Random, region: str, in_flight_limit: int) -> None:
         super().__init__(dice, region, in_flight_limit)

@@ -1,4 +1,4 @@
-"""A message in one queue, and its state there."""
+"""A message in one queue, and its state there: READY, DELAYED, IN_FLIGHT or GONE."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""Deletes messages after the retention period."""
+"""Deletes messages of a queue after its retention period."""
 
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""The fault plan: which calls fail, and how. It only decides; the server executes the faults."""
+"""The fault plan decides which calls fail, and how. The server executes the faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -27,7 +27,7 @@ class _Unusable(Exception):
 
 
 def connect(server: SqsServer) -> Connection:
-    """Return the connection of a new client."""
+    """Return the object that serves the connection of a new client."""
     return Connection(partial(_serve, server))
 
 

@@ -74,7 +74,7 @@ class Journal:
         self._size += written
 
     def has_grown(self) -> bool:
-        """Return whether the journal is so long that repeating its calls would take too long."""
+        """Return whether the journal is longer than its limit: 64 MiB, or twice the last snapshot."""
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:
@@ -98,7 +98,7 @@ class Journal:
                     self._path(kind, old).unlink()
 
     def close(self) -> None:
-        """Release the folder for another server."""
+        """Close the journal, and release the folder for another server."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,4 +1,4 @@
-"""Snapshots: the complete state in one file, with a checksum."""
+"""Snapshots: the complete state of the local SQS in one file, with a checksum."""
 
 import contextlib
 import pickle
