@@ -157,7 +157,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return schedule
 
     def update_from_dict(self, mapping: Mapping[str, Mapping[str, BeatValue]]) -> None:
-        """Store the entries of CELERY_BEAT_SCHEDULE. A database error is raised; 2.9.0 hides it."""
+        """Store the entries of CELERY_BEAT_SCHEDULE. A database error is raised; django-celery-beat hides it."""
         for name, fields in mapping.items():
             self.Entry.from_entry(name, app=self.app, **fields)
 

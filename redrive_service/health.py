@@ -25,7 +25,7 @@ from redrive_service.exposition import metrics_page
 from reprocessing.models import Heartbeat
 from reprocessing.tasks import CONTROL
 
-TIMEOUT = 2.0  # seconds a dependency may take
+TIMEOUT = 2.0  # seconds that a dependency may take to answer
 LONGEST_SILENCE = timedelta(minutes=1)
 _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # Django's parameters for psycopg itself
 

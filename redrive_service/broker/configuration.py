@@ -30,7 +30,7 @@ def celery_settings(
     """Return the `CELERY_*` settings for SQS.
 
     The queues' own settings must fit: a visibility timeout of 900 s (three times the hard time limit: kombu never
-    extends it), a dead-letter queue after five receives, retention of days.
+    extends it), a dead-letter queue after five receives, a retention of several days.
 
     Args:
         queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
@@ -77,7 +77,7 @@ def _broker(
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
             "region": region,
             "is_secure": True,  # without it, kombu uses plain HTTP for a custom endpoint
-            # With it, kombu neither lists nor creates queues, and needs no permission to do so.
+            # With this option, kombu neither lists nor creates queues, and needs no permission to do so.
             "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
             "wait_time_seconds": long_poll_seconds,
             "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a worker uses a free slot
@@ -106,7 +106,7 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
         "CELERY_TASK_ACKS_ON_TIMEOUT": True,
         "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again; the queue's maxReceiveCount bounds how often
         "CELERY_TASK_SOFT_TIME_LIMIT": SOFT_TIME_LIMIT,
-        "CELERY_TASK_TIME_LIMIT": TIME_LIMIT,  # prefork only
+        "CELERY_TASK_TIME_LIMIT": TIME_LIMIT,  # seconds after which a task is killed; prefork only
     }
 
 

@@ -60,5 +60,5 @@ class Timeouts:
 
         No jitter: workers poll a failing queue only a few times a minute, so they cannot overload it.
         """
-        doublings = min(failures_in_a_row - 1, 32)  # 2**32 is past any bound and still a float
+        doublings = min(failures_in_a_row - 1, 32)  # 2**32 is longer than any pause, and still a float
         return min(self.first_pause * 2.0**doublings, self.longest_pause)

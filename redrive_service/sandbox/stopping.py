@@ -17,7 +17,7 @@ class Stopped(Exception):
 
 
 def remember_signals() -> None:
-    """Remember signals from now on, instead of ending the process."""
+    """From now on, let SIGTERM, SIGINT and SIGHUP only be remembered. They no longer end the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 

@@ -10,18 +10,18 @@ class Fate(StrEnum):
     """The judge's answer to what became of a letter."""
 
     DELIVERED = "delivered"  #: the consumer processed it; without a consumer's log: its queue took it, and kept it
-    PARKED = "parked"  #: the service says so
-    DISCARDED = "discarded"  #: the service says so
-    DUPLICATE = "closed_as_duplicate"  #: the service says so, and an equal letter was delivered
+    PARKED = "parked"  #: according to the service's records
+    DISCARDED = "discarded"  #: according to the service's records
+    DUPLICATE = "closed_as_duplicate"  #: according to the service's records, and an equal letter was delivered
     WAITING = "waiting"  #: in a queue, or in the service's database
-    LOST = "lost"  #: nowhere
+    LOST = "lost"  #: in no queue and in no record
 
 
 class Offence(StrEnum):
     """A promise that was broken."""
 
-    LOST = "lost"  #: a letter is nowhere
-    DUPLICATE = "duplicates"  #: a letter was delivered once too often
+    LOST = "lost"  #: a letter is in no queue and in no record
+    DUPLICATE = "duplicates"  #: an event was sent or processed again after a delivery
     REORDERED = "order_violations"  #: a letter was sent before an earlier letter of its lane
     OVERLAP = "overlaps"  #: two letters of one lane were on their way at the same time
     OVER_RATE = "over_rate"  #: more sends in one second than rate and burst allow

@@ -11,7 +11,7 @@ the parent's *thread*, and a pipe's end of file is missed when another process h
 works everywhere: it changes when the parent ends. So the guard checks it five times a second.
 
 A server's children may leave its process group, as PostgreSQL's backends do, and a busy backend does not notice that
-its postmaster is gone. On Linux the guard therefore becomes the parent of orphans below it, and ends them with the server.
+its postmaster is gone. So, on Linux, the guard becomes the parent of orphans below it, and ends them with the server.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 OWNER = "postgres"
 DATABASE = "redrive"
-REFUSED = f'password authentication failed for user "{OWNER}"'  # a refused connection has no code; initdb chose English
+REFUSED = f'password authentication failed for user "{OWNER}"'  # libpq gives no error code; initdb chose English
 
 # The data must survive kill -9 of the servers, not a power cut: no fsync. Shared memory uses files in the
 # data folder, so that a killed server leaves nothing outside of it.
@@ -92,7 +92,7 @@ class Postgres:
             name=name,
             command=command,
             log=log,
-            stop_signals=("INT", "QUIT"),  # PostgreSQL's fast and immediate
+            stop_signals=("INT", "QUIT"),  # PostgreSQL's fast and immediate shutdown
             prefix=self.identity.prefix,
             user=self.identity.user,
             lock=lock,

@@ -16,8 +16,8 @@ from redrive_service.sandbox.stopping import raise_if_stopped
 
 PROJECT = Path(__file__).parents[3]
 GUARD = Path(__file__).with_name("guard.py")
-READY_WITHIN = 30.0  # seconds; all are ready in about one
-STOPPED_WITHIN = 45.0  # seconds: more than a guard needs with all its signals
+READY_WITHIN = 30.0  # seconds; every server is ready in about one second
+STOPPED_WITHIN = 45.0  # seconds; a guard needs less, even if it sends all its signals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from redrive_service.sandbox.errors import SandboxError
 
-_PATIENCE = 30.0  # seconds: a page of twenty thousand calls takes a second or so
+_PATIENCE = 30.0  # seconds; a page of 20,000 calls takes about one second
 
 
 class CallsAreGone(SandboxError):

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 NAME = "shop-webhooks"
-RECEIVES = 2  # before a message goes to the dlq
-_DEAD_WITHIN = 60.0  # seconds; two thousand letters take about five
+RECEIVES = 2  # how often a message is received before it goes to the dlq
+_DEAD_WITHIN = 60.0  # seconds; 2,000 letters take about five seconds
 _TEN = 10  # messages in a batch of SQS at most
 _BREATH = 0.1  # seconds between two checks
 
@@ -182,7 +182,7 @@ class Shop:
         return judge(experiment, self.calls(), self.consumed(), books)
 
     def _open_queues(self) -> None:
-        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's longest
+        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's longest retention
         arn = self._client.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])
         policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": RECEIVES}
         attributes = {"VisibilityTimeout": f"{VISIBILITY:.0f}", "RedrivePolicy": json.dumps(policy)}

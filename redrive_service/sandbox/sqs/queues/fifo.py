@@ -26,7 +26,7 @@ class Group:
         self.name = name
         self.messages: deque[Message] = deque()
         self.gone = 0
-        self.waiting = False  # is in the queue's list of groups with visible messages
+        self.waiting = False  # whether the group is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
         """Return the first message that is not GONE."""

@@ -38,13 +38,13 @@ class Connection(asyncio.BufferedProtocol):
         self._inbox = bytearray(_INBOX)
         self._view = memoryview(self._inbox)
         self._buffer = bytearray()
-        self._head: Head | None = None  # of the request that is being read or served
+        self._head: Head | None = None  # head of the request that is being read or served
         self._missing = 0
         self._busy = False
         self._looping = False
         self._full = False
         self._stuffed = False
-        self._rest: int | None = None  # how much may still come after the last answer
+        self._rest: int | None = None  # bytes that may still come after the last answer; None: it was not sent
         self._deadline: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self.gone = False
