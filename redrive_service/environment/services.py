@@ -20,7 +20,7 @@ _QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, Qu
 def database(variables: Variables) -> dict[str, Any]:
     """Return Django's settings for the database; empty if DATABASE_URL cannot be used."""
     cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
-    # The scheme is checked first: for an unknown one, the parser's error shows the whole address with its password.
+    # The scheme is checked first: for an unknown scheme, the parser's error shows the whole address with its password.
     value = variables.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
     if problem := misfit_of_libpq(value):
         variables.problems.append(f"DATABASE_URL has {problem}. Correct or remove it. {cure}")

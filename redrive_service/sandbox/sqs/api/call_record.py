@@ -31,10 +31,13 @@ Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 class Record:
     """What one call did.
 
-    `sent` holds the fields of each Sent, `received` message id, receive count and whether only a fault made it visible;
-    `deleted` the message id in a receipt handle (None: the handle is invalid) and whether it was deleted;
-    `dead_lettered` message id, source and dead-letter queue. `changed` says whether the state changed, `wait` how many
-    seconds a receive without messages may wait.
+    Attributes:
+        sent: the fields of each Sent.
+        received: message id, receive count, and whether only a fault made the message visible.
+        deleted: message id in the receipt handle (None: the handle is invalid), and whether the message was deleted.
+        dead_lettered: message id, source queue and dead-letter queue.
+        changed: whether the state of the local SQS changed.
+        wait: seconds for which a receive without messages may wait.
     """
 
     queue: str | None = None

@@ -39,7 +39,7 @@ def _read_leniently(body: bytes) -> object:
 
 
 def text(request: Request, name: str) -> str | None:
-    """Return the string parameter `name`, or None."""
+    """Return the string parameter `name`; None: it is absent. SqsError: it is no string."""
     value = request.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -55,7 +55,7 @@ def required_text(request: Request, name: str) -> str:
 
 
 def whole(request: Request, name: str) -> int | None:
-    """Return the whole-number parameter `name`, or None."""
+    """Return the whole-number parameter `name`; None: it is absent. SqsError: it is no whole number."""
     value = request.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -63,7 +63,7 @@ def whole(request: Request, name: str) -> int | None:
 
 
 def whole_between(request: Request, name: str, low: int, high: int) -> int | None:
-    """Return the whole-number parameter `name` if it lies between `low` and `high` (both included), or None."""
+    """Return the whole-number parameter `name`; None: it is absent. SqsError: it is not from `low` to `high`."""
     value = whole(request, name)
     if value is not None and not low <= value <= high:
         raise invalid_value(value, name, f"Must be between {low} and {high}, if provided.")
@@ -95,7 +95,7 @@ def text_map(request: Request, name: str) -> dict[str, str]:
 
 
 def identifier(request: Request, name: str) -> str | None:
-    """Return the id parameter `name` (1 to 128 alphanumeric or punctuation characters), or None."""
+    """Return the id parameter `name`; None: it is absent. SqsError: it is not 1 to 128 letters, digits, punctuation."""
     value = text(request, name)
     if value is None:
         return None
