@@ -10,7 +10,7 @@ RUN pip install --no-cache-dir --require-hashes -r $REQUIREMENTS
 COPY manage.py ./
 COPY redrive_service redrive_service
 COPY reprocessing reprocessing
-# collectstatic reads the settings, and these want to know everything; nothing of this reaches the running service.
+# collectstatic reads the settings, which need these variables. They are not set in the image.
 RUN SECRET_KEY=for-collectstatic-only-it-protects-nothing-and-nobody-12345 ALLOWED_HOSTS=build.invalid \
     DATABASE_URL=postgres://build@build.invalid/build REDIS_URL=redis://build.invalid AWS_DEFAULT_REGION=us-east-1 \
     REDRIVE_CONTROL_QUEUE_URL=https://build.invalid/000000000000/redrive-control \

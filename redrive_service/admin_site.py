@@ -15,28 +15,28 @@ from reprocessing.admin_site import RedriveAdminSite
 
 
 class DeskSite(RedriveAdminSite):
-    """The app's site. Nothing of `redrive_service.oidc` is imported as long as no provider is set."""
+    """The app's admin with this service's sign-in and sign-out. It imports `redrive_service.oidc` only when needed."""
 
     login_template = "redrive_service/login.html"
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the ways to sign in. Refuse a password where passwords are switched off."""
+        """Return the sign-in page. If passwords are switched off, refuse a submitted password."""
         if not settings.PASSWORD_LOGIN and request.method not in {"GET", "HEAD"}:
-            from redrive_service.oidc import refusals, views  # noqa: PLC0415  see above
+            from redrive_service.oidc import refusals, views  # noqa: PLC0415  not needed without a provider
 
             return views.page(request, refusals.NO_PASSWORDS)
         ways = {"provider": settings.OIDC, "passwords": settings.PASSWORD_LOGIN}
         return super().login(request, ways | (extra_context or {}))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """End the session here, then at the provider.
+        """End the session here. If the provider can end its session, too, return a page that opens the provider's URL.
 
-        A form may send the browser to this host only (the policy's form-action), so a page leads to the provider.
+        A redirect to the provider is impossible: the content security policy (form-action) allows this host only.
         """
         there = ""
         if settings.OIDC and request.method == "POST":
-            from redrive_service.oidc import leaving  # noqa: PLC0415  see above
+            from redrive_service.oidc import leaving  # noqa: PLC0415  not needed without a provider
 
             there = leaving.address(request)
         answer = super().logout(request, extra_context)

@@ -1,4 +1,4 @@
-"""The project as a Django application."""
+"""The Django application of the project: its start-up, and its admin site."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django.contrib.admin.apps import AdminConfig
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-#: A process that stops inside a transaction blocks others by its row locks. PostgreSQL ends its session after this
-#: time: inside a transaction, this service waits for PostgreSQL only.
+#: PostgreSQL ends a session that is idle inside a transaction for this long: a process that hangs there would block
+#: others by its row locks. A working process is never idle there: inside a transaction, it waits for PostgreSQL only.
 IDLE_AT_MOST: Final = "30s"
 
 
@@ -28,18 +28,18 @@ class RedriveServiceConfig(AppConfig):
 
             tracing.start()
         if settings.OIDC:
-            from redrive_service.oidc import checks  # noqa: F401, PLC0415  it registers what is weak
+            from redrive_service.oidc import checks  # noqa: F401, PLC0415  it registers checks of the sign-in settings
         connection_created.connect(_let_go, dispatch_uid="redrive_service: idle_in_transaction_session_timeout")
 
 
 def _let_go(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
-    """Set the timeout with a statement: a pooler may refuse it as a connection option."""
+    """Set `IDLE_AT_MOST` on a new connection, by a statement: a pooler may refuse it as a connection option."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
 
 
 class CommandsConfig(AppConfig):
-    """The project's commands alone, for `manage.py help` in an unconfigured environment."""
+    """Registers only the project's management commands, for `manage.py help` in an unconfigured environment."""
 
     name = "redrive_service"
 
@@ -53,6 +53,6 @@ class DeskConfig(AdminConfig):
         super().ready()
         from django.contrib import admin  # noqa: PLC0415  its forms need the models, which are there only now
 
-        from redrive_service.sign_in import SignInForm  # noqa: PLC0415  as above
+        from redrive_service.sign_in import SignInForm  # noqa: PLC0415  it needs the models, too
 
         admin.site.login_form = SignInForm

@@ -1,10 +1,8 @@
-"""Celery beat, of which several processes may run: one leads, and even two leaders cannot send one tick twice.
+"""Celery beat for several processes, of which one leads and sends ticks. A tick is one due task of the schedule.
 
-A tick is one due task of the schedule.
-
-django-celery-beat 2.9.0 sends a tick first and saves this later, by default after minutes. A process that takes over
-sends the tick again, and so does a process after a database error; two beats send everything twice. Here, a process
-claims a tick in the database before sending it, and only one claim succeeds (docs/adr/0002-one-beat-leads.md).
+django-celery-beat 2.9.0 sends a tick, and saves minutes later that the tick was sent. Another process that takes over,
+or the same process after a database error, sends the tick again. Here, a process claims a tick in the database before
+it sends the tick, and only one claim succeeds. So even two leaders send no tick twice (docs/adr/0002).
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ class TickWasTaken(Exception):  # the name says what happened
 
 
 class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery-beat is untyped
-    """django-celery-beat's scheduler, of which several processes may run.
+    """django-celery-beat's scheduler, made safe for several processes.
 
-    Each tick is claimed with its row's run count and then sent. A tick that could not be sent is retried until the next
-    tick is due. A beat that dies after the claim loses that one tick. Tasks must tolerate a lost or repeated tick, as
-    every Celery message of this service is only a hint.
+    A process claims a tick by a compare-and-set of the run count in its row, then sends it. A tick that could not be
+    sent is retried until the next tick is due. A beat that dies after the claim loses that one tick. Tasks must
+    tolerate a lost or repeated tick, as every Celery message of this service is only a hint.
     """
 
     def __init__(self, *args: BeatValue, **kwargs: BeatValue) -> None:
@@ -74,7 +72,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return _ASKS_EVERY
 
     def close(self) -> None:
-        """Release the broker and the lead. Celery calls this in its signal handler, and again at exit."""
+        """Disconnect from the broker, and stop leading. Celery calls this in its signal handler, and again at exit."""
         try:
             super().close()
         finally:
@@ -83,7 +81,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Claiming and sending.
 
     def reserve(self, entry: ModelEntry) -> ModelEntry:
-        """Claim the tick in its row for this process. TickWasTaken: the row has changed since it was read."""
+        """Claim a due tick in its row; return the entry with this run counted. TickWasTaken: the row has changed."""
         runs = entry.model.total_run_count
         following = next(entry)
         self._doubtful = following
@@ -113,12 +111,12 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
     # Knowing the schedule.
 
     def setup_schedule(self) -> None:
-        """Do nothing at start: a standby does not use the tables, and the database may be down."""
+        """Do nothing at start: a standby must start while the database is down. The leader reads the schedule later."""
 
     def sync(self) -> None:
-        """Do nothing: a claim is saved before the tick is sent.
+        """Do nothing. django-celery-beat saves sent ticks in this method; here, each claim is saved at once.
 
-        2.9.0 drops a save that failed here, reads the old time of the last run, and sends the tick again.
+        If a save fails, django-celery-beat 2.9.0 reads the old time of the tick, and sends the tick again.
         """
 
     def _learn_schedule(self) -> None:
@@ -133,18 +131,21 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         self._schedule_is_known = True
 
     def schedule_changed(self) -> bool:
-        """Return whether the tables changed since they were last read. 2.9.0 also compares with a local clock."""
+        """Return whether the schedule's tables changed since the last call. The local clock plays no part."""
         last_change = self.Changes.last_change()
         changed: bool = last_change != self._last_timestamp
         self._last_timestamp = last_change
         return changed
 
     def enabled_models(self) -> list[BeatValue]:
-        """Return all: 2.9.0 skips crontabs by the hour, with a calculation that fails in half-hour time zones."""
+        """Return the rows of all enabled tasks.
+
+        django-celery-beat 2.9.0 leaves out crontabs of other hours, which goes wrong in half-hour time zones.
+        """
         return list(self.Model.objects.enabled())
 
     def all_as_schedule(self) -> dict[str, ModelEntry]:
-        """Return the stored schedule. A row that cannot be read is skipped and logged; the other rows are kept."""
+        """Return the stored schedule by the entries' names. A row that cannot be read is logged and left out."""
         schedule = {}
         for model in self.enabled_models():
             try:
@@ -156,7 +157,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         return schedule
 
     def update_from_dict(self, mapping: Mapping[str, Mapping[str, BeatValue]]) -> None:
-        """Store the entries that the settings declare. 2.9.0 hides a database error here and loses the entry."""
+        """Store the entries of CELERY_BEAT_SCHEDULE. A database error is raised; django-celery-beat hides it."""
         for name, fields in mapping.items():
             self.Entry.from_entry(name, app=self.app, **fields)
 

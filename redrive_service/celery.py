@@ -37,7 +37,7 @@ def keep_connection(sender: Any = None, **_: Any) -> None:  # noqa: ANN401  a ta
 @after_setup_logger.connect
 @after_setup_task_logger.connect
 def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401  the signals' other arguments
-    """Replace Celery's formatters in worker and beat: a record's content could forge lines. Its text looks the same."""
+    """Replace Celery's log formatters, with which content could forge log lines. Lines look the same as before."""
     pool = get_multiprocessing_logger()
     for handler in (*logger.handlers, *(pool.handlers if pool else ())):
         handler.setFormatter(formatter(settings.ENVIRONMENT.log_format, options["format"]))

@@ -25,7 +25,7 @@ from redrive_service.exposition import metrics_page
 from reprocessing.models import Heartbeat
 from reprocessing.tasks import CONTROL
 
-TIMEOUT = 2.0  # seconds a dependency may take
+TIMEOUT = 2.0  # seconds that a dependency may take to answer
 LONGEST_SILENCE = timedelta(minutes=1)
 _NOT_LIBPQ = {"context", "cursor_factory", "prepare_threshold"}  # Django's parameters for psycopg itself
 
@@ -59,14 +59,17 @@ def live(_request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
-    """Return 200 when every dependency answers, else 503. The body has only names and yes or no."""
+    """Return 200 when PostgreSQL and Redis answer, else 503. The body has true or false for each of the two."""
     parts = {name: answers() for name, answers in DEPENDENCIES.items()}
     return JsonResponse(parts, status=200 if all(parts.values()) else 503)
 
 
 @require_safe
 def work(_request: HttpRequest) -> JsonResponse:
-    """Return 200 if a worker consumed a task within the last minute, else 503; with the last task's age, if known."""
+    """Return 200 if a worker consumed a task within the last minute, else 503.
+
+    The body has the last task's age in seconds; null: none is known, or PostgreSQL does not answer.
+    """
     question, parameters = Heartbeat.ages(CONTROL).query.sql_with_params()
     try:
         row = _ask_postgres(question, parameters)
@@ -79,7 +82,7 @@ def work(_request: HttpRequest) -> JsonResponse:
 
 
 def postgres_answers() -> bool:
-    """Return whether PostgreSQL answers in time."""
+    """Return whether PostgreSQL answers within `TIMEOUT`."""
     try:
         return _ask_postgres("SELECT 1") == (1,)
     except psycopg.Error:
@@ -87,7 +90,7 @@ def postgres_answers() -> bool:
 
 
 def redis_answers() -> bool:
-    """Return whether a Redis ping is answered in time: half of it to connect, half for the reply."""
+    """Return whether Redis answers a ping within `TIMEOUT`: half to connect, half for the reply."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         # Set here, not above: options in the URL override arguments.
         client.connection_pool.connection_kwargs.update(
@@ -100,7 +103,7 @@ def redis_answers() -> bool:
 
 
 class _Hasty(psycopg.Connection[tuple[Any, ...]]):
-    """A connection with one deadline for all its waits. libpq itself waits for a server's answer for ever."""
+    """A connection to PostgreSQL with one deadline, `until`, for all its waits. libpq itself waits for ever."""
 
     until: float
 
@@ -109,12 +112,12 @@ class _Hasty(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
-    """Return the first row of the answer, on a new connection, within `TIMEOUT` from connecting to the last byte.
+    """Run a query on a new connection; return its first row, or None. `TIMEOUT` limits it from connecting to the end.
 
     The time to look up the host's name is not included.
 
     Raises:
-        psycopg.Error: no answer came in time, or an error.
+        psycopg.Error: the query failed, or took too long.
     """
     until = time.monotonic() + TIMEOUT
     connection = _Hasty(waiting.wait_conn(generators.connect(_address()), interval=0.1, timeout=TIMEOUT))

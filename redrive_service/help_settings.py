@@ -4,7 +4,7 @@
 without admin and Celery.
 """
 
-#: What both settings install after their own applications.
+#: Applications that settings.py installs, too. Both files list them after their own applications.
 OTHER_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",

@@ -1,4 +1,4 @@
-"""Elects one leader by a PostgreSQL advisory lock, which is checked before every act (docs/adr/0002)."""
+"""Elects one leading beat by a PostgreSQL advisory lock. The leader checks its lock before it acts (docs/adr/0002)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HELD = """
     )
 """
 
-# PostgreSQL notices a lost leader's machine after 4 + 3 * 2 = 10 s, and releases its lock.
+# When a leader's machine is gone, PostgreSQL notices after 4 + 3 * 2 = 10 s, and releases the leader's lock.
 _IDLE, _INTERVAL, _PROBES = 4, 2, 3
 _PROBING = {"idle": _IDLE, "interval": _INTERVAL, "count": _PROBES}
 _SERVER_SIDE = " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in _PROBING.items())
@@ -65,7 +65,7 @@ class Leadership:
         self._stands_by = False
 
     def is_held(self) -> bool:
-        """Return whether this process leads, as the server says now. If not, try to become the leader."""
+        """Ask PostgreSQL whether this process still leads, or try to become the leader. Return whether it leads now."""
         led = self._leads
         try:
             self._leads = self._ask()

@@ -1,4 +1,4 @@
-"""Notification settings in the environment: REDRIVE_NOTIFY_OPS is destination ops, REDRIVE_ALERT_... are thresholds."""
+"""Read notification settings: REDRIVE_NOTIFY_OPS is the URL of destination `ops`, REDRIVE_ALERT_… are thresholds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _CURE: Final = "Correct it, or unset it; docs/notifications.md shows what can be
 def read_destinations(
     variables: Mapping[str, str], secrets: Mapping[str, str], inside: AllowList
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the usable URLs by name, and the problems of others, without URLs. An empty variable is ignored."""
+    """Return the usable URLs by destination, and a text for each unusable variable, which does not show its URL.
+
+    An empty variable is ignored.
+    """
     keys = {name: key for name, text in secrets.items() if (key := signing_secret.secret_bytes(text))}
     urls: dict[str, str] = {}
     problems: list[str] = []
@@ -39,7 +42,7 @@ def read_destinations(
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """Return the thresholds that are set, by their names in settings.REDRIVE, and the problems of invalid ones."""
+    """Return the thresholds that are set, by their names in settings.REDRIVE, and a text for each invalid one."""
     found: dict[str, float] = {}
     problems: list[str] = []
     for name, (least, most) in ALERT_LIMITS.items():

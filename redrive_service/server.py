@@ -31,7 +31,7 @@ from redrive_service.health import HealthMiddleware
 logger = logging.getLogger("redrive.web")
 
 MOST_CONNECTIONS: Final = 2_000  #: open connections of a listener; further connections wait until another is closed
-_FILES: Final = 3 * MOST_CONNECTIONS  #: a connection may have a temporary file beside its socket
+_FILES: Final = 3 * MOST_CONNECTIONS  #: each connection has a socket, and may have two temporary files: body, answer
 _IDLE: Final = 30  # seconds after which an idle connection is closed
 _TO_ARRIVE: Final = 60.0  # seconds in which a request must arrive completely
 _LARGEST_BODY: Final = 4 * 1024 * 1024  # bytes; Django takes 2.5 MiB of a form, and /reports 1 MiB
@@ -48,7 +48,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped
         self.began = time.monotonic()
 
 
-class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
+class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
     parser_class = _Parser
 
     def is_busy(self) -> bool:
@@ -56,17 +56,17 @@ class _Channel(HTTPChannel):  # type: ignore[misc]  # as above
         return bool(self.requests or self.total_outbufs_len)
 
     def is_expected(self) -> bool:
-        """Return whether a part of a request has arrived, or nothing yet since the connection was made."""
+        """Return whether a request is expected: a part of a request has arrived, or the connection is new."""
         return self.request is not None or self.last_activity == self.creation_time
 
 
-class _Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
-    """waitress's listener, which also closes a connection whose request does not arrive completely in time."""
+class _Listener(TcpWSGIServer):  # type: ignore[misc]  # waitress is untyped
+    """waitress's listener, which also closes a connection whose request does not arrive completely within 60 s."""
 
     channel_class = _Channel
 
     def maintenance(self, now: float) -> None:
-        """Close idle connections, and those whose request takes too long to arrive."""
+        """Close connections that are idle for 30 s, or whose request has not arrived completely within 60 s."""
         super().maintenance(now)
         latest = time.monotonic() - _TO_ARRIVE
         for channel in self.active_channels.values():
@@ -134,7 +134,7 @@ class Server:
         return Address(host, port)
 
     def run(self) -> None:
-        """Answer requests until `end` is called, then finish those that have begun."""
+        """Answer requests until `end` is called. Then finish the requests that have begun, for at most 25 s."""
         while not self._is_ending:
             self._turn(1.0)
         self._stop_listening()
@@ -173,12 +173,12 @@ class Server:
 class HealthApplication(WSGIHandler):
     """Answers /health/… and /metrics, and nothing else."""
 
-    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  Django's own
+    def load_middleware(self, is_async: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002  Django's signature
         """Load only the middleware that answers health checks: no sessions, no pages."""
         self._answer: Any = convert_exception_to_response(HealthMiddleware(_nothing_else))
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer of the health check."""
+        """Return the answer to a health check or to /metrics; 404 for any other path."""
         answer: HttpResponseBase = self._answer(request)
         return answer
 

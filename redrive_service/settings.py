@@ -64,7 +64,7 @@ TEMPLATES: list[dict[str, Any]] = [
 FORM_RENDERER = "reprocessing.escaping.FormRenderer"
 
 # No pool: Celery closes a pool after every task. Tasks keep the connection and its prepared statements, and check it
-# before they use it again (`celery.keep_connection`). A new one plans its statements for the tables as they are then.
+# before they use it again (`celery.keep_connection`). After 20 s, a new connection plans its statements anew.
 DATABASES = {
     "default": {
         **ENVIRONMENT.database,
@@ -167,8 +167,8 @@ LOGGING = {
     },
 }
 
-# Settings for every dlq (reprocessing/conf.py has the names and the defaults). The local SQS counts without delay and
-# answers at once; on AWS the defaults apply.
+# Settings for every dlq; reprocessing/conf.py has their names and defaults. Two are 0 in a sandbox, because the local
+# SQS counts without delay and answers at once.
 REDRIVE: dict[str, Any] = {
     "OUTBOUND_HOSTS": ENVIRONMENT.outbound_hosts,
     "SECRETS": ENVIRONMENT.secrets,

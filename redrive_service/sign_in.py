@@ -1,6 +1,6 @@
 """Sign-in: the client's address, and the message after too many wrong passwords.
 
-django-axes counts wrong passwords by user name and address, and locks that pair for a while.
+django-axes counts wrong passwords by user name and address, and locks that pair for AXES_COOLOFF_TIME.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOO_MANY_REQUESTS = 429
 
 
 class SignInForm(AdminAuthenticationForm):
-    """Django's form, with a message that says when a user name is locked."""
+    """Django's sign-in form, with an error that says until when a user name is locked."""
 
     def get_invalid_login_error(self) -> ValidationError:
         """Return the error: a wrong password, or a locked user name."""
@@ -52,13 +52,13 @@ def lock_message(request: HttpRequest, username: str) -> str:
 def locked_out(
     _request: HttpRequest, response: HttpResponse, _credentials: Mapping[str, Any] | None = None
 ) -> HttpResponse:
-    """Return the log-in page with status 429, for clients that are programs."""
+    """Return the log-in page with status 429, so that programs notice the lock, too."""
     response.status_code = TOO_MANY_REQUESTS
     return response
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address, for which wrong passwords are counted. For IPv6, return its /64 network.
+    """Return the client's address, for which wrong passwords are counted; for IPv6, its /64 network. None: unknown.
 
     Each of the REDRIVE_PROXY_COUNT proxies appends the address of its client to X-Forwarded-For. Earlier entries may be
     forged by the client, so they are not read.

@@ -1,4 +1,4 @@
-"""Prints the reason why a process cannot start as sentences, not as a traceback."""
+"""Prints why a process cannot start: the configuration error's text, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The URLs of the web server."""
+"""The URLs of the web server: admin, sign-in by a provider, `/reports` and the HTTP API."""
 
 from __future__ import annotations
 

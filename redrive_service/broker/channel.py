@@ -1,4 +1,4 @@
-"""kombu's SQS channel, whose polling never ends."""
+"""kombu's SQS channel, changed so that no error ends the polling of a queue."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Channel(SettlingChannel):
     def __init__(self, *args: KombuValue, **kwargs: KombuValue) -> None:
         self._polls: dict[str, int] = {}  # the number of the receive in progress, by queue
         self._polls_begun = 0
-        self._overdue: dict[str, KombuValue] = {}  # the timer of a receive that gets no answer, by queue
-        self._resting_until: dict[str, float] = {}  # the pauses of the blocking path, by queue, on `clock`
+        self._overdue: dict[str, KombuValue] = {}  # by queue: the timer that gives up the receive in progress
+        self._resting_until: dict[str, float] = {}  # by queue: when its pause ends, on `clock`; blocking polls only
         super().__init__(*args, **kwargs)
 
     # The event loop's poll (prefork, threads, solo).
 
     def _schedule_queue(self, queue: str) -> None:
-        # kombu calls this from the event loop, where an exception ends the worker, or from one of its timers, which
-        # swallows it and so ends the polling. So no exception leaves here.
+        # No exception may leave this method. kombu calls it from the event loop, where an exception ends the worker, or
+        # from a timer, which swallows an exception, so that the queue is never polled again.
         if queue not in self._active_queues or queue in self._polls:
             return
         if not self.qos.can_consume():
@@ -82,7 +82,7 @@ class Channel(SettlingChannel):
         return self._message_to_python(messages[0], queue, self._resolve_queue_url(queue))
 
     def _receive_or_rest(self, queue: str, count: int) -> dict[str, KombuValue]:
-        # A queue that failed pauses without delaying the others: they are polled one after the other.
+        # The queues are polled in turn. So a queue that failed does not sleep, but is empty until its pause ends.
         if self.clock() < self._resting_until.get(queue, 0.0):
             raise Empty
         try:

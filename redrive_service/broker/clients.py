@@ -1,4 +1,4 @@
-"""The SQS clients of a channel: each has timeouts, and each is renewed when it can no longer connect."""
+"""The SQS clients of a channel: all have timeouts, and all of a queue are replaced after repeated failures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from redrive_service.broker.wire import ContainedSqsConnection
 
 
 class ClientsChannel(SQS.Channel):
-    """A channel that creates its own clients.
+    """A channel that creates its own SQS clients.
 
-    By queue: one for receives on the event loop, one for blocking receives, one for all other calls.
+    A queue has one client for receives on the event loop, one for blocking receives, and one for all other calls.
     """
 
     # Attributes that are missing in kombu's stubs.
@@ -32,11 +32,11 @@ class ClientsChannel(SQS.Channel):
 
     @cached_property
     def timeouts(self) -> Timeouts:
-        """The waits in the transport option `timeouts`."""
+        """The channel's timeouts: the values of the transport option `timeouts`, else the defaults."""
         return Timeouts.of(self.transport_options.get("timeouts", {}))
 
     def asynsqs(self, queue: str | None = None) -> ContainedSqsConnection:
-        """Return the event loop's connection of a queue."""
+        """Return the connection of a queue for receives on the event loop."""
         name = queue or ""
         connections: dict[str, ContainedSqsConnection] = self._predefined_queue_async_clients
         if name not in connections:
@@ -51,7 +51,7 @@ class ClientsChannel(SQS.Channel):
         return connections[name]
 
     def _receiving_client(self, queue: str) -> KombuValue:
-        # A receive may take as long as the long poll; another call may not. The next poll is the retry of a receive.
+        # Only a receive may take as long as the long poll. A failed receive is not retried: the next poll does that.
         name = self.canonical_queue_name(queue)
         if name not in self._receiving_clients:
             own = self.predefined_queues.get(name, {})

@@ -30,7 +30,7 @@ def celery_settings(
     """Return the `CELERY_*` settings for SQS.
 
     The queues' own settings must fit: a visibility timeout of 900 s (three times the hard time limit: kombu never
-    extends it), a dead-letter queue after five receives, retention of days.
+    extends it), a dead-letter queue after five receives, a retention of several days.
 
     Args:
         queue_urls: the service's own standard queues by name; `redrive-control` is the default queue and is required.
@@ -39,7 +39,7 @@ def celery_settings(
         timeouts: waits that differ from the defaults in `Timeouts`.
 
     Raises:
-        BrokerIsMisconfigured: a queue cannot be used, or the poll is too long.
+        BrokerIsMisconfigured: a queue cannot be used, or the long poll is not 1 to 20 s.
     """
     _check(queue_urls, long_poll_seconds)
     return {
@@ -48,7 +48,7 @@ def celery_settings(
         **_worker(),
         "CELERY_TIMEZONE": "UTC",  # a local schedule skips or repeats an hour when clocks change
         "CELERY_ENABLE_UTC": True,
-        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds between a standby beat's tries to lead
+        "CELERY_BEAT_MAX_LOOP_INTERVAL": 2,  # seconds; the longest pause between two checks of the schedule
         "CELERY_RESULT_EXPIRES": None,  # else beat adds a nightly clean-up of results, which do not exist here
     }
 
@@ -77,7 +77,7 @@ def _broker(
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
             "region": region,
             "is_secure": True,  # without it, kombu uses plain HTTP for a custom endpoint
-            # With it, kombu neither lists nor creates queues, and needs no permission to do so.
+            # With this option, kombu neither lists nor creates queues, and needs no permission to do so.
             "predefined_queues": {name: {"url": url} for name, url in queue_urls.items()},
             "wait_time_seconds": long_poll_seconds,
             "polling_interval": FASTEST_POLL,  # added to the long poll; also the delay until a worker uses a free slot
@@ -106,7 +106,7 @@ def _tasks(queue_urls: Mapping[str, str]) -> dict[str, Any]:
         "CELERY_TASK_ACKS_ON_TIMEOUT": True,
         "CELERY_TASK_REJECT_ON_WORKER_LOST": True,  # runs again; the queue's maxReceiveCount bounds how often
         "CELERY_TASK_SOFT_TIME_LIMIT": SOFT_TIME_LIMIT,
-        "CELERY_TASK_TIME_LIMIT": TIME_LIMIT,  # prefork only
+        "CELERY_TASK_TIME_LIMIT": TIME_LIMIT,  # seconds after which a task is killed; prefork only
     }
 
 
@@ -116,9 +116,9 @@ def _worker() -> dict[str, Any]:
         "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,  # a task that waits in memory uses up its visibility timeout
         "CELERY_WORKER_ETA_TASK_LIMIT": 20,  # no task has an ETA: SQS would deliver it again while it waits
         "CELERY_WORKER_MAX_TASKS_PER_CHILD": 500,
-        # SIGTERM lets running tasks end and returns the others; SIGQUIT does so too, but for at most this long.
+        # SIGTERM lets running tasks end and returns the others; SIGQUIT does the same, within these seconds.
         "CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": SHUTDOWN_GRACE,
-        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # an idle worker would wait for all of it
+        "CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE": False,  # else even an idle worker would wait for the whole time
         "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,  # impossible on SQS, and `inspect` would create queues
         "CELERY_WORKER_SEND_TASK_EVENTS": False,
         "CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS": False,

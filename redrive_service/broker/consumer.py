@@ -13,10 +13,10 @@ logger = logging.getLogger("redrive.broker")
 
 
 class Consumer(CeleryConsumer):
-    """A consumer that leaves every message that is not a task of this service to SQS, and logs only the message's id.
+    """A consumer that does not delete messages that are no tasks of this service, and logs only their ids.
 
-    Celery logs such a message with body and headers, and deletes a message that it cannot decode. A letter that was
-    moved to the wrong queue would be lost, and its content would be in a log.
+    SQS shows the message again, and dead-letters it. Celery logs it with body and headers, and deletes it if it
+    cannot be decoded: a letter that was moved to the wrong queue would be lost, and its content would be in a log.
     """
 
     def create_task_handler(self, *args: KombuValue, **kwargs: KombuValue) -> KombuValue:
@@ -34,19 +34,19 @@ class Consumer(CeleryConsumer):
         return on_message
 
     def on_decode_error(self, message: KombuValue, exc: Exception) -> None:
-        """Leave a message to SQS whose body does not match its headers."""
+        """Do not delete a message whose body does not match its headers: SQS dead-letters it."""
         self._leave(message, exc)
 
     def on_unknown_message(self, _body: object, message: KombuValue) -> None:
-        """Leave a message to SQS that is not a Celery task."""
+        """Do not delete a message that is not a Celery task: SQS dead-letters it."""
         self._leave(message)
 
     def on_unknown_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Leave a task to SQS that belongs to another application, or to another version of this service."""
+        """Do not delete a task of another application, or of another version of this service: SQS dead-letters it."""
         self._leave(message, exc)
 
     def on_invalid_task(self, _body: object, message: KombuValue, exc: Exception) -> None:
-        """Leave a task to SQS whose envelope is damaged."""
+        """Do not delete a task whose envelope is damaged: SQS dead-letters it."""
         self._leave(message, exc)
 
     def _leave(self, message: KombuValue, exc: Exception | None = None) -> None:

@@ -1,8 +1,8 @@
 """Checks a message's envelope before Celery reads it.
 
-Celery does not validate what it reads. A time limit that is not a number blocks a slot for good or ends the worker, a
-far ETA is held in memory until no slot is left, and an id that is not text is logged. This service's tasks need few
-fields, so every other envelope is refused and left to SQS.
+Celery does not validate envelopes. A time limit that is not a number blocks a slot for good or ends the worker, a
+task with a far ETA occupies a slot in memory until then, and an id that is not text is logged. This service's tasks
+need few fields, so every other envelope is refused, and its message stays in SQS.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _is_instant_or_none(value: object) -> bool:
 
 
 def _are_limits(value: object) -> bool:
-    """Return whether the value is a list of two numbers (seconds), each of which may be null, or None."""
+    """Return whether the value is None, or a list of two time limits: seconds, or None for no limit."""
     if value is None:
         return True
     if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004  # the hard limit and the soft limit

@@ -1,4 +1,4 @@
-"""Describes a failed receive for the log: enough to act on, never a payload or a credential."""
+"""Describes a failed receive for the log by status and error code, without payloads and credentials."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Answer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiveFailure:
-    """Why a call of ReceiveMessage failed."""
+    """Why a call of ReceiveMessage failed: its HTTP status (599 if there is none) and an error code."""
 
     status: int
     code: str
@@ -41,7 +41,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure of an exception, by its class alone: the exception's text can quote message data."""
+        """Return the failure of an exception: SQS's error code, or its class. Its text is never used."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))

@@ -1,4 +1,4 @@
-"""Deletes a message whose task is done, and leaves every other message to SQS."""
+"""Deletes a message whose task is done. SQS shows every other message again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger("redrive.broker")
 
 
 class SettlingChannel(ClientsChannel):
-    """A channel that settles the messages it received, and survives when SQS refuses or does not answer.
+    """A channel that deletes or returns the messages it received, and goes on when SQS refuses or does not answer.
 
     A message that could not be settled comes back after its visibility timeout, and its task runs again.
     """
@@ -28,10 +28,10 @@ class SettlingChannel(ClientsChannel):
             self._forget(delivery_tag)
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002  # kombu's signature
-        """Leave a message to SQS: it reappears after its visibility timeout, or with `requeue` after one long poll.
+        """Do not delete a message: it reappears after its visibility timeout, or with `requeue` after one long poll.
 
-        kombu 5.7.0 deletes a message rejected from a queue without a redrive policy. Here
-        SQS shows it again, and dead-letters it once it was received `maxReceiveCount` times.
+        SQS dead-letters it once it was received `maxReceiveCount` times. kombu 5.7.0 deletes a message rejected from a
+        queue without a redrive policy.
         """
         try:
             if requeue:
@@ -59,8 +59,8 @@ class SettlingChannel(ClientsChannel):
         return client, {"QueueUrl": info["sqs_queue"], "ReceiptHandle": info["sqs_message"]["ReceiptHandle"]}
 
     def _message_to_python(self, message: KombuValue, queue: str, queue_url: str) -> KombuValue:
-        # The sender wrote the routing key, and kombu settles by it. A message copied from elsewhere names a queue that
-        # this worker does not know.
+        # kombu deletes from the queue in the routing key, which the sender wrote. A message copied from elsewhere names
+        # a queue that this worker does not know. So the queue of the receive is set.
         payload = super()._message_to_python(message, queue, queue_url)  # type: ignore[misc]  # not in kombu's stubs
         payload["properties"]["delivery_info"].update(exchange="", routing_key=queue)
         return payload

@@ -1,4 +1,4 @@
-"""How long the broker waits, and for what. Every timeout and pause of the transport is defined here."""
+"""All timeouts and pauses of the SQS transport."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FASTEST_POLL = 0.1  # seconds; kombu polls without any pause when it is 0
 
 
 class PatienceIsMistaken(ValueError):
-    """A configured wait is unknown or not above zero."""
+    """The transport option `timeouts` has an unknown name, or a value that is not above zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +18,12 @@ class Timeouts:
     """The waits of one worker, in seconds.
 
     With the defaults, a worker consumes again within 45 s after the last fault: a hanging receive is aborted after
-    `20 + receive_margin` seconds, and the pause before the next receive is at most `longest_pause`, together 40 s.
+    `20 + receive_margin` seconds, and the next receive begins at most `longest_pause` later.
     """
 
     connect: float = 3.0
     call_read: float = 5.0
-    """For all calls except receives. kombu deletes and extends in the event loop, which these calls block."""
+    """For all calls except receives. It is short, because these calls block kombu's event loop."""
     call_attempts: int = 2
     """A call lasts at most `call_attempts * (connect + call_read)`, and botocore's pause between the attempts."""
     receive_margin: float = 10.0
@@ -60,5 +60,5 @@ class Timeouts:
 
         No jitter: workers poll a failing queue only a few times a minute, so they cannot overload it.
         """
-        doublings = min(failures_in_a_row - 1, 32)  # 2**32 is past any bound and still a float
+        doublings = min(failures_in_a_row - 1, 32)  # 2**32 is longer than any pause, and still a float
         return min(self.first_pause * 2.0**doublings, self.longest_pause)

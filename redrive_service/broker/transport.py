@@ -19,9 +19,9 @@ require_proved_kombu(version("kombu"))
 class Transport(SQS.Transport):
     """kombu's SQS transport with workarounds for its bugs.
 
-    Queues are those of the transport option `predefined_queues`; credentials and endpoint come from AWS's default
-    chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's `sts_role_arn` is not supported: the credentials of a
-    role from AWS's chain are renewed. The option `timeouts` changes the waits.
+    The queues are in the transport option `predefined_queues`; credentials and endpoint come from AWS's default
+    chain (`AWS_ENDPOINT_URL_SQS` for another endpoint). kombu's `sts_role_arn` is not supported:
+    name a role in AWS's chain, which renews its credentials. The option `timeouts` changes the waits.
     """
 
     Channel = Channel

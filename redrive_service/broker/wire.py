@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request, which sets this class's options on its curl handle. Handles are reused."""
+        """Return the request. It sets the deadline on its curl handle each time, as kombu reuses handles."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request
@@ -47,8 +47,8 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
 class ContainedSqsConnection(AsyncSQSConnection):
     """An SQS connection whose receives return a dict of messages or a `ReceiveFailure`, and never raise.
 
-    kombu 5.7.0 returns a list on 5xx, which its channel uses as a dict, and raises on every other error; both end the
-    worker or, from a timer, its polling.
+    kombu 5.7.0 returns a list on 5xx, which its channel uses as a dict, and raises on every other error; both end
+    the worker, or its polling if a timer made the call.
     """
 
     def __init__(self, *, timeouts: Timeouts, long_poll: float, **kwargs: KombuValue) -> None:

@@ -20,7 +20,7 @@ _SECRETS: Final = "/run/secrets"  # where compose mounts them
 
 
 def compose_file(installation: Installation) -> dict[str, Any]:
-    """Return the compose file. One replica each: more with `docker compose up --scale worker-replay=2`."""
+    """Return the compose file. Each process gets one container; `docker compose up --scale NAME=2` starts two."""
     return {
         "name": "redrive",
         "services": {process.name: _service(process, installation) for process in PROCESSES},
@@ -56,5 +56,5 @@ def _service(process: Process, installation: Installation) -> dict[str, Any]:
 
 
 def _literal(variables: dict[str, str]) -> dict[str, str]:
-    """Return the values so that compose replaces nothing in them."""
+    """Return the variables with `$` doubled: compose would replace `$NAME` in a value."""
     return {name: value.replace("$", "$$") for name, value in variables.items()}

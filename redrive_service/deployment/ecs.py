@@ -13,7 +13,7 @@ _WAITING: Final = "wait-for-migration"
 
 
 def task_definition(process: Process, installation: Installation) -> dict[str, Any]:
-    """Return the task definition of one process."""
+    """Return the ECS task definition of one process of the service."""
     role = f"arn:aws:iam::{installation.account}:role/redrive"
     main = _container(process, installation)
     containers = [main]

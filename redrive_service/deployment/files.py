@@ -1,4 +1,4 @@
-"""The deployment files as texts."""
+"""The contents of the deployment files, for each platform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEAD: Final = "# Made by the command deployment_files. Do not edit: docs/deploy
 
 
 class Platform(StrEnum):
-    """What the files are for."""
+    """The platform that deployment files are made for."""
 
     COMPOSE = "compose"
     ECS = "ecs"
@@ -27,7 +27,7 @@ class Platform(StrEnum):
 
 
 def deployment_files(platform: Platform, installation: Installation) -> dict[str, str]:
-    """Return the texts of the files by their paths. Check the installation first: its values are not changed."""
+    """Return the contents of the files by path. Call `installation.check()` before: values are written as they are."""
     match platform:
         case Platform.COMPOSE:
             return {"compose.yaml": _yaml([compose_file(installation)])}
@@ -41,7 +41,7 @@ def deployment_files(platform: Platform, installation: Installation) -> dict[str
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes no anchors: people read the files, and equal parts are parts of different things."""
+    """Writes equal parts in full, not as YAML anchors and aliases: people read and edit the files."""
 
     def ignore_aliases(self, _data: object) -> bool:
         return True

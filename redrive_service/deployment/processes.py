@@ -5,38 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-PAGES, HEALTH = 8000, 8001  #: ports
+PAGES, HEALTH = 8000, 8001  #: ports of the web process inside its container
 USER: Final = 10001  #: id of the image's user and group; Kubernetes wants a number
-TEMPORARY: Final = "/tmp"  # noqa: S108  # a tmpfs, the one folder that can be written: bodies of large requests
+TEMPORARY: Final = "/tmp"  # noqa: S108  # a tmpfs, the only writable folder: bodies of large requests
 TEMPORARY_MB: Final = 64
 ALIVE: Final = f"{TEMPORARY}/alive"
-#: Exit status 1 while a migration of this version is missing. A database of a later version is accepted.
+#: Exits with status 1 while a migration of this version is missing. A database of a later version is accepted.
 WAIT_FOR_MIGRATION: Final = ("python", "manage.py", "migrate", "--check")
 
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """The process answers 200 to a request of this path."""
+    """A probe that succeeds if the process answers 200 to a request of this path."""
 
     path: str
     port: int = HEALTH
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The probe as a command inside the container."""
+        """The probe as a command that runs inside the container, and exits with status 0 on success."""
         url = f"http://127.0.0.1:{self.port}{self.path}"
         return ("python", "-c", f"import urllib.request as u; u.urlopen('{url}', timeout=5)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileProbe:
-    """The process has touched this file within the last two minutes."""
+    """A probe that succeeds if the process has touched this file within the last two minutes."""
 
     path: str = ALIVE
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The probe as a command inside the container. It starts no Python: it runs often."""
+        """The probe as a command inside the container. It starts no Python, since it runs every 30 s."""
         return ("sh", "-c", f"find {self.path} -mmin -2 | grep -q .")
 
 
@@ -45,11 +45,11 @@ Probe: TypeAlias = HttpProbe | FileProbe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process that runs for ever, or once.
+    """A process of the service, which runs until it is stopped, or once.
 
     Attributes:
-        ready: whether pages may be sent to it.
-        alive: whether it works; if not, it is restarted. Asks no other server.
+        ready: the probe that decides whether the process gets page requests.
+        alive: the probe after whose failure the process is restarted. Asks no other server.
         cpu: thousandths of a core.
         memory: MiB.
         stop_within: seconds from SIGTERM to SIGKILL.
@@ -87,7 +87,7 @@ WEB: Final = Process(
     command=("python", "manage.py", "serve", "--bind", f"0.0.0.0:{PAGES}", "--health", f"0.0.0.0:{HEALTH}"),
     cpu=500,
     memory=1024,
-    stop_within=40,  # requests get 25 s (server.py), after 5 s in which load balancers notice
+    stop_within=40,  # 5 s until load balancers notice, then 25 s for running requests (server.py)
     replicas=2,
     alive=HttpProbe("/healthz"),
     ready=HttpProbe("/readyz"),
@@ -109,7 +109,7 @@ WORKERS: Final = (
         replicas=2, alive=FileProbe(), environment=_TOUCHES,
     ),
 )  # fmt: skip
-#: One beat leads, the other takes over within 10 s (docs/adr/0002): no rule "exactly one" is needed.
+#: One beat leads, the other takes over within 10 s (docs/adr/0002).
 BEAT: Final = Process(
     name="beat",
     command=("celery", "-A", "redrive_service", "beat", "--loglevel", "INFO"),
@@ -120,5 +120,5 @@ BEAT: Final = Process(
     alive=FileProbe(),
     environment=_TOUCHES,
 )
-#: In the order of a deployment.
+#: In the order in which they are deployed.
 PROCESSES: Final = (MIGRATE, WEB, *WORKERS, BEAT)

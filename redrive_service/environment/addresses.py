@@ -14,13 +14,13 @@ _OPTIONS_OF_LIBPQ = frozenset(option.keyword.decode() for option in Conninfo.get
 _NUMBERS = re.compile(r"connect_timeout|tcp_user_timeout|keepalives(_\w+)?")
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?ai)\.?{_LABEL}(\.{_LABEL})*")
-_DATABASES: Final = 2**31 - 1  #: maximum number of databases of a Redis server: its setting is an int
-_LONGEST_WAIT: Final = 86_400.0  #: seconds
+_DATABASES: Final = 2**31 - 1  #: maximum number of databases of a Redis server, which stores it as an int
+_LONGEST_WAIT: Final = 86_400.0  #: seconds; maximum of a timeout in REDIS_URL
 _WAITS: Final = ("socket_timeout", "socket_connect_timeout")
 
 
 def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
-    """Return the parts of a usable URL, else None."""
+    """Return the parts of the URL; None if it is malformed, or its scheme is not one of `schemes`."""
     try:
         found = urlsplit(value)
         port = found.port  # reading the port validates it
@@ -31,7 +31,7 @@ def parts(value: str, schemes: tuple[str, ...]) -> SplitResult | None:
 
 
 def is_visible(value: str) -> bool:
-    """Return whether all characters are visible. urlsplit drops invisible ones; other libraries send them."""
+    """Return whether all characters are visible. urlsplit drops invisible characters, but other libraries send them."""
     return value.isprintable() and " " not in value and "%00" not in value
 
 
@@ -46,21 +46,21 @@ def is_host(value: str) -> bool:
 
 
 def misfit_of_libpq(url: str) -> str:
-    """Return what libpq does not accept in the options of the URL, without values; empty if it accepts all."""
+    """Return a text that says which option of the URL libpq refuses, without its value; empty if libpq accepts all."""
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     if not _OPTIONS_OF_LIBPQ.issuperset(name for name, _ in options):
-        return "an option that is none of libpq's, such as sslmode or connect_timeout"
+        return "an option that libpq does not know"
     odd = (name for name, text in options if _NUMBERS.fullmatch(name) and not re.fullmatch(r"-?[0-9]{1,9}", text))
     return next((f"a {name} that is no whole number" for name in odd), "")
 
 
 def misfit_of_redis(url: str) -> str:
-    """Return what redis-py or Redis does not accept in the URL; empty if nothing. No connection is made."""
+    """Return a text that says what redis-py or Redis refuses in the URL; empty if nothing. Makes no connection."""
     try:
         connection: Any = redis.ConnectionPool.from_url(url).make_connection()
         connection.encoder.encode("")  # checks the encoding's name
     except (TypeError, ValueError, LookupError, redis.RedisError):
-        return "an option, or a value of one, that redis-py does not take"
+        return "an option, or a value of an option, that redis-py does not accept"
     waits = {name: getattr(connection, name) for name in _WAITS}
     odd = (name for name, wait in waits.items() if wait is not None and not 0 < wait <= _LONGEST_WAIT)
     if name := next(odd, ""):

@@ -1,4 +1,4 @@
-"""All values of the environment, or one error that lists every problem."""
+"""Reads all environment variables, or raises one error that lists every problem."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EnvironmentIsIncomplete(ImproperlyConfigured):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """The values of the environment. No value has a default that could hide a mistake in production."""
+    """The checked environment variables. No value has a default that could hide a mistake in production."""
 
     mode: installation.Mode
     secret_key: str = field(repr=False)
@@ -53,7 +53,7 @@ class Environment:
 
 
 def read(variables: Mapping[str, str]) -> Environment:
-    """Return the environment. Raise `EnvironmentIsIncomplete` with each missing or unusable variable and its cure."""
+    """Return the environment. EnvironmentIsIncomplete: lists each missing or unusable variable with its fix."""
     found = Variables(variables)
     environment = Environment(
         mode=installation.mode(found),

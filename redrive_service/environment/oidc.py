@@ -1,4 +1,4 @@
-"""Sign-in by an OpenID provider: who it is, whose groups count, and how often it is asked again."""
+"""Read the variables of sign-in by an OpenID provider (REDRIVE_OIDC_…, REDRIVE_PASSWORD_LOGIN)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from redrive_service.environment.variables import INVISIBLE, Variables
 _PREFIX: Final = "REDRIVE_OIDC_"
 _ISSUER: Final = "REDRIVE_OIDC_ISSUER"
 _SECRET: Final = "REDRIVE_OIDC_CLIENT_SECRET"  # noqa: S105  a variable's name
-_SECRET_FILE: Final = "REDRIVE_OIDC_CLIENT_SECRET_FILE"  # noqa: S105  as above
+_SECRET_FILE: Final = "REDRIVE_OIDC_CLIENT_SECRET_FILE"  # noqa: S105  a variable's name
 _GROUPS: Final = "REDRIVE_OIDC_GROUPS"
 _RECHECK: Final = "REDRIVE_OIDC_RECHECK_MINUTES"
 _PASSWORDS: Final = "REDRIVE_PASSWORD_LOGIN"
@@ -27,9 +27,9 @@ class Oidc:
     """An OpenID provider, and what its claims mean here.
 
     Attributes:
-        groups: pairs of a value of the group claim and the name of a Django group.
-        staff_claim: a claim that must be true for access; empty: a mapped group is enough.
-        recheck: time after which the provider is asked again; zero: never.
+        groups: pairs: a value of the provider's group claim, and the name of the Django group that it gives.
+        staff_claim: name of a claim that must be true for access; empty: a mapped group is enough.
+        recheck: time after which the provider must confirm a session again; zero: never.
     """
 
     issuer: str
@@ -49,7 +49,7 @@ class Oidc:
 
 
 def oidc(variables: Variables, session: timedelta) -> Oidc | None:
-    """Return the OpenID provider; None if no variable names one. `session`: the length of a session."""
+    """Return the OpenID provider; None if no variable REDRIVE_OIDC_… is set. `session`: length of a session."""
     named = sorted(name for name in variables.all if name.startswith(_PREFIX) and variables.value(name))
     if not named:
         return None
@@ -67,7 +67,7 @@ def oidc(variables: Variables, session: timedelta) -> Oidc | None:
 
 
 def password_login(variables: Variables, *, provider: bool) -> bool:
-    """Return whether people may sign in by password: yes, unless it is switched off and a provider is there."""
+    """Return whether people may sign in by password (default: yes). Adds a problem if nobody could sign in at all."""
     value = variables.value(_PASSWORDS).lower() or "yes"
     if value not in {"yes", "no"}:
         variables.problems.append(f"{_PASSWORDS} must be yes (the default) or no.")

@@ -1,4 +1,4 @@
-"""What the service may call and notify, and the secrets that it signs requests with."""
+"""Read the variables of outgoing requests: allowed hosts, signing secrets, and notifications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OLD_NAME = "REDRIVE_HEALTH_HOSTS"
 
 
 def hosts(variables: Variables) -> tuple[str, ...]:
-    """Return the hosts that requests may go to."""
+    """Return the hosts and networks to which requests may go (REDRIVE_OUTBOUND_HOSTS)."""
     listed = variables.words(_HOSTS)
     if old := variables.words(_OLD_NAME):  # shown only if it is a list of hosts
         value = "HOST,HOST:PORT" if isinstance(allow_list(old), UrlDenied) else ",".join(old)
@@ -29,7 +29,7 @@ def hosts(variables: Variables) -> tuple[str, ...]:
 
 
 def secrets(variables: Variables) -> dict[str, str]:
-    """Return the secrets by name: NAME=TEXT, with commas or line breaks between them. Error texts show no secret."""
+    """Return the signing secrets by name, from entries NAME=TEXT in REDRIVE_SECRETS. Error texts show no secret."""
     found: dict[str, str] = {}
     for entry in filter(None, map(str.strip, re.split(r"[,\r\n]+", variables.value("REDRIVE_SECRETS")))):
         name, _, text = (part.strip() for part in (entry if "=" in entry else f"={entry}").partition("="))
@@ -42,7 +42,7 @@ def secrets(variables: Variables) -> dict[str, str]:
 
 
 def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Return the URL of each notification destination. Error texts do not show URLs, which hold secrets."""
+    """Return the URLs of notification destinations by name. Error texts do not show URLs, which hold secrets."""
     listed = allow_list(variables.words(_HOSTS))
     inside = AllowList() if isinstance(listed, UrlDenied) else listed
     urls, problems = read_destinations(variables.all, secrets, inside)
@@ -51,7 +51,7 @@ def destinations(variables: Variables, secrets: Mapping[str, str]) -> dict[str, 
 
 
 def alerts(variables: Variables) -> dict[str, float]:
-    """Return the notification thresholds that are set."""
+    """Return the notification thresholds that are set, by their names in settings.REDRIVE."""
     found, problems = read_alerts(variables.all)
     variables.problems += problems
     return found

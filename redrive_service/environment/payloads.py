@@ -1,4 +1,4 @@
-"""The keys that protect payloads, and the fields that are masked."""
+"""Read the variables of payloads: the keys that encrypt them, and the fields that are masked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYS, _FILE, _MASKED = "REDRIVE_PAYLOAD_KEYS", "REDRIVE_PAYLOAD_KEYS_FILE", "RE
 
 
 def keys(variables: Variables) -> tuple[str, ...]:
-    """Return the entries NAME=KEY, the first of which encrypts. Error texts show no key."""
+    """Return the payload keys as entries NAME=KEY; the first key encrypts. Error texts show no key."""
     text, path = variables.value(_KEYS), variables.value(_FILE)
     if text and path:
         variables.problems.append(f"{_KEYS} and {_FILE} are both set. Unset one of them.")

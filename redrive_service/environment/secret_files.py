@@ -10,20 +10,20 @@ from redrive_service.notifications import PREFIX
 
 SUFFIX: Final = "_FILE"
 SECRETS: Final = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "REDRIVE_SECRETS", "REDRIVE_METRICS_TOKEN")
-#: `oidc` reads this secret and its file.
+#: A secret that environment/oidc.py reads, also from its file.
 _READ_ELSEWHERE: Final = "REDRIVE_OIDC_CLIENT_SECRET"
-_LARGEST: Final = 65_536  # bytes
+_LARGEST: Final = 65_536  # bytes of a secret file
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the variable contains a secret. The URL of a notification destination contains one."""
+    """Return whether the variable contains a secret. URLs of notification destinations contain secrets, too."""
     return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
 
 
 def read_secret_files(variables: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the variables with the values of the files, and a problem for each file that cannot be used, by secret.
+    """Return all variables, with secrets read from their files, and the problems of unusable files by secret.
 
-    Problems do not show the path: somebody may have written the secret there.
+    Problems do not show the path: somebody may have written the secret in its place.
     """
     values, problems = dict(variables), dict[str, str]()
     for variable, path in sorted(variables.items()):

@@ -1,4 +1,4 @@
-"""What the service runs on: PostgreSQL, Redis and its own queues in SQS."""
+"""Read the variables of PostgreSQL, Redis and the service's own queues in SQS."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _QUEUE_PATH = re.compile(r"/\d{12}/[A-Za-z0-9_-]{1,80}")  # AWS: CreateQueue, Qu
 
 
 def database(variables: Variables) -> dict[str, Any]:
-    """Return Django's settings for the database."""
+    """Return Django's settings for the database; empty if DATABASE_URL cannot be used."""
     cure = "Set it to a PostgreSQL database: postgres://USER:PASSWORD@HOST:5432/NAME"
-    # The scheme is checked first: for an unknown one, the parser's error shows the whole address with its password.
+    # The scheme is checked first: for an unknown scheme, the parser's error shows the whole address with its password.
     value = variables.url("DATABASE_URL", cure, schemes=("postgres", "postgresql"))
     if problem := misfit_of_libpq(value):
         variables.problems.append(f"DATABASE_URL has {problem}. Correct or remove it. {cure}")
@@ -33,7 +33,7 @@ def database(variables: Variables) -> dict[str, Any]:
 
 
 def redis_url(variables: Variables) -> str:
-    """Return the URL of a Redis or Valkey server."""
+    """Return the URL of the Redis or Valkey server (REDIS_URL)."""
     cure = "Set it to a Redis or Valkey server: rediss://:PASSWORD@HOST:6379/0"
     value = variables.url("REDIS_URL", cure, schemes=("redis", "rediss", "unix"))
     if value and not value.startswith("unix:") and not re.fullmatch(r"/?[0-9]{0,99}", urlsplit(value).path):
@@ -44,7 +44,7 @@ def redis_url(variables: Variables) -> str:
 
 
 def region(variables: Variables) -> str:
-    """Return the region of the service's own queues."""
+    """Return the AWS region of the service's own queues."""
     cure = "Set it to the region of your queues, such as eu-west-1."
     value = variables.required("AWS_DEFAULT_REGION", cure)
     if value and not _REGION.fullmatch(value):
@@ -53,7 +53,7 @@ def region(variables: Variables) -> str:
 
 
 def queue_urls(variables: Variables, region: str) -> dict[str, str]:
-    """Return the URLs of the service's own queues by name."""
+    """Return the URLs of the three queues in which the service's own tasks wait, by name."""
     urls = {queue: _queue_url(variables, queue, region) for queue in _QUEUES}
     usable = [url for url in urls.values() if url]
     if len(set(usable)) < len(usable):
@@ -70,7 +70,7 @@ def _queue_url(variables: Variables, queue: str, region: str) -> str:
     found = urlsplit(value)
     at_home = _HOST_OF_A_REGION.fullmatch(found.hostname or "")
     if "@" in found.netloc:
-        problem = f"has a user or a password: SQS takes neither, and logs would tell it. {cure}"
+        problem = f"has a user or a password: SQS takes neither, and logs would show them. {cure}"
     elif found.path.endswith(".fifo"):
         problem = f"is a FIFO queue. {cure} It must be a standard queue."
     elif not _QUEUE_PATH.fullmatch(found.path):

@@ -23,14 +23,14 @@ class Variables:
         return self.all.get(name, "").strip()
 
     def required(self, name: str, cure: str) -> str:
-        """Return the value. If the variable is missing, add a problem."""
+        """Return the value. If the variable is missing, add a problem that ends with `cure`, which says what to set."""
         value = self.value(name)
         if not value and name not in self._of_files:
             self.problems.append(f"{name} is not set. {cure}")
         return value
 
     def words(self, name: str) -> tuple[str, ...]:
-        """Return the parts of the value between commas."""
+        """Return the parts of a comma-separated value, without spaces around them and without empty parts."""
         return tuple(word.strip() for word in self.value(name).split(",") if word.strip())
 
     def yes_or_no(self, name: str) -> bool:
@@ -41,7 +41,7 @@ class Variables:
         return value == "yes"
 
     def number(self, name: str, *, default: int, least: int, most: int) -> int:
-        """Return the value as a whole number from `least` to `most`."""
+        """Return the value, a whole number from `least` to `most`. For another value, add a problem."""
         value = self.value(name) or str(default)
         if not re.fullmatch(r"[0-9]{1,9}", value) or not least <= int(value) <= most:
             self.problems.append(f"{name} must be a whole number from {least} to {most:,}. Unset, it is {default}.")
@@ -49,14 +49,14 @@ class Variables:
         return int(value)
 
     def url(self, name: str, cure: str, *, schemes: tuple[str, ...]) -> str:
-        """Return the URL; an empty text if it is missing or cannot be used."""
+        """Return the URL. If it is missing or cannot be used, add a problem, and return an empty text."""
         value = self.required(name, cure)
         if not value or (is_visible(value) and parts(value, schemes)):
             return value
         if not is_visible(value):
             self.problems.append(f"{name} holds {INVISIBLE}. Remove it, or percent-encode it in a password. {cure}")
         elif value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
-            hint = "Its port must be a number from 1 to 65535, and what is special in a password percent-encoded."
+            hint = "Its port must be from 1 to 65535, and special characters in a password must be percent-encoded."
             self.problems.append(f"{name} cannot be read. {hint} {cure}")
         else:
             self.problems.append(f"{name} is not a URL that begins with {schemes[0]}://. {cure}")

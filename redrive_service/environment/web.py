@@ -1,4 +1,4 @@
-"""The web server: its hosts, its proxies, sign-in and secrets."""
+"""Read the variables of the web server: hosts, proxies, sign-in and secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_PROXIES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
-    """How often a password may be wrong, and how long a session lasts."""
+    """Limits of sign-in: `attempts` wrong passwords lock a user name for `lock`; a session lasts `session`."""
 
     attempts: int
     lock: timedelta
@@ -24,7 +24,7 @@ class SignIn:
 
 
 def secret_key(variables: Variables) -> str:
-    """Return Django's secret key."""
+    """Return Django's secret key, of at least 50 characters (SECRET_KEY)."""
     cure = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
     value = variables.required("SECRET_KEY", cure)
     if 0 < len(value) < _SHORTEST_SECRET:
@@ -33,7 +33,7 @@ def secret_key(variables: Variables) -> str:
 
 
 def allowed_hosts(variables: Variables) -> tuple[str, ...]:
-    """Return the host names of the admin."""
+    """Return the host names under which the admin answers (ALLOWED_HOSTS)."""
     hosts = variables.words("ALLOWED_HOSTS")
     cure = "List the host names of the admin: redrive.example.com"
     if not hosts:
@@ -46,23 +46,23 @@ def allowed_hosts(variables: Variables) -> tuple[str, ...]:
         variables.problems.append(f"ALLOWED_HOSTS holds {INVISIBLE}. Separate the names with commas alone. {cure}")
     elif not all(map(is_host, hosts)):
         wanted = "neither the name nor the address of a host, nor a .domain"
-        variables.problems.append(f"ALLOWED_HOSTS holds what is {wanted}. Leave ports out. {cure}")
+        variables.problems.append(f"ALLOWED_HOSTS holds an entry that is {wanted}. Leave ports out. {cure}")
     return hosts
 
 
 def trusted_origins(variables: Variables) -> tuple[str, ...]:
-    """Return the sources from which forms may be sent."""
+    """Return the origins (https://HOST) whose pages may send forms to the admin."""
     sources = variables.words("CSRF_TRUSTED_ORIGINS")
     cure = "Begin each with https:// and separate them with commas alone."
     if not all(map(is_visible, sources)):
         variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds {INVISIBLE}. {cure}")
     elif not all((found := parts(source, ("https", "http"))) and found.netloc for source in sources):
-        variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds something else than https://HOST. {cure}")
+        variables.problems.append(f"CSRF_TRUSTED_ORIGINS holds an entry that is not https://HOST. {cure}")
     return sources
 
 
 def proxy_count(variables: Variables, *, required: bool) -> int:
-    """Return how many proxies add to X-Forwarded-For. Required behind a proxy: a wrong guess is unsafe."""
+    """Return how many proxies add to X-Forwarded-For. Required behind a proxy: no default is safe."""
     if required and not variables.value("REDRIVE_PROXY_COUNT"):
         variables.problems.append(
             "REDRIVE_PROXY_COUNT is not set, but BEHIND_TLS_PROXY is yes. Set it to the number of proxies that add "
@@ -73,7 +73,7 @@ def proxy_count(variables: Variables, *, required: bool) -> int:
 
 
 def sign_in(variables: Variables) -> SignIn:
-    """Return the limits of signing in."""
+    """Return the limits of wrong passwords and sessions."""
     minutes = variables.number("REDRIVE_LOGIN_LOCK_MINUTES", default=15, least=1, most=1_440)
     hours = variables.number("REDRIVE_SESSION_HOURS", default=12, least=1, most=336)
     return SignIn(
@@ -85,7 +85,7 @@ def sign_in(variables: Variables) -> SignIn:
 
 
 def public_url(variables: Variables, *, needed: bool) -> str:
-    """Return the URL of the admin's host, for the links in notifications."""
+    """Return the URL of the admin's host, for the links in notifications. `needed`: it must be set in production."""
     value = variables.value("REDRIVE_PUBLIC_URL").rstrip("/")
     cure = "Set it to the URL of the admin's host: https://redrive.example.com"
     in_production = variables.value("REDRIVE_MODE") != "sandbox"
@@ -98,7 +98,7 @@ def public_url(variables: Variables, *, needed: bool) -> str:
 
 
 def metrics_token(variables: Variables) -> str:
-    """Return the token for /metrics; without a token, nobody can read metrics. Error texts do not show the token."""
+    """Return the token that reads /metrics; empty: nobody can read metrics. Error texts do not show the token."""
     value = variables.value("REDRIVE_METRICS_TOKEN")
     if value and (len(value) < _SHORTEST_TOKEN or not value.isascii() or not is_visible(value)):
         needed = f"at least {_SHORTEST_TOKEN} characters that can be seen"

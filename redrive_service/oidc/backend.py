@@ -1,4 +1,4 @@
-"""Django's authentication backend for a provider's people: from the provider's code to a user."""
+"""Django's authentication backend for an OpenID provider: exchanges the provider's code for a user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLBACK = "oidc_callback"
 
 
 def setting(name: str, *default: object) -> object:
-    """Return a setting of mozilla-django-oidc. The secret is none: no page and no command shows it."""
+    """Return a setting of mozilla-django-oidc. The client secret is no setting: no page and no command shows it."""
     oidc = provider()
     ours = {
         "OIDC_RP_CLIENT_ID": oidc.client_id,
@@ -42,13 +42,13 @@ def setting(name: str, *default: object) -> object:
 
 
 class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozilla-django-oidc is untyped
-    """mozilla-django-oidc's backend with this service's verification and matching of people.
+    """mozilla-django-oidc's backend with this service's verification of tokens and matching of users.
 
-    An instance is made for each request of the admin, so nothing is asked of the provider before `authenticate`.
+    Django makes an instance for each request of the admin, so `__init__` sends no request to the provider.
     """
 
     def __init__(self) -> None:
-        self.UserModel = User  # the parent's would ask for all endpoints
+        self.UserModel = User  # the parent's __init__ would fetch all endpoints
 
     get_settings = staticmethod(setting)
     OIDC_OP_TOKEN_ENDPOINT = property(lambda _: metadata().token_endpoint)
@@ -57,10 +57,10 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
     OIDC_RP_CLIENT_SECRET = property(lambda _: provider().client_secret)
 
     def authenticate(self, request: HttpRequest, *, nonce: str, code_verifier: str) -> User:
-        """Return the user whom the provider's code is for. Django calls this for no password, by its arguments.
+        """Exchange the code in the request for tokens; return the user. Django does not call this for a password.
 
         Raises:
-            SignInRefused: never None, else Django would count it as a wrong password.
+            SignInRefused: the sign-in failed. None is never returned: Django would count a wrong password.
         """
         try:
             user = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
@@ -75,25 +75,25 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # mozil
         return user
 
     def get_token(self, payload: dict[str, str]) -> Mapping[str, Any]:
-        """Return the provider's tokens for a code."""
+        """Exchange a code for the provider's tokens. SignInRefused: the answer is not usable."""
         found = super().get_token(payload)
         if not isinstance(found, Mapping):
             raise SignInRefused(UNREACHABLE, "the provider's tokens are no JSON object")
         return found
 
     def verify_token(self, token: object, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  the parent's
-        """Return the claims of the ID token, which is verified completely."""
+        """Verify the ID token, and return its claims. SignInRefused: the token is not valid."""
         return id_token.verified(
             token, keys(), issuer=metadata().issuer, client_id=provider().client_id, nonce=kwargs.get("nonce")
         )
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
-        """Return the user of the person in the ID token. What the ID token lacks is taken from the userinfo."""
+        """Return the user of the ID token's person. The userinfo endpoint adds claims that the ID token lacks."""
         told = self.get_userinfo(access_token, id_token, payload)
         return people.admitted(metadata().issuer, {**told, **payload}, provider())
 
     def get_userinfo(self, access_token: str, id_token: str, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the claims of the userinfo endpoint, if there is one. They must be about the same person."""
+        """Return the userinfo endpoint's claims; empty: there is none. SignInRefused: they are of another person."""
         if not metadata().userinfo_endpoint or not access_token:
             return {}
         found = super().get_userinfo(access_token, id_token, payload)

@@ -1,4 +1,4 @@
-"""What is weak about the sign-in, for `manage.py check --deploy`."""
+"""Checks how secure the sign-in settings are, for `manage.py check --deploy`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHORTEST_SECRET: Final = 16  # characters; providers make 32 and more
 
 @register(Tags.security, deploy=True)
 def weak_sign_in(**_: Any) -> list[CheckMessage]:  # noqa: ANN401  arguments of all checks
-    """Return what lets people in whom the provider has removed, and a secret that can be guessed."""
+    """Return warnings if people whom the provider has removed keep access, or if the client secret is short."""
     oidc = settings.OIDC
     if oidc is None:
         return []

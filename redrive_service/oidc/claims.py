@@ -1,4 +1,4 @@
-"""What a provider's claims mean here: groups, access, and a person's names."""
+"""Read groups, access and names of a person from the claims of an OpenID provider."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LONGEST_EMAIL: Final = 254  # Django's, and RFC 5321's
 
 
 def mapped_groups(claims: Claims, oidc: Oidc) -> frozenset[str]:
-    """Return the groups of this service that the claims give."""
+    """Return the names of the Django groups to which the person's groups at the provider are mapped."""
     told = claims.get(oidc.groups_claim)
     values = told if isinstance(told, list) else [told]
     return frozenset(group for value, group in oidc.groups if value in values)
 
 
 def may_enter(claims: Claims, oidc: Oidc) -> bool:
-    """Return whether the claim for access is true, or there is none."""
+    """Return whether the claim that is required for access is true; True if no claim is required."""
     return not oidc.staff_claim or claims.get(oidc.staff_claim) in (True, "true")
 
 
@@ -36,7 +36,7 @@ def hides_groups(claims: Claims, oidc: Oidc) -> bool:
 
 
 def names(claims: Claims) -> dict[str, str]:
-    """Return the user's e-mail address, first and last name."""
+    """Return e-mail address, first and last name by Django's field names. A missing claim gives an empty text."""
     email = text(claims, "email")
     return {
         "email": email if len(email) <= _LONGEST_EMAIL else "",
@@ -53,7 +53,7 @@ def user_name(claims: Claims) -> str:
 
 
 def free_name(wished: str, taken: Collection[str]) -> str:
-    """Return the name, or the name with a number, so that nobody has it. `taken` are names in lower case."""
+    """Return the wished name, with -2, -3, … if it is taken. `taken`: the other users' names in lower case."""
     numbered = (wished if number == 1 else f"{wished}-{number}" for number in count(1))
     return next(name for name in numbered if name.lower() not in taken)
 

@@ -12,13 +12,14 @@ import jwt
 
 from redrive_service.oidc.refusals import UNVERIFIED, SignInRefused
 
-#: Signatures with a public key alone: no `none`, and no HMAC, whose key could be the provider's public key.
+#: Accepted algorithms with their key types. `none` and HMAC are not accepted: anybody could sign, with no key, or with
+#: the provider's public key.
 KEY_TYPES: Final = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384", "ES512"), "EC"),
     "EdDSA": "OKP",
 }
-_CLOCKS_DIFFER: Final = 60  # seconds
+_CLOCKS_DIFFER: Final = 60  # seconds by which the provider's clock may differ from this machine's
 _REQUIRED: Final = ["iss", "sub", "aud", "exp", "iat"]
 _LONGEST_SUBJECT: Final = 255  # OpenID Connect Core 1.0, section 2
 
@@ -26,7 +27,7 @@ _LONGEST_SUBJECT: Final = 255  # OpenID Connect Core 1.0, section 2
 def verified(
     token: object, keys: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str | None
 ) -> dict[str, Any]:
-    """Return the token's claims. SignInRefused: the token is not the provider's, or not for this sign-in."""
+    """Verify the token, and return its claims. SignInRefused: it is not the provider's, or not for this sign-in."""
     if not isinstance(token, str):
         _refuse("the provider sent no ID token")
     try:
@@ -51,7 +52,7 @@ def verified(
 
 
 def _key(keys: Mapping[str, Any], header: Mapping[str, Any]) -> jwt.PyJWK:
-    """Return the provider's key that the header names. A key inside the header is never used."""
+    """Return the provider's key that the token's header names. A key inside the header is never used."""
     algorithm, kid = header.get("alg"), header.get("kid")
     if algorithm not in KEY_TYPES:
         _refuse(f"ID token: the algorithm {algorithm!r} is not accepted")

@@ -14,7 +14,10 @@ from redrive_service.oidc.refusals import SignInRefused
 
 
 def address(request: HttpRequest) -> str:
-    """Return where the person's session at the provider is ended; empty: there is none, or no such place."""
+    """Return the URL that ends the person's session at the provider.
+
+    Empty: the person signed in by password, or the provider has no such URL or does not answer.
+    """
     if request.session.get(BACKEND_SESSION_KEY) != BACKEND:
         return ""
     try:

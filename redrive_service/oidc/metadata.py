@@ -1,4 +1,4 @@
-"""What the provider says about itself: its endpoints and its keys."""
+"""Fetches the endpoints and the signing keys of the OpenID provider from the provider."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from redrive_service.environment import Oidc
 from redrive_service.oidc.refusals import UNREACHABLE, UNVERIFIED, SignInRefused
 
 TIMEOUT: Final = 5.0  #: seconds for a connection, and for each part of an answer
-_REMEMBERED: Final = 600.0  # seconds
+_REMEMBERED: Final = 600.0  # seconds for which fetched metadata are used
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _OPTIONAL_ENDPOINTS: Final = ("userinfo_endpoint", "end_session_endpoint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """The provider's metadata (OpenID Connect Discovery 1.0, section 3). Optional endpoints may be empty."""
+    """The provider's metadata (OpenID Connect Discovery 1.0, section 3). Optional endpoints may be empty.
+
+    `authenticates_by_header`: the client secret is sent in the header Authorization, else in the body.
+    """
 
     issuer: str
     authorization_endpoint: str
@@ -39,7 +42,7 @@ _known: dict[Oidc, tuple[float, Metadata]] = {}
 
 
 def provider() -> Oidc:
-    """Return the provider that the settings name. Only where there is one, this package is used."""
+    """Return the provider in settings.OIDC. ImproperlyConfigured: none is set, so this package must not be used."""
     found = settings.OIDC
     if found is None:
         raise ImproperlyConfigured("No OpenID provider is set: REDRIVE_OIDC_ISSUER.")
@@ -47,7 +50,7 @@ def provider() -> Oidc:
 
 
 def metadata() -> Metadata:
-    """Return the provider's metadata, at most ten minutes old. SignInRefused: the provider does not answer."""
+    """Return the provider's metadata, at most ten minutes old. SignInRefused: there is no usable answer."""
     oidc = provider()
     now = time.monotonic()
     with _lock:
@@ -60,12 +63,12 @@ def metadata() -> Metadata:
 
 
 def keys() -> Mapping[str, Any]:
-    """Return the provider's present keys (RFC 7517)."""
+    """Fetch the provider's current signing keys, a JSON Web Key Set (RFC 7517)."""
     return fetch(metadata().jwks_uri)
 
 
 def fetch(url: str) -> Mapping[str, Any]:
-    """Return a JSON object of the provider."""
+    """Fetch a JSON object from the provider. SignInRefused: there is no answer, or no JSON object."""
     try:
         answer = requests.get(url, timeout=TIMEOUT)
         answer.raise_for_status()

@@ -1,4 +1,4 @@
-"""The user of a provider's person: found by issuer and `sub` alone, with the groups that the claims give."""
+"""Find or create the user of a person whom an OpenID provider signed in. Issuer and `sub` identify the person."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ logger = logging.getLogger("redrive.sign_in")
 
 
 def admitted(issuer: str, claims: Claims, oidc: Oidc) -> User:
-    """Return the person's user, up to date. A person without access loses it here, too.
+    """Return the person's user, with names and groups from the claims. A person without access there loses it here.
 
     Raises:
-        SignInRefused: no group of the person has access, or the user was disabled.
+        SignInRefused: the person has no access at the provider, or the user was disabled here.
     """
     user = _committed(issuer, claims, oidc)
     if user is None:
@@ -42,7 +42,7 @@ def _committed(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
 
 
 def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
-    """Set the user's groups and names; None: the person has no access."""
+    """Set groups and names of the user, and return the user; None: the person has no access."""
     subject = str(claims["sub"])
     known = ProviderIdentity.objects.select_for_update().select_related("user").filter(issuer=issuer, subject=subject)
     identity = known.first()
@@ -59,7 +59,7 @@ def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
 
 
 def _create(issuer: str, subject: str, claims: Claims) -> User:
-    """Create a user without a password. Its name is new: a local user is never taken over."""
+    """Create a user without a password, with a user name that is free: no other user is taken over."""
     wished = claim.user_name(claims)
     alike = User.objects.filter(username__istartswith=wished)
     user = User.objects.create_user(claim.free_name(wished, set(alike.values_list(Lower("username"), flat=True))))
@@ -77,7 +77,7 @@ def _existing(names: frozenset[str]) -> list[Group]:
 
 
 def _set_groups(user: User, groups: list[Group], oidc: Oidc) -> None:
-    """Add and remove groups. Only those that the map names are the provider's to decide."""
+    """Set the user's groups to `groups`. Groups that REDRIVE_OIDC_GROUPS does not name stay as they are."""
     has = {group.name: group for group in user.groups.filter(name__in={name for _, name in oidc.groups})}
     wanted = {group.name: group for group in groups}
     added, removed = wanted.keys() - has.keys(), has.keys() - wanted.keys()

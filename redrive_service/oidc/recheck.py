@@ -18,19 +18,19 @@ from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import UNCONFIRMED
 from redrive_service.oidc.views import ENDS_AT, RECHECK_AT, page
 
-#: Seconds for which a form may still be submitted when the provider should be asked: its page was open before.
+#: Seconds for which an unconfirmed session may still submit forms: their pages were opened before it was due.
 GRACE: Final = 600.0
 _ROOT: Final = "/admin/"
 
 
 class RecheckMiddleware:
-    """Sends a page by way of the provider (`prompt=none`) when a session is due. A form cannot be sent there."""
+    """Redirects pages through the provider (`prompt=none`) when the session must be confirmed. Forms are refused."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the next middleware's answer, or what asks the provider."""
+        """Return the next middleware's answer, or a redirect to the provider if the session must be confirmed."""
         return self._question(request) or self._get_response(request)
 
     def _question(self, request: HttpRequest) -> HttpResponse | None:
@@ -49,7 +49,7 @@ def _asked(request: HttpRequest, overdue: float) -> HttpResponse | None:
     if request.method not in {"GET", "HEAD"}:
         return page(request, UNCONFIRMED) if overdue >= GRACE else None
     is_page = request.headers.get("Sec-Fetch-Dest", "document") == "document" and "HX-Request" not in request.headers
-    if not is_page:  # a part of a page cannot go by way of the provider: htmx loads the page anew
+    if not is_page:  # a part of a page cannot be redirected to the provider: htmx reloads the page
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers={"HX-Refresh": "true"})
     where = {"silent": "yes", "next": request.get_full_path()}
     return HttpResponseRedirect(f"{reverse('oidc_begin')}?{urlencode(where)}")

@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A page. `{name}` in its text is the provider's name. `ends_session`: who is signed in is signed out."""
+    """The page of a refusal. `{name}` in its text is the provider's name. `ends_session`: the person is signed out."""
 
     title: str
     says: str
@@ -17,7 +17,7 @@ class Refusal:
 
 
 class SignInRefused(Exception):
-    """Nobody is signed in. `why` is for the log: it holds no token and no secret."""
+    """A sign-in failed. The person sees `refusal`; the log gets `why`, which has no token and no secret."""
 
     def __init__(self, refusal: Refusal, why: str) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""The addresses that the provider and the sign-in page know."""
+"""URLs of a sign-in: its start, and the callback to which the provider sends the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of a sign-in: to the provider, back from it, and why it was refused."""
+"""Views of a sign-in: go to the provider, come back, or show why the sign-in was refused."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from redrive_service.oidc.metadata import provider
 from redrive_service.oidc.refusals import EXPIRED, NOT_SIGNED_IN, Refusal, SignInRefused
 
 logger = logging.getLogger("redrive.sign_in")
-RECHECK_AT = "oidc_id_token_expiration"  #: key of a session: when the provider is asked again; mozilla-django-oidc's
-ENDS_AT = "oidc_ends_at"  #: key of a session: when it ends, however often it was confirmed
+RECHECK_AT = "oidc_id_token_expiration"  #: session key: time of the next confirmation (mozilla-django-oidc's name)
+ENDS_AT = "oidc_ends_at"  #: session key: time at which the session ends, even if it was confirmed
 _NEEDS_A_PAGE = {"login_required", "interaction_required", "consent_required", "account_selection_required"}
 
 
@@ -31,17 +31,17 @@ class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # mozilla-dj
     get_settings = staticmethod(setting)
 
     def get_extra_params(self, request: HttpRequest) -> dict[str, str]:
-        """Ask without a page for a confirmation (`silent`), with the sign-in page for another account (`other`)."""
+        """Return `prompt` for the provider: `silent` in the query asks for no page, `other` for the sign-in page."""
         if "silent" in request.GET and request.user.is_authenticated:
             return {"prompt": "none"}
         return {"prompt": "login"} if "other" in request.GET else {}
 
 
-class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # as above
+class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozilla-django-oidc is untyped
     get_settings = staticmethod(setting)
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """Sign the person in. Nothing is done for an answer whose sign-in did not begin in this session."""
+        """Sign the person in. SignInRefused: the sign-in did not begin in this session, or the provider refused it."""
         if request.GET.get("state") not in request.session.get("oidc_states", {}):
             raise SignInRefused(EXPIRED, "the state is not of this session")
         error = request.GET.get("error")
@@ -49,7 +49,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # as abo
         return answer
 
     def _ended(self, request: HttpRequest, error: str) -> HttpResponse:
-        """End the session. If the provider only wants to show a page, offer a sign-in to the same place."""
+        """End the session after an error. If the provider asks for its sign-in page, offer to sign in again."""
         going_to = request.session.get("oidc_login_next") or reverse("admin:index")
         was_signed_in = request.user.is_authenticated
         del request.session["oidc_states"][request.GET["state"]]
@@ -62,7 +62,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # as abo
         raise SignInRefused(NOT_SIGNED_IN, f"the provider answered {told}")
 
     def login_failure(self) -> HttpResponse:
-        """Refuse an answer without a code."""
+        """Raise SignInRefused: the provider answered without a code."""
         raise SignInRefused(NOT_SIGNED_IN, "the provider answered without a code")
 
     def login_success(self) -> HttpResponse:
@@ -76,14 +76,14 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # as abo
 @never_cache
 @require_GET
 def begin(request: HttpRequest) -> HttpResponse:
-    """Send the browser to the provider, with state, nonce and PKCE."""
+    """Redirect the browser to the provider, with state, nonce and PKCE."""
     return _answered(_Begin.as_view(), request)
 
 
 @never_cache
 @require_GET
 def callback(request: HttpRequest) -> HttpResponse:
-    """Take the provider's answer."""
+    """Sign the person in with the provider's answer, or show why it was refused."""
     return _answered(_Callback.as_view(), request)
 
 
@@ -98,7 +98,7 @@ def _answered(view: Callable[..., HttpResponse], request: HttpRequest) -> HttpRe
 
 
 def page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
-    """Return the page of a refusal."""
+    """Return the page that shows a refused sign-in."""
     oidc = provider()
     context = {
         **admin.site.each_context(request),

@@ -1,4 +1,4 @@
-"""The service itself on top of the embedded stack: web, worker and beat, until somebody stops them."""
+"""Runs the service on the embedded stack: web server, workers and beat, until somebody stops them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Report = Callable[[str], None]
 
 
 class Demo:
-    """Web, worker and beat, running inside a `with` block; entering it checks that they work together.
+    """Web, worker and beat, running inside a `with` block. Entering the block checks that they work together.
 
     Raises:
-        SandboxError: a step failed; the message names it and its log.
+        SandboxError: a step failed; the error names the step, or the server and its log.
     """
 
     def __init__(self, stack: Stack, *, say: Report) -> None:
@@ -45,7 +45,7 @@ class Demo:
             servers = [self._start(unwinding, name, command) for name, command in self._commands().items()]
             web, worker, replayer, beat = servers
             for server in servers:
-                unwinding.callback(server.ask_to_stop)  # ask all to stop before waiting for one
+                unwinding.callback(server.ask_to_stop)  # all are asked to stop before the first is waited for
             web.await_ready(lambda: self._web_is_ready(web))
             worker.await_ready(lambda: self._a_tick_was_consumed(since=began) or beat.has_ended())
             replayer.await_ready(lambda: " ready." in replayer.log_since_start())
@@ -70,7 +70,7 @@ class Demo:
         """Let a shop's consumer fail on this many letters, let the service redrive them, and judge the redrive.
 
         Raises:
-            SandboxError: the incident did not end; the message says where it stopped.
+            SandboxError: the incident did not end; the error says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         seed = int.from_bytes(os.urandom(4))  # each incident has its own queues
@@ -79,7 +79,7 @@ class Demo:
         return incident.run(letters, self._exit)
 
     def admin(self) -> str:
-        """Return where the admin is, and who may sign in."""
+        """Return a line with the admin's URL, user name and password."""
         return f"Admin: {self.address}/admin/  user {ADMIN}, password {self.stack.secrets.admin}"
 
     def _commands(self) -> dict[str, list[str]]:

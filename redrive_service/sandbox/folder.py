@@ -15,7 +15,7 @@ from typing import Any, Self
 from redrive_service.sandbox.errors import PortIsTaken, SandboxError, SandboxIsRunning
 from redrive_service.sandbox.servers.process import accepts_connections, free_port
 
-FREE_WITHIN = 4.0  # seconds: twice what the servers of a killed sandbox need to end
+FREE_WITHIN = 4.0  # seconds: twice the time that the servers of a killed sandbox need to end
 LAST_PORT = 65_535
 
 
@@ -29,7 +29,7 @@ class Ports:
     web: int = 0
 
     def settled(self, last: Ports) -> Ports:
-        """Return these ports, with a port for every 0.
+        """Return these ports, with a real port in place of every 0.
 
         Raises:
             PortIsTaken: another program listens on a chosen port, and would answer in the sandbox's place.
@@ -51,7 +51,7 @@ class Secrets:
 
     @classmethod
     def fresh(cls) -> Self:
-        """Return new secrets."""
+        """Return new random secrets for a new folder."""
         return cls(data=secrets.token_hex(24), django=secrets.token_hex(32), admin=secrets.token_hex(8))
 
 
@@ -64,7 +64,7 @@ class SavedSettings:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the settings that `load` wrote.
+        """Return the settings in a text that `load` wrote.
 
         Raises:
             ValueError, KeyError, TypeError, RecursionError: the text has another form.
@@ -82,7 +82,7 @@ class SavedSettings:
         """Return the folder's settings with the chosen ports, and save them.
 
         Raises:
-            SandboxError: another program wrote the file.
+            SandboxError: the settings file has another form than `load` writes.
             PortIsTaken: another program listens on a chosen port.
         """
         file = folder / "settings.json"
@@ -103,10 +103,10 @@ class SavedSettings:
 def lock_folder(folder: Path) -> int:
     """Lock the folder and return the lock's descriptor.
 
-    The guards hold the lock too: a killed sandbox keeps its folder for the second that its servers need to end.
+    The servers' guards hold the lock, too. So the folder of a killed sandbox stays locked until its servers have ended.
 
     Raises:
-        SandboxIsRunning: another process holds the lock, also after `FREE_WITHIN` seconds.
+        SandboxIsRunning: the process that took the lock still runs, or the lock is held for `FREE_WITHIN` seconds more.
         SandboxError: the folder cannot be created or written to.
     """
     try:

@@ -27,7 +27,7 @@ class Part(Protocol):
         """Start the server and return once it can be used."""
 
     def forget(self) -> None:
-        """Remove all data."""
+        """Remove all data of the server."""
 
 
 def variables_of_queues(urls: Mapping[str, str]) -> dict[str, str]:
@@ -102,11 +102,11 @@ class Stack:
         }
 
     def ended(self) -> RunningServer | None:
-        """Return a server that has ended by itself, if any."""
+        """Return a server that has ended by itself; None: all servers run."""
         return next((server for server in self.servers.values() if server.has_ended()), None)
 
     def _furnish(self) -> dict[str, Part]:
-        """Return the servers, in the order of their start."""
+        """Return the servers by name, in the order in which they are started."""
         kept = SavedSettings.load(self.folder, self._ports)
         ports, self.secrets, self.web_port = kept.ports, kept.secrets, kept.ports.web
         self.queues = LocalQueues(folder=self.folder, port=ports.sqs, host=self._sqs_host)
@@ -123,7 +123,7 @@ class Stack:
         return {"postgres": self.postgres, "redis": self.valkey, "sqs": self.queues}
 
     def _identity(self) -> privilege.Identity:
-        """Return the user for PostgreSQL: the user must be able to run it under its guard, and write to the folder."""
+        """Return the user for PostgreSQL: it must be able to run the guarded server, and to write to the folder."""
         program = str(binaries.postgres_programs() / "postgres")
         writes = ("test", "-w", str(self.folder), "-a", "-x", str(self.folder))
         return privilege.unprivileged_identity(guarded([program, "--version"]), writes)

@@ -17,16 +17,16 @@ class Stopped(Exception):
 
 
 def remember_signals() -> None:
-    """Remember signals from now on, instead of ending the process."""
+    """From now on, let SIGTERM, SIGINT and SIGHUP only be remembered. They no longer end the process."""
     for number in SIGNALS:
         signal.signal(number, lambda sent, _frame: _asked.append(sent))
 
 
 def raise_if_stopped() -> None:
-    """Return, unless a signal has asked to stop.
+    """Do nothing, unless a signal has asked the sandbox to stop.
 
     Raises:
-        Stopped: a signal has.
+        Stopped: a signal has asked the sandbox to stop.
     """
     if _asked:
         raise Stopped

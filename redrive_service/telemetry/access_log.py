@@ -13,7 +13,7 @@ logger = logging.getLogger("redrive.web.access")
 
 
 class AccessLogMiddleware:
-    """Logs method, path, status and duration. The query is left out: it may have keys or contents of messages."""
+    """Logs method, path, status and duration. The query string is left out: it may contain message contents."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

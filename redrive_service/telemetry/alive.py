@@ -1,4 +1,4 @@
-"""Touches a file while the loop of a worker or of beat turns: a liveness probe that asks no other server.
+"""Touches a file while the loop of a worker or of beat runs: a liveness probe that asks no other server.
 
 A probe that asked PostgreSQL would restart every worker while PostgreSQL is down. The file is REDRIVE_ALIVE_FILE.
 """
@@ -21,7 +21,7 @@ EVERY = 10.0  #: seconds between two touches of a worker's event loop
 
 
 def touch(path: str) -> None:
-    """Touch the file, if a path is set. A failure is logged: the probe shows it, too."""
+    """Touch the file, if a path is set. A failure is only logged: the probe then fails, too."""
     if not path:
         return
     try:
@@ -31,7 +31,7 @@ def touch(path: str) -> None:
 
 
 class AliveStep(bootsteps.StartStopStep):
-    """A timer of the worker's event loop. It stops when the worker stops receiving."""
+    """Touches the file from the worker's event loop, while the worker receives tasks."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
@@ -41,12 +41,12 @@ class AliveStep(bootsteps.StartStopStep):
         self.enabled = bool(settings.ALIVE_FILE)
 
     def start(self, consumer: CeleryValue) -> None:
-        """Touch now, and every `EVERY` seconds."""
+        """Touch the file now, and then every `EVERY` seconds."""
         touch(settings.ALIVE_FILE)
         self._timer = consumer.timer.call_repeatedly(EVERY, touch, (settings.ALIVE_FILE,))
 
     def stop(self, _consumer: CeleryValue) -> None:
-        """Stop touching: the worker finishes its tasks, or connects to its queues again."""
+        """Stop touching. Celery calls this when the worker ends, or has lost its connection to its queues."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,7 +1,7 @@
 """Format log records as text or JSON, one line each. Line breaks in values are escaped, so that nobody forges a line.
 
 In text, the indented lines of a traceback follow. Only the first line of an exception's text is logged: PostgreSQL
-quotes values of messages in the others.
+quotes values of messages in the other lines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.db import InterfaceError, OperationalError
 _REFUSING = ("django.request", "django.security")
 _INDENT: Final = "  "
 _LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
-#: Fields of `extra` that are logged. Other fields are not: they may have a request or a message.
+#: Fields of `extra` that are logged. Other fields are not: they may contain a request or a message.
 FIELDS: Final = (
     "dlq", "run", "target", "rule", "redrive_id", "message_id", "key_queue_ids",
     "method", "path", "status", "duration_ms",
@@ -30,7 +30,7 @@ FIELDS: Final = (
 
 
 class _FirstLine:
-    """An exception as an argument of a log call: the first line of its text."""
+    """Stands for an exception in the arguments of a log call. Its text is the first line of the exception's text."""
 
     def __init__(self, error: BaseException) -> None:
         self._type, self._text = type(error).__qualname__, _first_line(error)
@@ -43,7 +43,7 @@ class _FirstLine:
 
 
 class LogFormatter(logging.Formatter):
-    """Formats a record as text."""
+    """Formats a log record as text: one line, and the indented lines of its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, and the indented lines of its traceback."""
@@ -55,7 +55,7 @@ class LogFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object in one line of ASCII."""
+    """Formats a log record as one JSON object in one line of ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the JSON object: time, level, logger, message, process, the `FIELDS` of the record, and the task."""
@@ -74,13 +74,13 @@ class JsonFormatter(logging.Formatter):
 
 
 class DatabaseOutageFilter(logging.Filter):
-    """Makes the record of a task that failed because PostgreSQL did not answer a warning without a traceback.
+    """Changes the record of a task that failed because PostgreSQL did not answer into a warning without traceback.
 
     Beat enqueues the task again, so nothing is lost.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True: every record is logged."""
+        """Change the record if its error is from PostgreSQL. Return True: every record is logged."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if isinstance(error, OperationalError | InterfaceError):
             record.exc_info, record.exc_text = None, None
@@ -89,7 +89,7 @@ class DatabaseOutageFilter(logging.Filter):
 
 
 def formatter(log_format: str, text: str = "%(asctime)s %(levelname)s %(name)s %(message)s") -> logging.Formatter:
-    """Return the formatter for `log_format`, text or json. `text`: the format string of text."""
+    """Return the formatter for `log_format`, text or json. `text`: the format string for text logs."""
     return JsonFormatter() if log_format == "json" else LogFormatter(text)
 
 
@@ -113,7 +113,7 @@ def _is_refusal(record: logging.LogRecord) -> bool:
 
 
 def _task(record: logging.LogRecord) -> dict[str, str]:
-    """Return the id and the name of the Celery task that logs, or that the record is about."""
+    """Return the id and the name of the Celery task that logs, or that the record is about; empty: no task."""
     about = getattr(record, "data", None)
     if isinstance(about, dict) and about.get("id") and about.get("name"):
         return {"task_id": str(about["id"]), "task_name": str(about["name"])}

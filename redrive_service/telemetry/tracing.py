@@ -18,7 +18,7 @@ _FLUSH_SECONDS: Final = 5.0  # how long an exiting process waits for the export 
 
 
 def start(exporter: SpanExporter | None = None) -> None:
-    """Set the tracer provider, unless another instrumentation has set one. OTEL_… variables configure it.
+    """Set the tracer provider, unless another instrumentation has set it. Variables OTEL_… configure it.
 
     Spans wait in a queue of 2,048 (OTEL_BSP_MAX_QUEUE_SIZE) for a thread that exports them. If the queue is full, spans
     are dropped. The SDK makes a new queue and thread in a forked process.

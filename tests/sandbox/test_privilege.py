@@ -122,7 +122,7 @@ def test_a_temporary_folder_that_is_none_is_refused_in_a_sentence(temporary: Pat
         squatted.touch()
     else:
         squatted.symlink_to(temporary / ("elsewhere" if squatter == "link" else "nowhere"))
-    with pytest.raises(SandboxError, match=f"{squatted} is not ours"):
+    with pytest.raises(SandboxError, match=f"{squatted} is not a folder of this user"):
         privilege.open_to_all(squatted, AS_NOBODY)
 
 
@@ -131,7 +131,7 @@ def test_a_temporary_folder_of_somebody_else_is_refused_in_a_sentence(temporary:
     squatted = temporary / "squatted"
     squatted.mkdir()
     os.chown(squatted, SOMEBODY, SOMEBODY)
-    with pytest.raises(SandboxError, match=f"{squatted} is not ours"):
+    with pytest.raises(SandboxError, match=f"{squatted} is not a folder of this user"):
         privilege.open_to_all(squatted, AS_NOBODY)
 
 

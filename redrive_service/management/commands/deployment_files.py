@@ -27,7 +27,7 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--for", dest="platform", required=True, choices=[platform.value for platform in Platform],
-            help="what the files are for",
+            help="platform that the files are for",
         )  # fmt: skip
         parser.add_argument("--image", required=True, type=not_empty, metavar="IMAGE", help="image with its tag")
         parser.add_argument("--host", required=True, type=not_empty, metavar="NAME", help="host name of the admin")
@@ -37,13 +37,13 @@ class Command(Console):
         )
         parser.add_argument(
             "--set", dest="more", action="append", default=[], type=assignment, metavar="NAME=VALUE",
-            help="another variable, or another value of one; repeatable",
+            help="set an environment variable of the processes; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--secret", dest="secrets", action="append", default=[], type=not_empty, metavar="NAME",
             help="another secret variable, beside SECRET_KEY, DATABASE_URL and REDIS_URL; repeatable",
         )  # fmt: skip
-        parser.add_argument("--folder", default="deploy", type=Path, help="where to write them (default: %(default)s)")
+        parser.add_argument("--folder", default="deploy", type=Path, help="folder to write to (default: %(default)s)")
         add_confirm(parser)
         add_json(parser)
 
@@ -84,7 +84,7 @@ class Command(Console):
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """Read NAME=VALUE."""
+    """Return name and value of the text NAME=VALUE. ArgumentTypeError: the text has no =."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ArgumentTypeError(f"{text!r} has no =. Type NAME=VALUE")

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--bind", type=address, default="127.0.0.1:8000", metavar="HOST:PORT",
-            help="where pages are served (default: %(default)s; 0.0.0.0:8000 for all interfaces)",
+            help="where the admin and /reports are served (default: %(default)s; 0.0.0.0:8000 for all interfaces)",
         )  # fmt: skip
         parser.add_argument(
             "--health", type=address, default="127.0.0.1:8001", metavar="HOST:PORT",

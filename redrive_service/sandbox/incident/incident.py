@@ -1,7 +1,7 @@
-"""The demo's incident: a shop's consumer fails, all messages die, it is repaired, and the service redrives them.
+"""The demo's incident: a consumer fails all messages of a shop, is repaired, and the service redrives the messages.
 
-Meanwhile the service shows waves, ramp-up, a rule for an account with bad messages, and the circuit breaker, as
-the consumer fails a second time.
+The incident shows waves, ramp-up, a rule for an account with bad messages, and the circuit breaker, since the
+consumer fails a second time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from redrive_service.sandbox.stopping import raise_if_stopped
 
 RATE = 200  # letters a second
 MAX_ATTEMPTS = 3
-COOLDOWN = 2.5  # seconds: more than a send that began before the breaker opened takes
+COOLDOWN = 2.5  # seconds; a send takes less, so no send from before the opening is left
 POLICY = (
     ("--ordering-key", "attribute:account"),
     ("--sequence", "attribute:sequence"),
@@ -50,7 +50,7 @@ BRAKES = (
     ("--breaker-cooldown", f"{COOLDOWN:g}"),
     ("--breaker-closes-after", "1"),
 )
-WITHIN = 170.0  # seconds
+WITHIN = 170.0  # seconds in which all messages must be finished
 _BREATH = 0.25
 #: The words that users see for these states.
 _SHOWN = {
@@ -63,11 +63,11 @@ Say = Callable[[str], None]
 
 
 class IncidentTimedOut(SandboxError):
-    """The service has not finished the shop's letters in time."""
+    """The service has not finished the shop's letters within `WITHIN` seconds."""
 
 
 class StatusCommandEnded(SandboxError):
-    """The command that reports the service's status has ended."""
+    """The command that reports the service's status has ended before all letters were finished."""
 
 
 class RunningCommand(Protocol):
@@ -85,7 +85,7 @@ class RunningCommand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The service's commands.
+    """How the incident runs the service's commands.
 
     Attributes:
         manage: runs a command of manage.py and returns its standard output.
@@ -120,7 +120,7 @@ class Summary:
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()
 
     def figures(self) -> dict[str, int | float | list[int | None]]:
-        """Return the figures, for --json."""
+        """Return the figures of the incident by name, as --json prints them."""
         return {
             **self.judgement.counts(),
             "opened": len(self.brakes.shut),
@@ -162,7 +162,7 @@ class Incident:
         """Run the incident, from the first event to the last letter. The shop's consumer runs until `closing` closes.
 
         Raises:
-            SandboxError: the incident did not end; the message says where it stopped.
+            SandboxError: the incident did not end; the error says where it stopped.
             Stopped: somebody asked the sandbox to stop meanwhile.
         """
         shop = closing.enter_context(
@@ -233,13 +233,13 @@ class Incident:
             watching.stop()
 
     def _states(self) -> dict[str, str]:
-        """Return the state of every letter in the service, by the message id under which it died."""
+        """Return the state of every letter in the service, by its message id in the dlq."""
         told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--letters"))
         return dict(told["dlqs"][0]["states"])
 
 
 def records_of(states: Mapping[str, str], shut: Sequence[BreakerOpening] = ()) -> ServiceRecords:
-    """Return the service's records: its letters' states, and when it says that the breaker was open."""
+    """Return the service's records for the judge. `states`: by message id; `shut`: when the breaker was open."""
 
     def those(*wanted: str) -> frozenset[str]:
         return frozenset(name for name, state in states.items() if state in wanted)

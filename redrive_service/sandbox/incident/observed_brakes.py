@@ -1,4 +1,4 @@
-"""Records what the service reports of its waves, ramp-up, rule and circuit breaker, and when."""
+"""Records when the service reported a wave, a step of the ramp-up, a quarantine or a change of the breaker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAVES = (1, 10, 100, None)
 
 @dataclass(slots=True)
 class ObservedBrakes:
-    """The reported brakes; `look` takes the current status and returns the new sentences.
+    """The waves, ramp-up, rule and breaker in all status reports so far; `look` reads the next report.
 
     Attributes:
         waves: the sizes of the run's waves, in their order; None: all remaining letters.
@@ -37,7 +37,7 @@ class ObservedBrakes:
 
     @property
     def shut(self) -> tuple[BreakerOpening, ...]:
-        """The periods in which the breaker was not closed, as the service reports."""
+        """The periods in which the breaker was not closed, according to the status reports."""
         return tuple(self._shut)
 
     @property
@@ -46,7 +46,7 @@ class ObservedBrakes:
         return bool(self._shut) and self._shut[-1].closed is None
 
     def missing(self) -> list[str]:
-        """Return which of the four brakes were not seen."""
+        """Return which of waves, ramp-up, rule and breaker no report showed at work."""
         seen = {
             "waves of 1, 10, 100 and all": self._are_waves_in_order(),
             "a ramp that rises": any(before < after for before, after in pairwise(self.rates)),
@@ -56,15 +56,15 @@ class ObservedBrakes:
         return [name for name, was_seen in seen.items() if not was_seen]
 
     def _are_waves_in_order(self) -> bool:
-        """Return whether the last two waves were seen, and before them none out of order.
+        """Return whether the waves were seen in order, at least the last two (100 and all).
 
-        The first waves may begin and end between two reports; the judge checks that one letter went first.
+        The first waves may begin and end between two reports. The judge checks that one letter was sent first.
         """
         seen = tuple(dict.fromkeys(self.waves))
         return seen == tuple(size for size in WAVES if size in seen) and seen[-2:] == WAVES[-2:]
 
     def look(self, dlq: DlqStatus) -> Iterator[str]:
-        """Yield the sentences that are new in this status report."""
+        """Yield a sentence for each change in this status report since the last report."""
         for run in dlq["runs"]:
             yield from self._look_at_waves(run)
         for target in dlq["targets"]:
@@ -76,7 +76,7 @@ class ObservedBrakes:
     def _look_at_waves(self, run: DlqStatus) -> Iterator[str]:
         wave = run["wave"]
         if wave is None or wave["no"] <= self._wave or None in self.waves:
-            return  # after the last wave the run has no letter left, and starts again
+            return  # after the last wave, the run counts its waves from 1 again
         self._wave = wave["no"]
         self.waves.append(wave["size"])
         match wave["size"]:

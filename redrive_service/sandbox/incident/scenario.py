@@ -15,18 +15,18 @@ RULE = (
     ("--then", "quarantine"),
     ("--reason", "its amounts are no numbers"),
 )
-#: The wave in which the rule is added; the consumer fails at the wave's last messages and at the next wave.
+#: Size of the wave in which the rule is added. The consumer fails at the wave's last messages and at the next wave.
 BEFORE_THE_LAST = 100
 #: Messages that the consumer handles before it fails: it counts them itself, so the service's speed does not matter.
 BREAKS_AFTER = 100
-BROKEN_AT_MOST = 40.0  # seconds
+BROKEN_AT_MOST = 40.0  # seconds after which the consumer is repaired, even if no canary has failed
 
 
 class Scenario:
-    """The steps in order; each is taken as soon as its condition was seen.
+    """The steps in order; each is taken when a status report shows its condition.
 
     Attributes:
-        brakes: what was seen of the service's waves, ramp-up, rule and circuit breaker.
+        brakes: the waves, ramp-up, rule and circuit breaker in the status reports so far.
     """
 
     def __init__(self, shop: Shop, *, dlq: str, manage: Callable[..., str], say: Callable[[str], None]) -> None:
@@ -36,7 +36,7 @@ class Scenario:
         self._now: Mapping[str, Any] = {}
 
     def go_on(self, told: Mapping[str, Any]) -> None:
-        """Print what is new in `told`, the status of the DLQ; take the next step of the story when it is time."""
+        """Print what is new in `told`, the status of the DLQ; take the next step if `told` shows its condition."""
         self._now = told
         for sentence in self.brakes.look(told):
             self._say(f"  {sentence}")

@@ -1,7 +1,7 @@
 """An independent judge of a redrive: compares what queue and consumer logged with what was promised.
 
-It reads the local SQS's call log, the consumer's log and, since no queue can know them, the ids of the messages that
-the service says it has parked, closed or still holds. It shares no code with the service.
+It reads the local SQS's call log, the consumer's log, and the service's records of messages that are parked, closed or
+not finished: no log shows these. It shares no code with the service.
 
 `case` describes the experiment, `log_reader` reads the logs into `evidence`, `fates`, `sends`, `brakes` and
 `consumption` judge it, `verdict` combines their findings.

@@ -8,7 +8,7 @@ from redrive_service.sandbox.judge.case import BreakerOpening, Experiment, Servi
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
-#: Seconds that a send may take which began before the breaker opened.
+#: Seconds after a breaker opened in which sends that began before may still arrive.
 UNDER_WAY = 2.0
 
 
@@ -18,7 +18,7 @@ def canaries(evidence: Evidence, books: ServiceRecords) -> int:
 
 
 def too_many_canaries(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Find letters sent while a breaker was open: more than one for each cooldown that had passed by then."""
+    """Find letters that were sent too early while a breaker was open: each past cooldown allows one letter."""
     if experiment.cooldown is None:
         return
     for shut in books.shut:
@@ -32,9 +32,9 @@ def too_many_canaries(evidence: Evidence, experiment: Experiment, books: Service
 
 
 def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find the first send of a letter outside the first wave while a letter of that wave had no outcome.
+    """Find the first send outside the first wave, if a letter of the first wave had no outcome yet.
 
-    A wave waits for the outcomes of its letters' first attempts; a retry may be sent beside the next wave.
+    Only the outcomes of first attempts count: a retry may be sent beside the next wave.
     """
     if experiment.first_wave is None:
         return
@@ -54,7 +54,7 @@ def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterato
 
 
 def _sent_while(shut: BreakerOpening, evidence: Evidence) -> list[Send]:
-    """Return the sends to a queue while its breaker was open, without those that began before; in order of sending."""
+    """Return the sends, in order, from `UNDER_WAY` seconds after the breaker opened until it closed."""
     sends = [send for _, send in _in_time(evidence)]
     end = float("inf") if shut.closed is None else shut.closed
     return [send for send in sends if shut.opened + UNDER_WAY < send.at < end]

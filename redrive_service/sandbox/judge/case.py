@@ -16,20 +16,20 @@ class Experiment:
     Attributes:
         sources: names of the source queues: messages fail there and are redriven to there.
         dlqs: names of their dead-letter queues.
-        identity: the attribute that names an event: of two messages with the same value one may be delivered. None:
-            equal bodies are the same event.
+        identity: the attribute that names an event. Only one of two messages with the same value may be delivered.
+            None: messages with equal bodies are the same event.
         ordering: the attribute that names a lane. None, on FIFO queues only: the message group is the lane.
         sequence: the attribute with a letter's number in its lane; None: its SequenceNumber in the queue where it was
             first seen.
         mark: the attribute with redrive id and attempt number, `ID:NUMBER`, that marks redriven messages.
-        advance: when the next letter of a lane may be sent: as soon as the target accepted this one, or once it
-            succeeded or returned.
+        advance: when the next letter of a lane may be sent. accepted: once the target accepted the letter before.
+            settled: once the letter before succeeded or returned.
         max_attempts: sends allowed per letter, not counting failures in an outage or as the canary of a breaker.
-        outages: when the consumer failed every message: from and until, seconds on its clock.
-        rate: letters per second, and `burst` more; None: unlimited.
+        outages: periods in which the consumer failed every message: start and end, in seconds on the consumer's clock.
+        rate: letters per second that a queue may get, and `burst` more; None: unlimited.
         fifo: the sources are FIFO queues.
         cooldown: seconds of a breaker's first cooldown; each cooldown allows one letter. None: not checked.
-        first_wave: this many letters are sent first, and no other before their outcome. None: not checked.
+        first_wave: how many letters must be sent and have outcomes before any other is sent. None: not checked.
     """
 
     sources: frozenset[str]
@@ -50,7 +50,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerOpening:
-    """When a breaker was not closed: from and until, seconds on the clock of the call log; None: to the end."""
+    """A period in which a breaker was not closed, in seconds on the call log's clock. `closed` None: until the end."""
 
     opened: float
     closed: float | None = None
@@ -58,7 +58,7 @@ class BreakerOpening:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRecords:
-    """The service's own records: letters by the message ids under which they died, and its breaker.
+    """The service's own records of letters and of its breaker. A letter is named by its message id in the dlq.
 
     Attributes:
         parked: letters that wait for a person.
@@ -66,7 +66,7 @@ class ServiceRecords:
         duplicates: letters that were closed because an equal letter was delivered.
         open: letters that are captured and not finished: the service's database has them.
         released: letters that a person released, so they may be sent out of order.
-        shut: when the breaker of the source queues was open.
+        shut: periods in which the breaker of the source queues was not closed.
     """
 
     parked: frozenset[str] = frozenset()
@@ -78,5 +78,5 @@ class ServiceRecords:
 
     @cached_property
     def put_aside(self) -> frozenset[str]:
-        """The letters that the service sends no more."""
+        """The letters that the service sends no more: parked, discarded, and duplicates."""
         return self.parked | self.discarded | self.duplicates

@@ -10,7 +10,7 @@ from redrive_service.sandbox.judge.findings import Finding, Offence
 
 
 def processed_twice(evidence: Evidence) -> Iterator[Finding]:
-    """Find events of which two redriven messages were processed. The queue may deliver one message twice."""
+    """Find events for which two redriven messages were processed. SQS itself may deliver one message twice."""
     for event in evidence.events.values():
         done = {send.message.message_id for send in event.arrivals if send.message and evidence.processed(send.message)}
         if len(done) > 1:
@@ -61,7 +61,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def _tells_of_order(experiment: Experiment) -> bool:
-    """Return whether the consumer must see the lane's order: a standard queue shuffles the messages it holds."""
+    """Return whether the consumer must see a lane in order. A standard queue shuffles the messages that it holds."""
     return experiment.fifo or experiment.advance == "settled"
 
 

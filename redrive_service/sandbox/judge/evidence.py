@@ -15,9 +15,10 @@ class Message:
     """One message in a queue. Moments are positions in the log: a batch's entries have successive positions.
 
     Attributes:
-        buried: when it went to a dlq, and from which queue (None: it was sent directly to the dlq).
-        seen_dead: when receives from a dlq returned it.
-        deleted: when it was deleted.
+        buried: the moment at which it went to a dlq.
+        died_in: the queue from which it went there; None: it was sent directly to the dlq.
+        seen_dead: the moments at which receives from a dlq returned it.
+        deleted: the moment at which it was deleted.
     """
 
     message_id: str
@@ -32,20 +33,20 @@ class Message:
     deleted: int | None = None
 
     def seen_dead_by(self, moment: int) -> bool:
-        """Return whether it had been received from the dlq by then."""
+        """Return whether the message had been received from a dlq before this moment."""
         return bool(self.seen_dead) and self.seen_dead[0] < moment
 
     def on_its_way_at(self, moment: int) -> bool:
-        """Return whether it was neither consumed nor back in the dlq."""
+        """Return whether the message was neither deleted nor received from a dlq before this moment."""
         return not self.seen_dead_by(moment) and (self.deleted is None or self.deleted > moment)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Send:
-    """One entry of a redrive's send; `message` is the message that it created, None if refused or not executed.
+    """One message that the service tried to send. `message`: the created message; None: SQS did not accept it.
 
     Attributes:
-        swallowed: a FIFO queue dropped the entry as a duplicate; it created no message.
+        swallowed: a FIFO queue dropped the message as a duplicate of an earlier one.
     """
 
     moment: int
@@ -61,7 +62,7 @@ class Send:
 
     @property
     def arrived(self) -> bool:
-        """Whether the send put a message into the queue."""
+        """Whether the send put a new message into the queue."""
         return self.message is not None and not self.swallowed
 
 
@@ -83,7 +84,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processing:
-    """One line of the consumer's log; times in seconds on the consumer's clock."""
+    """One processing of a message, from the consumer's log; times in seconds on the consumer's clock."""
 
     message_id: str
     started: float
@@ -93,10 +94,10 @@ class Processing:
 
 @dataclass(slots=True, kw_only=True)
 class Evidence:
-    """The content of the logs.
+    """What both logs say about events, messages and their processing.
 
     Attributes:
-        events: events by name, of which a letter died or a redrive was sent.
+        events: events by name, each with at least one dead letter or one redrive send.
         processings: by message id; None if there is no consumer's log.
     """
 
@@ -112,7 +113,7 @@ class Evidence:
         return {lane: sorted(events, key=lambda event: event.sequence) for lane, events in lanes.items()}
 
     def processed(self, message: Message | None) -> bool:
-        """Return whether the consumer says that it processed a message."""
+        """Return whether the consumer's log says that the message was processed successfully; without a log, False."""
         if message is None or self.processings is None:
             return False
         return any(line.ok for line in self.processings.get(message.message_id, ()))

@@ -1,4 +1,4 @@
-"""Decides what became of every letter."""
+"""Decides the fate of every letter: delivered, parked, discarded, duplicate, waiting or lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redrive_service.sandbox.judge.findings import Fate, Finding, Offence
 
 
 def fates(evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
-    """Return the fate of each letter, by the message id under which it died."""
+    """Return the fate of each letter, by its message id in the dlq."""
     return {name: fate for event in evidence.events.values() for name, fate in _of(event, evidence, books).items()}
 
 
@@ -28,8 +28,8 @@ def lost(evidence: Evidence, decided: Mapping[str, Fate]) -> Iterator[Finding]:
 def _of(event: Event, evidence: Evidence, books: ServiceRecords) -> dict[str, Fate]:
     """Return the fates of one event's letters.
 
-    Each redrive id stands for one letter of the event, whichever it is: as many letters count as delivered, or on their
-    way, as redrive ids do.
+    The logs do not tell to which letter of the event a redrive id belongs. So as many letters count as delivered, or on
+    their way, as redrive ids were delivered or are on their way.
     """
     delivered = {send.letter for send in event.arrivals if _is_delivered(send, evidence)}
     travelling = {send.letter for send in event.arrivals if _is_there(send.message)} - delivered
@@ -53,7 +53,7 @@ def _next(letter: Message, supply: Counter[Fate], books: ServiceRecords) -> Fate
 
 
 def _booked(letter: Message, books: ServiceRecords, event_delivered: bool) -> Fate | None:  # noqa: FBT001  # one flag, private function
-    """Return the fate of a letter in the service's records, if the logs do not contradict the records."""
+    """Return the fate in the service's records, else None. A duplicate is lost if no equal letter was delivered."""
     if letter.message_id in books.parked:
         return Fate.PARKED
     if letter.message_id in books.discarded:

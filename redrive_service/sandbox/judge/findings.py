@@ -7,21 +7,21 @@ from enum import StrEnum
 
 
 class Fate(StrEnum):
-    """What became of a letter."""
+    """The judge's answer to what became of a letter."""
 
     DELIVERED = "delivered"  #: the consumer processed it; without a consumer's log: its queue took it, and kept it
-    PARKED = "parked"  #: the service says so
-    DISCARDED = "discarded"  #: the service says so
-    DUPLICATE = "closed_as_duplicate"  #: the service says so, and an equal letter was delivered
+    PARKED = "parked"  #: according to the service's records
+    DISCARDED = "discarded"  #: according to the service's records
+    DUPLICATE = "closed_as_duplicate"  #: according to the service's records, and an equal letter was delivered
     WAITING = "waiting"  #: in a queue, or in the service's database
-    LOST = "lost"  #: nowhere
+    LOST = "lost"  #: in no queue and in no record
 
 
 class Offence(StrEnum):
     """A promise that was broken."""
 
-    LOST = "lost"  #: a letter is nowhere
-    DUPLICATE = "duplicates"  #: a letter was delivered once too often
+    LOST = "lost"  #: a letter is in no queue and in no record
+    DUPLICATE = "duplicates"  #: an event was sent or processed again after a delivery
     REORDERED = "order_violations"  #: a letter was sent before an earlier letter of its lane
     OVERLAP = "overlaps"  #: two letters of one lane were on their way at the same time
     OVER_RATE = "over_rate"  #: more sends in one second than rate and burst allow
@@ -29,7 +29,7 @@ class Offence(StrEnum):
     ALTERED = "altered"  #: body or attributes were changed
     OVER_BREAKER = "over_breaker"  #: sent while a breaker was open, beyond its canaries
     OVER_WAVE = "over_wave"  #: sent before the first wave had an outcome
-    ASTRAY = "astray"  #: sent to another queue than the one it died in
+    ASTRAY = "astray"  #: sent to a queue in which no letter of the event failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Finding:
     """One broken promise.
 
     Attributes:
-        event: an event, a lane or a queue, depending on the offence.
+        event: the event's name; for OVER_RATE and OVER_BREAKER, the queue's name.
         call: the number of the call in the log that shows it, if a single call does.
         passed: the event that should have been sent first, if the order was wrong.
     """

@@ -17,7 +17,7 @@ class LogIsIncomplete(Exception):
 
 
 class MarkIsUnreadable(Exception):
-    """A mark is not `ID:NUMBER`, so attempts cannot be told apart."""
+    """The mark of a redriven message is not `ID:NUMBER`, so its attempt is not known."""
 
 
 class SequenceIsNoNumber(Exception):
@@ -32,7 +32,7 @@ def read(
     Raises:
         LogIsIncomplete: the calls' numbers have gaps.
         MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
-        SequenceIsNoNumber: a dead letter of a lane has no number in it.
+        SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     reading = _Reading(experiment)
     expected: int | None = None
@@ -55,7 +55,7 @@ def _processings(consumed: Iterable[Mapping[str, Any]]) -> dict[str, list[Proces
 
 
 class _Reading:
-    """Turns the calls of the log into events."""
+    """Collects messages and sends from the calls of the log, and groups them into events."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -64,7 +64,7 @@ class _Reading:
         self._sends: list[Send] = []
 
     def take(self, call: Mapping[str, Any]) -> None:
-        """Read one call."""
+        """Read the next call of the log: its sends, receives, deletes and moves to a dlq."""
         queue = call["queue"]
         if queue in self._experiment.sources | self._experiment.dlqs:
             for entry in call["sent"]:

@@ -11,11 +11,11 @@ from redrive_service.sandbox.judge.case import Experiment, ServiceRecords
 from redrive_service.sandbox.judge.evidence import Event, Evidence, Message, Send
 from redrive_service.sandbox.judge.findings import Finding, Offence
 
-WINDOW = 1.0  # seconds
+WINDOW = 1.0  # seconds in which sends are counted for the rate
 
 
 def too_many(evidence: Evidence) -> Iterator[Finding]:
-    """Find sends of an event after an earlier message of the event was consumed, or before it had returned."""
+    """Find sends of an event whose earlier message had not returned to the dlq: it was processed, or is on its way."""
     for event in evidence.events.values():
         arrivals = event.arrivals
         for position, send in enumerate(arrivals):
@@ -23,13 +23,13 @@ def too_many(evidence: Evidence) -> Iterator[Finding]:
             if earlier is not None:
                 sentence = (
                     f"Event {event.name} was sent in call {send.call} (attempt {send.attempt} of {send.letter}) though "
-                    f"what call {earlier.call} sent (attempt {earlier.attempt} of {earlier.letter}) had not come back."
+                    f"call {earlier.call}'s message (attempt {earlier.attempt} of {earlier.letter}) had not come back."
                 )
                 yield Finding(Offence.DUPLICATE, event.name, sentence, send.call)
 
 
 def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Find sends that passed an earlier letter of their lane.
+    """Find letters that were sent before an earlier letter of their lane.
 
     The service cannot know an earlier letter that was not yet received from the dlq. If it sends that letter later, its
     send is out of order, unless a person released it, or all sent messages of later letters had returned.
@@ -52,7 +52,7 @@ def reordered(evidence: Evidence, experiment: Experiment, books: ServiceRecords)
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends of a lane while another event of the lane was on its way; nothing if lanes do not wait for that."""
+    """Find sends of a lane while another event of the lane was on its way; none if `advance` is accepted."""
     if experiment.advance == "accepted":
         return
     for lane, events in evidence.lanes().items():
@@ -69,7 +69,7 @@ def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]
 
 
 def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find sends that make more than `rate + burst` at one queue within the second that ends with them."""
+    """Find sends with which a queue had taken more than `rate + burst` letters within one second."""
     if experiment.rate is None:
         return
     allowed = experiment.rate * WINDOW + experiment.burst
@@ -86,7 +86,7 @@ def too_fast(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
 
 
 def too_often(evidence: Evidence, experiment: Experiment, books: ServiceRecords) -> Iterator[Finding]:
-    """Find letters that were sent too often: the number of accepted sends or of attempts, whichever is higher.
+    """Find letters with more accepted sends, or with more attempts, than `max_attempts`.
 
     A failure in an outage of the consumer, or as the canary of a breaker, uses up no attempt.
     """
@@ -132,7 +132,7 @@ def altered(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
         for send in event.sends:
             kept = any(_carries(send, letter, experiment.mark) for letter in known if letter.md5 == send.md5)
             if not kept:
-                sentence = f"Event {event.name}: what call {send.call} sent is not what any letter of it was."
+                sentence = f"Call {send.call} sent event {event.name} with content that none of its letters had."
                 yield Finding(Offence.ALTERED, event.name, sentence, send.call)
 
 
@@ -147,7 +147,7 @@ def astray(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _carries(send: Send, letter: Message, mark: str) -> bool:
-    """Return whether a send has all attributes of a letter; an earlier redrive's mark may have been replaced."""
+    """Return whether a send has all attributes of a letter, except the mark, which each redrive replaces."""
     return all(send.attributes.get(name) == value for name, value in letter.attributes.items() if name != mark)
 
 
@@ -176,7 +176,7 @@ def _first_open(
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last sent event behind this event whose message had not returned when this send was made."""
+    """Return the last event after this event in the lane that was sent before `send`, and had not returned by then."""
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None
@@ -217,7 +217,7 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRe
 
 
 def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether each letter of the event was put aside or stayed where it was sent, and one was put aside."""
+    """Return whether each letter of the event was put aside or stayed in the target, and at least one was put aside."""
     aside = sum(letter.message_id in books.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}
     stayed = sum(
@@ -230,7 +230,7 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether a parked event can have been parked by then: all its sent messages had returned before."""
+    """Return whether the event can have been put aside before this moment: its last send and return were earlier."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
     back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

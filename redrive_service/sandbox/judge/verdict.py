@@ -20,10 +20,10 @@ class Judgement:
     """The result of the judge.
 
     Attributes:
-        fates: of every letter that died, by the message id under which it died.
+        fates: the fate of every letter, by its message id in the dlq.
         findings: every broken promise; an event that was sent too often and also processed twice is listed once.
         sends: redrive sends that a queue accepted.
-        returns: accepted redrive sends whose message died again.
+        returns: accepted redrive sends whose message went to a dlq again.
         swallowed: accepted redrive sends that a FIFO queue dropped as duplicates.
         redelivered: messages that the queue delivered again after a success; this is no offence.
         canaries: redrive sends while a breaker was open.
@@ -43,11 +43,11 @@ class Judgement:
         return not self.findings
 
     def found(self, offence: Offence) -> tuple[Finding, ...]:
-        """Return the findings of one kind."""
+        """Return the findings of one offence."""
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:
-        """Return the figures for JSON: letters, each fate and each offence by name, and the rest; no key is missing."""
+        """Return the figures for JSON: letters, each fate and each offence by name, and the rest, also zeros."""
         found = Counter(finding.offence for finding in self.findings)
         ended = Counter(self.fates.values())
         return {
@@ -71,7 +71,7 @@ def judge(
     """Judge a redrive by the logs of queue and consumer.
 
     Args:
-        experiment: what was tried, and what was promised.
+        experiment: the queues, the identity and order of letters, and the promises.
         calls: the local SQS's complete call log, in order.
         consumed: the consumer's log: `message_id`, `started`, `ended` (seconds) and `outcome` ("ok" or "failed") of
             every processing. None: no consumer; a message that the queue accepted counts as delivered.
@@ -80,7 +80,7 @@ def judge(
     Raises:
         LogIsIncomplete: calls are missing.
         MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
-        SequenceIsNoNumber: a dead letter of a lane has no number in it.
+        SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     books = books or ServiceRecords()
     evidence = read(experiment, calls, consumed)

@@ -10,8 +10,8 @@ A parent that was killed with SIGKILL runs no clean-up of its own, `PR_SET_PDEAT
 the parent's *thread*, and a pipe's end of file is missed when another process has inherited the pipe. The parent's id
 works everywhere: it changes when the parent ends. So the guard checks it five times a second.
 
-A server's children may leave its process group, as PostgreSQL's backends do, and a busy one does not notice that its
-postmaster is gone. On Linux the guard therefore becomes the parent of orphans below it, and ends them with the server.
+A server's children may leave its process group, as PostgreSQL's backends do, and a busy backend does not notice that
+its postmaster is gone. So, on Linux, the guard becomes the parent of orphans below it, and ends them with the server.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from collections.abc import Callable
 
 LOOK_EVERY = 0.2  # seconds between two checks of the parent
 PATIENCE_ORDERLY = 10.0  # seconds a server may take to stop when it was asked to
-PATIENCE_ORPHANED = 0.6  # the same when its parent is gone: everything ends in two seconds
-PATIENCE_KILLED = 5.0  # seconds the kernel may take to end what was killed
+PATIENCE_ORPHANED = 0.6  # the same when the guard's parent is gone; all must end within two seconds
+PATIENCE_KILLED = 5.0  # seconds the kernel may take to end killed processes
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -66,7 +66,7 @@ def group_of(user: str) -> int:
 
 
 def stop(server: subprocess.Popen[bytes], signals: list[str], patience: float) -> None:
-    """Send the signals in order, each after its patience, until the server has ended."""
+    """Send the signals in order, then KILL, until the server has ended. Wait `patience` seconds after each."""
     for name in (*signals, "KILL"):
         server.send_signal(signal.Signals[f"SIG{name}"])
         try:
@@ -123,7 +123,7 @@ def watch(server: subprocess.Popen[bytes], parent: int, asked: Callable[[], bool
 
 
 def drain(wakeup: int) -> None:
-    """Empty the pipe that signals write to."""
+    """Read all bytes from the pipe to which signals write, so that the next `select` waits."""
     try:
         os.read(wakeup, 512)
     except BlockingIOError:

@@ -43,7 +43,7 @@ OWN_QUEUES = ("redrive-control", "redrive-capture", "redrive-replay")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueues:
-    """The local SQS: its data folder and its address."""
+    """The server of the local SQS: its data folder and its address."""
 
     folder: Path
     port: int
@@ -51,7 +51,7 @@ class LocalQueues:
 
     @property
     def endpoint(self) -> str:
-        """The value of `AWS_ENDPOINT_URL_SQS`."""
+        """The URL of the local SQS, for the variable `AWS_ENDPOINT_URL_SQS`."""
         host = LOOPBACKS.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
@@ -65,7 +65,7 @@ class LocalQueues:
         return [sys.executable, "-m", "redrive_service.sandbox.sqs", *options]
 
     def forget(self) -> None:
-        """Remove all queues and messages."""
+        """Remove all queues and messages of earlier starts."""
         shutil.rmtree(self.folder / "sqs", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:
@@ -85,8 +85,8 @@ class LocalQueues:
     def make_own_queues(self, suffix: str = "") -> dict[str, str]:
         """Create the service's own queues, each with a dlq, like `provision_queues --own`.
 
-        Returns their URLs by name without the suffix, which separates services that share this SQS. An existing queue
-        is not changed: a person may have changed it on purpose.
+        Returns their URLs by name, without `suffix`, which separates the queues of services that share this SQS. An
+        existing queue is not changed: a person may have changed it on purpose.
 
         Raises:
             SandboxError: SQS refused, or did not answer.
@@ -107,7 +107,7 @@ class LocalQueues:
 
 
 def _with_dlq(client: SQSClient, name: str) -> str:
-    """Return the URL of a queue; create the queue and its dlq, with the settings of the service's own queues."""
+    """Return the URL of a queue. A missing queue or dlq is created with the settings of the service's own queues."""
     return [_queue(client, wanted) for wanted in service_queues(name)][-1]
 
 

@@ -16,7 +16,7 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 OWNER = "postgres"
 DATABASE = "redrive"
-REFUSED = f'password authentication failed for user "{OWNER}"'  # a refused connection has no code; initdb chose English
+REFUSED = f'password authentication failed for user "{OWNER}"'  # libpq gives no error code; initdb chose English
 
 # The data must survive kill -9 of the servers, not a power cut: no fsync. Shared memory uses files in the
 # data folder, so that a killed server leaves nothing outside of it.
@@ -36,11 +36,11 @@ class Postgres:
     """One database cluster: its folder and its address.
 
     Attributes:
-        folder: the cluster's folder, unless its identity cannot reach the folder.
+        folder: has the data, unless the server runs as another user.
         port: the port on the loopback address.
         password: the owner's password.
         identity: the user that the server runs as.
-        token: the unique name of the files outside the folder.
+        token: names the temporary folder that has the data of another user.
     """
 
     folder: Path
@@ -63,7 +63,7 @@ class Postgres:
         return privilege.folder_within_reach(self.folder, self.identity, self.token)
 
     def forget(self) -> None:
-        """Remove all data, also outside the folder."""
+        """Remove all data of PostgreSQL, also outside the sandbox's folder."""
         ours = self._home if self._around == self.folder else self._around
         shutil.rmtree(ours, ignore_errors=True)
 
@@ -92,7 +92,7 @@ class Postgres:
             name=name,
             command=command,
             log=log,
-            stop_signals=("INT", "QUIT"),  # PostgreSQL's fast and immediate
+            stop_signals=("INT", "QUIT"),  # PostgreSQL's fast and immediate shutdown
             prefix=self.identity.prefix,
             user=self.identity.user,
             lock=lock,
@@ -102,8 +102,8 @@ class Postgres:
     def _forget_the_dead(self) -> None:
         """Remove the pid file of a killed server.
 
-        PostgreSQL trusts it while any process has that id, even a zombie or another program after a reboot. The folder
-        is locked by this sandbox, so only a process that works in the folder can be the server.
+        PostgreSQL does not start while any process has the id in the file, even a zombie, or another program after a
+        reboot. The folder is locked by this sandbox, so only a process that works in the folder can be the server.
         """
         data = self._home / "data"
         working = psutil.process_iter(["cwd", "status"])
@@ -111,7 +111,7 @@ class Postgres:
             (data / "postmaster.pid").unlink(missing_ok=True)
 
     def _programs(self) -> Path:
-        """Return the folder of the programs; another user gets a copy, since a virtual environment may be private."""
+        """Return the folder of PostgreSQL's programs. Another user gets a copy: the original may be private."""
         programs = binaries.postgres_programs()
         if self.identity.user is None or programs.is_relative_to("/usr"):
             return programs

@@ -47,7 +47,7 @@ def namespaces_work(*trials: Sequence[str]) -> bool:
 
 
 def folder_within_reach(folder: Path, identity: Identity, token: str) -> Path:
-    """Return `folder`; for another user, the folder with this token in the system's temporary folder."""
+    """Return the folder of the data: `folder`; if another user runs the server, a temporary folder named by `token`."""
     return folder if identity.user is None else Path(tempfile.gettempdir()) / f"redrive-sandbox-{token}"
 
 
@@ -63,7 +63,7 @@ def open_to_all(folder: Path, identity: Identity) -> None:
         folder.mkdir()
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        raise SandboxError(f"{folder} is not ours. Remove it, or set TMPDIR to a folder of your own.")
+        raise SandboxError(f"{folder} is not a folder of this user. Remove it, or set TMPDIR to a folder of your own.")
     folder.chmod(0o755)
     if not _succeeds(("test", "-x", str(folder)), user=identity.user):
         raise SandboxError(

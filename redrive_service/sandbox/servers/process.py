@@ -1,4 +1,4 @@
-"""Start, await and stop a server process of the sandbox. It also ends if this process is killed."""
+"""Start, await and stop a server process of the sandbox. The server also ends if this process is killed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from redrive_service.sandbox.stopping import raise_if_stopped
 
 PROJECT = Path(__file__).parents[3]
 GUARD = Path(__file__).with_name("guard.py")
-READY_WITHIN = 30.0  # seconds; all are ready in about one
-STOPPED_WITHIN = 45.0  # seconds: more than a guard needs with all its signals
+READY_WITHIN = 30.0  # seconds; every server is ready in about one second
+STOPPED_WITHIN = 45.0  # seconds; a guard needs less, even if it sends all its signals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class RunningServer:
             raise ServerDidNotStart(f"{self.server.name} failed. {self._last_words()}")
 
     def has_ended(self) -> bool:
-        """Return whether the server is gone."""
+        """Return whether the server's process has ended."""
         return self._guard.poll() is not None
 
     def stop(self) -> None:

@@ -16,7 +16,7 @@ from redrive_service.sandbox.servers.process import RunningServer, Server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valkey:
-    """One server: its folder and its address."""
+    """A Valkey server of the sandbox: its folder and its address."""
 
     folder: Path
     port: int
@@ -28,7 +28,7 @@ class Valkey:
         return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
 
     def forget(self) -> None:
-        """Remove all data."""
+        """Remove all data of Valkey."""
         shutil.rmtree(self.folder / "valkey", ignore_errors=True)
 
     def start(self, log: Path, lock: int | None = None) -> RunningServer:

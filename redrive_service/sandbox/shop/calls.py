@@ -1,4 +1,4 @@
-"""The local SQS's call log, read over HTTP."""
+"""Reads the local SQS's call log over HTTP, and sets its fault plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from redrive_service.sandbox.errors import SandboxError
 
-_PATIENCE = 30.0  # seconds: a page of twenty thousand calls takes a second or so
+_PATIENCE = 30.0  # seconds; a page of 20,000 calls takes about one second
 
 
 class CallsAreGone(SandboxError):
@@ -17,7 +17,7 @@ class CallsAreGone(SandboxError):
 
 
 def calls_since(endpoint: str, since: int) -> Iterator[dict[str, Any]]:
-    """Yield every call from number `since` on, in order, up to the latest when the last page is read.
+    """Yield every call from number `since` on, in order, up to the latest call.
 
     Raises:
         CallsAreGone: some of the calls are no longer kept.
@@ -44,5 +44,5 @@ def plan_faults(endpoint: str, *faults: dict[str, object]) -> None:
 
 def _ask(endpoint: str, question: str, *, method: str = "GET", body: bytes | None = None) -> Any:  # noqa: ANN401  # JSON
     request = urllib.request.Request(f"{endpoint}/_sandbox/{question}", data=body, method=method)  # noqa: S310  # http
-    with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310  # as above
+    with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310  # http
         return json.load(answer)

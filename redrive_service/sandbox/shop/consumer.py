@@ -51,7 +51,7 @@ class Journal:
         self._lock = Lock()
 
     def write(self, message: MessageTypeDef, *, started: float, outcome: str, why: str) -> None:
-        """Write one complete line."""
+        """Log one processing of a message, in one complete line."""
         attributes = {name: value.get("StringValue") for name, value in message.get("MessageAttributes", {}).items()}
         told = {
             "message_id": message["MessageId"],
@@ -72,7 +72,7 @@ class Journal:
         return message["MessageId"] in self._handled
 
     def mode(self, path: Path) -> str:
-        """Return the file's content; before that, write `broken` if enough messages were handled."""
+        """Return the mode in the file. If as many messages were handled as it allows, write `broken` first."""
         mode, _, most = path.read_text().strip().partition(" ")
         if not most or len(self._handled) < int(most):
             return mode
@@ -151,7 +151,7 @@ def work(client: SQSClient, url: str, mode: Path, journal: Journal, stop: Event)
 
 
 def main(url: str, log: str, mode: str) -> None:
-    """Consume until a stop signal."""
+    """Consume messages until SIGTERM or SIGINT. `url`: the queue; `log`, `mode`: paths of files."""
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

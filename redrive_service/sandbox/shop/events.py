@@ -18,7 +18,7 @@ _ONE_IN = 200  # one event in this many is poison, and as many are duplicates
 _LETTERS_FOR_POISON = 10  # from this many events on, at least one is poison
 
 SPOILT = "account-spoilt"
-OF_SPOILT = 12  # messages
+OF_SPOILT = 12  # messages of the spoilt account
 LETTERS_FOR_SPOILT = 300  # from this many events on, one account is spoilt
 
 
@@ -39,7 +39,7 @@ class ShopEvent:
     amount: str
 
     def body(self) -> str:
-        """Return the JSON on the wire."""
+        """Return the event as JSON, which is the body of its message."""
         told = {"id": self.event_id, "type": self.event_type, "account": self.account, "sequence": self.sequence}
         return json.dumps({**told, "data": {"amount": self.amount, "currency": "EUR"}})
 

@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 NAME = "shop-webhooks"
-RECEIVES = 2  # before a message goes to the dlq
-_DEAD_WITHIN = 60.0  # seconds; two thousand letters take about five
+RECEIVES = 2  # how often a message is received before it goes to the dlq
+_DEAD_WITHIN = 60.0  # seconds; 2,000 letters take about five seconds
 _TEN = 10  # messages in a batch of SQS at most
 _BREATH = 0.1  # seconds between two checks
 
 
 class MessagesDidNotReachDlq(SandboxError):
-    """The shop's messages did not reach the dead-letter queue in time."""
+    """The shop's messages did not reach the dead-letter queue in the time that `await_dead` allows."""
 
 
 class Shop:
-    """One incident, inside a `with` block: `publish`, `break_down`, `await_dead`, `mend`, `judged`.
+    """The shop of one incident, inside a `with` block: `break_down`, `publish`, `await_dead`, `mend`, `judged`.
 
-    Entering it waits up to a minute if the same queues were purged within the last minute.
+    Entering the block waits up to a minute if the same queues were purged within the last minute.
 
     Attributes:
         source, dlq: the names of the shop's queues. Messages of an earlier incident are purged.
@@ -148,7 +148,7 @@ class Shop:
         return calls_since(self._endpoint, self._since)
 
     def experiment(self, *, max_attempts: int, rate: float, burst: float, cooldown: float) -> Experiment:
-        """Return the experiment for the judge, in which one letter is sent first."""
+        """Return the judge's description of this incident, with these limits and a first wave of one letter."""
         return Experiment(
             sources=frozenset({self.source}),
             dlqs=frozenset({self.dlq}),
@@ -182,7 +182,7 @@ class Shop:
         return judge(experiment, self.calls(), self.consumed(), books)
 
     def _open_queues(self) -> None:
-        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's longest
+        self.dlq_url = self._queue(self.dlq, {"MessageRetentionPeriod": f"{14 * 86_400}"})  # SQS's longest retention
         arn = self._client.get_queue_attributes(QueueUrl=self.dlq_url, AttributeNames=["QueueArn"])
         policy = {"deadLetterTargetArn": arn["Attributes"]["QueueArn"], "maxReceiveCount": RECEIVES}
         attributes = {"VisibilityTimeout": f"{VISIBILITY:.0f}", "RedrivePolicy": json.dumps(policy)}

@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: any free one)")
     parser.add_argument("--region", default=DEFAULT_REGION, help="region in queue ARNs (default: %(default)s)")
-    parser.add_argument("--data", type=Path, help="folder that outlives the server (default: memory only)")
+    parser.add_argument("--data", type=Path, help="folder that keeps the state (default: memory only)")
     parser.add_argument("--call-log", type=Path, help="file that gets every call as a JSON line")
     return parser
 
@@ -83,7 +83,7 @@ async def _run(server: SqsServer, host: str, port: int) -> int:
             stopped.set_result(code)
 
     def trouble(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Stop after a failed write: no call may be answered as stored when it is not."""
+        """Stop after a failed write: a call that is not stored must not be answered."""
         error = context.get("exception")
         if isinstance(error, JournalIsUnusable | CallLogIsUnusable):
             print(error, file=sys.stderr)  # noqa: T201 - a command says what is wrong

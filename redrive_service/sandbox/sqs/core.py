@@ -24,7 +24,7 @@ class LocalSqs:
 
     @property
     def now(self) -> float:
-        """The latest time that this SQS was given, in seconds."""
+        """The latest time that a caller has passed, in seconds."""
         return self._account.now
 
     @property
@@ -33,7 +33,7 @@ class LocalSqs:
         return self._account.record
 
     def handle(self, action: str, request: Request, *, now: float, address: str = "http://sqs.local") -> Answer:
-        """Return the answer to one call, or raise SqsError. `now` in seconds; an earlier time than before is ignored.
+        """Return the answer to one call, or raise SqsError. `now`: seconds; a time before the last call's is ignored.
 
         ReceiveMessage does not wait: without messages, `record.wait` says how long the caller may repeat the call.
         `address` is the beginning of queue URLs in answers. The request's content is stored, not copied: do not change
@@ -58,11 +58,11 @@ class LocalSqs:
         account.now = max(account.now, now)
 
     def next_due(self) -> float | None:
-        """Return when the next timed event is due, in seconds of the clock, or None."""
+        """Return when the next timed event is due, in seconds of the clock; None: no event is planned."""
         return self._account.timers.next_due()
 
     def take_woken(self) -> list[str]:
-        """Return the queues that got a visible message (or were deleted) since the last call of this method."""
+        """Return the names of queues that got a visible message, or were deleted, since this method was last called."""
         woken = self._account.woken
         if not woken:
             return []
@@ -71,7 +71,7 @@ class LocalSqs:
         return names
 
     def blank(self) -> "LocalSqs":
-        """Return an empty SQS that continues with the same random generator."""
+        """Return a new, empty SQS with the same random generator, region and limit of messages in flight."""
         account = self._account
         return LocalSqs(account.dice, region=account.region, in_flight_limit=account.in_flight_limit)
 

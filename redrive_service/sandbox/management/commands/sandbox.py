@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
-        parser.add_argument("--folder", type=folder, default=FOLDER, help="where data are kept (default: %(default)s)")
+        parser.add_argument("--folder", type=folder, default=FOLDER, help="folder of the data (default: %(default)s)")
         parser.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
         parser.add_argument(
             "--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port"
@@ -50,12 +50,12 @@ class Command(BaseCommand):
         parser.add_argument("--redis-port", type=port, default=0, metavar="N", help="Valkey's port")
         parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
         parser.add_argument("--host", default=LOOPBACK, help="the address of --only sqs (default: %(default)s)")
-        parser.add_argument("--demo", action="store_true", help="start the service on it too: web, worker and beat")
+        parser.add_argument("--demo", action="store_true", help="also start the service: web, worker and beat")
         parser.add_argument("--exit", action="store_true", help="stop once all is ready and --demo has ended")
         parser.add_argument(
-            "--letters", type=letters, metavar="N", help=f"letters of --demo's incident (default: {INCIDENT:,})"
+            "--letters", type=letters, metavar="N", help=f"how many messages fail in --demo (default: {INCIDENT:,})"
         )
-        parser.add_argument("--json", action="store_true", help="print the incident's figures, and nothing else")
+        parser.add_argument("--json", action="store_true", help="print only the figures of --demo's incident")
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
@@ -100,7 +100,7 @@ class Command(BaseCommand):
                 self.stay(stack, options)
 
     def tell(self, demo: Demo, options: dict[str, Any]) -> None:
-        """Run the incident and print its result; a broken promise is a failure."""
+        """Run the incident and print its result. CommandError: a promise was broken."""
         summary = demo.tell_incident(options["letters"] or INCIDENT)
         for sentence in summary.sentences():
             self.say(sentence)
@@ -108,10 +108,10 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(summary.figures()))
             self.stdout.flush()
         if not summary.kept:
-            raise CommandError("A promise was broken, or a letter is not accounted for: see the judge's words above.")
+            raise CommandError("A promise was broken, or a message is not accounted for: see the judge's lines.")
 
     def stay(self, stack: Stack, options: dict[str, Any]) -> None:
-        """Return at once with --exit, else wait: fail when a server ends, return on a signal."""
+        """Return at once with --exit. Else wait: raise CommandError when a server ends, Stopped on a signal."""
         if options["exit"]:
             self.say("Stopping …")
             return
@@ -172,21 +172,21 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
 
 
 def port(text: str) -> int:
-    """Return a port number, 0 for any."""
+    """Return the port number in the text; 0: any free port. ArgumentTypeError: it is no port."""
     if not text.isdecimal() or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is no port: it takes a whole number up to {LAST_PORT}, 0 for any free port")
     return int(text)
 
 
 def letters(text: str) -> int:
-    """Return how many letters an incident has."""
+    """Return the number of letters in the text. ArgumentTypeError: it is not 1 to 20,000."""
     if not text.isdecimal() or not 0 < int(text) <= MOST_LETTERS:
-        raise ArgumentTypeError(f"{text!r} is no number of letters: it takes a whole number from 1 to {MOST_LETTERS}")
+        raise ArgumentTypeError(f"{text!r} is no number of messages: it takes a whole number from 1 to {MOST_LETTERS}")
     return int(text)
 
 
 def folder(text: str) -> Path:
-    """Return a folder's absolute path."""
+    """Return the absolute path of the folder in the text."""
     return Path(os.path.realpath(text))  # Path.resolve fails on a link to itself
 
 

@@ -1,1 +1,1 @@
-"""The actions of the SQS API, by name in `registry`."""
+"""The functions that execute the actions of the SQS API; `registry` maps action names to them."""

@@ -32,7 +32,7 @@ _PURGE_REST: Final = 60.0
 
 
 def create_queue(account: Account, request: Request) -> Answer:
-    """Return the URL of a new queue, or of the existing queue with the same attributes."""
+    """Create a queue and return its URL. A queue with the same name and attributes may exist already."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     raw = text_map(request, "Attributes")
@@ -71,14 +71,14 @@ def get_queue_url(account: Account, request: Request) -> Answer:
 
 
 def list_queues(account: Account, request: Request) -> Answer:
-    """Return the URLs of the queues whose names begin with the prefix, by name, in pages."""
+    """Return the URLs of the queues whose names begin with the prefix, sorted by name, in pages."""
     prefix = text(request, "QueueNamePrefix") or ""
     names = sorted(name for name in account.queues if name.startswith(prefix))
     return _page(account, request, names, "QueueUrls")
 
 
 def list_dead_letter_source_queues(account: Account, request: Request) -> Answer:
-    """Return the URLs of the queues that name this one as their dead-letter queue, by name, in pages."""
+    """Return the URLs of the queues whose dead-letter queue is this queue, sorted by name, in pages."""
     target = account.queue_at(required_text(request, "QueueUrl"))
     policies = ((name, queue.settings.redrive) for name, queue in account.queues.items())
     names = sorted(name for name, policy in policies if policy and policy.target_arn == target.arn)
@@ -86,7 +86,7 @@ def list_dead_letter_source_queues(account: Account, request: Request) -> Answer
 
 
 def get_queue_attributes(account: Account, request: Request) -> Answer:
-    """Return the requested attributes; counts are exact."""
+    """Return the requested attributes of a queue. Counts of messages are exact, which AWS does not promise."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     names = texts(request, "AttributeNames")
     for name in names:
@@ -101,7 +101,7 @@ def get_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def set_queue_attributes(account: Account, request: Request) -> Answer:
-    """Change attributes, all or none; they apply at once."""
+    """Change attributes of a queue, all or none. They apply at once, unlike on AWS."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     settings = queue.settings
     changes = normalise(text_map(request, "Attributes"), fifo=queue.fifo, before=settings.shown)
@@ -118,7 +118,7 @@ def set_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def purge_queue(account: Account, request: Request) -> Answer:
-    """Delete every message at once; a queue can be purged once in sixty seconds."""
+    """Delete every message of a queue at once. A queue can be purged once in sixty seconds."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_REST:
         sentence = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."
@@ -130,7 +130,7 @@ def purge_queue(account: Account, request: Request) -> Answer:
 
 
 def _check_name(name: str, *, fifo: bool) -> None:
-    """Refuse invalid names: valid are 1 to 80 letters, digits, - and _; FIFO names end in .fifo."""
+    """Refuse a name unless it has 1 to 80 letters, digits, - and _. The name of a FIFO queue ends in .fifo."""
     stem = name.removesuffix(_FIFO_SUFFIX)
     if fifo and stem == name:
         raise invalid_parameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or "
@@ -140,7 +140,7 @@ def _check_name(name: str, *, fifo: bool) -> None:
 
 
 def _checked_fifo(raw: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuse FifoQueue=false, even for a standard queue: recorded from AWS."""
+    """Return the attributes. Refuse FifoQueue=false, as AWS does even for a standard queue."""
     if "FifoQueue" in raw and raw["FifoQueue"].lower() != "true":
         raise unknown_attribute("FifoQueue")
     return raw
@@ -154,7 +154,7 @@ def _check_same(queue: Queue, changes: Mapping[str, str]) -> None:
 
 
 def _check_redrive(account: Account, source_arn: str, changes: Mapping[str, str], *, fifo: bool) -> None:
-    """Refuse a redrive policy unless its queue exists, has the same type, and allows this source queue."""
+    """Refuse a redrive policy unless its dead-letter queue exists, has the same type, and allows this source queue."""
     stored = changes.get("RedrivePolicy")
     if not stored:
         return
@@ -184,7 +184,7 @@ def _computed(queue: Queue) -> dict[str, str]:
 
 
 def _page(account: Account, request: Request, names: Sequence[str], key: str) -> Answer:
-    """Return one page of queue URLs; a NextToken only if MaxResults was given and more follow."""
+    """Return one page of queue URLs, with a NextToken only if MaxResults was given and more pages follow."""
     most = whole_between(request, "MaxResults", 1, _LARGEST_PAGE)
     token = text(request, "NextToken")
     after = _read_token(token) if token else ""

@@ -1,4 +1,4 @@
-"""StartMessageMoveTask, ListMessageMoveTasks and CancelMessageMoveTask."""
+"""The actions of AWS's own redrive: StartMessageMoveTask, ListMessageMoveTasks and CancelMessageMoveTask."""
 
 from base64 import b64decode
 from typing import Final
@@ -39,14 +39,14 @@ def start_move_task(account: Account, request: Request) -> Answer:
 
 
 def list_move_tasks(account: Account, request: Request) -> Answer:
-    """Return the newest tasks of a source queue, newest first."""
+    """Return the newest move tasks of a queue, newest first: `MaxResults` tasks, 1 by default, 10 at most."""
     source = _source(account, required_text(request, "SourceArn"))
     most = whole_between(request, "MaxResults", 1, MOST_LISTED) or 1
     return {"Results": [task.shown() for task in account.moves.get(source.arn, [])[:most]]}
 
 
 def cancel_move_task(account: Account, request: Request) -> Answer:
-    """Cancel a running task."""
+    """Cancel a running move task, and return how many messages it has moved."""
     task_id, source_arn = _read_handle(required_text(request, "TaskHandle"))
     source = _source(account, source_arn)
     for task in account.moves.get(source.arn, []):

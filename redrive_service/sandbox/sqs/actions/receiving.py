@@ -1,4 +1,4 @@
-"""ReceiveMessage."""
+"""The action ReceiveMessage."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,7 +21,7 @@ from redrive_service.sandbox.sqs.queues.fifo import FifoQueue
 from redrive_service.sandbox.sqs.queues.message import IN_FLIGHT, Message
 from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
-# How long messages are really hidden, if a fault makes that shorter than the requested visibility timeout.
+# The server adds this parameter for a fault: seconds after which messages reappear, before their visibility timeout.
 HIDDEN_FOR: Final = "SandboxHiddenFor"
 _MOST_MESSAGES: Final = 10
 _LONGEST_WAIT: Final = 20
@@ -86,7 +86,7 @@ def _hand_out(account: Account, queue: Queue, most: int, visibility: int, attemp
 
 
 def _room(queue: Queue) -> int:
-    """Return how many more messages may be in flight; raise for a full standard queue, return 0 for a full FIFO one."""
+    """Return how many more messages may be in flight. SqsError: a standard queue has reached its limit."""
     room = queue.in_flight_limit - queue.counts[IN_FLIGHT]
     if room <= 0 and not queue.fifo:
         raise SqsError("OverLimit", f"The maximum number of in flight messages is reached: {queue.in_flight_limit}.")
@@ -112,7 +112,7 @@ def _read_attempt(queue: Queue, request: Request) -> str | None:
 
 
 def _read_system_names(request: Request) -> tuple[str, ...]:
-    """Return the requested system attributes, from the parameter's new and old name together."""
+    """Return the names of the requested system attributes, from both the new and the old parameter."""
     names = {*texts(request, "MessageSystemAttributeNames"), *texts(request, "AttributeNames")}
     if not names:
         return ()
@@ -183,7 +183,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _choose(content: Content, names: Sequence[str]) -> Answer:
-    """Return the attributes requested by name or by prefix (prefix.*), and their digest."""
+    """Return the message attributes that are requested by name or by prefix (prefix.*), and their digest."""
     prefixes = tuple(name.removesuffix(".*") for name in names if name.endswith(".*"))
     chosen = {
         name: value

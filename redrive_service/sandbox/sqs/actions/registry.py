@@ -1,4 +1,4 @@
-"""The 23 actions of the SQS API, by name."""
+"""Maps the names of the 23 actions of the SQS API to the functions that execute them."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

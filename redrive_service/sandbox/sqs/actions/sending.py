@@ -1,4 +1,4 @@
-"""SendMessage and SendMessageBatch."""
+"""The actions SendMessage and SendMessageBatch."""
 
 from hashlib import sha256
 from typing import Final
@@ -14,14 +14,14 @@ from redrive_service.sandbox.sqs.queues.message import Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
 _LONGEST_DELAY: Final = 900
-# Body and attributes of all entries together, in bytes ([API] SendMessageBatch).
+# Body and attributes of all entries together, in bytes (AWS, SendMessageBatch).
 LARGEST_BATCH: Final = 1_048_576
 _OPTIONAL: Final = frozenset({"DelaySeconds", "MessageGroupId", "MessageDeduplicationId"})
 _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for this queue type."
 
 
 def send_message(account: Account, request: Request) -> Answer:
-    """Accept or refuse one message as a whole."""
+    """Put one message into a queue, and return its id and digests."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     content = _read_or_refuse(queue, request, _check_parameters(queue, request))
     if isinstance(content, SqsError):
@@ -33,7 +33,7 @@ def send_message(account: Account, request: Request) -> Answer:
 
 
 def send_message_batch(account: Account, request: Request) -> Answer:
-    """Accept or refuse up to ten messages one by one; a missing parameter or too large a total refuses the batch."""
+    """Put up to ten messages into a queue, each independently. A missing parameter, or more than 1 MiB, refuses all."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "Send")
     bodies = [_check_parameters(queue, entry) for entry in entries]

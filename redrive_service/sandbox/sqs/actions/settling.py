@@ -1,4 +1,4 @@
-"""DeleteMessage, ChangeMessageVisibility and their batch actions."""
+"""The actions DeleteMessage and ChangeMessageVisibility, and their batch actions."""
 
 from redrive_service.sandbox.sqs.api.batch_entries import read_entries, run_batch
 from redrive_service.sandbox.sqs.api.errors import (
@@ -15,12 +15,12 @@ from redrive_service.sandbox.sqs.queues.queue import LONGEST_VISIBILITY, Queue
 
 
 def delete_message(account: Account, request: Request) -> Answer:
-    """Delete by receipt handle; deleting a deleted message is no error."""
+    """Delete the message of a receipt handle. Deleting a deleted message is no error."""
     return _delete(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def delete_message_batch(account: Account, request: Request) -> Answer:
-    """Delete up to ten messages, each independently."""
+    """Delete the messages of up to ten receipt handles, each independently."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return run_batch(read_entries(request, "Delete"), lambda entry: _delete(account, queue, entry))
 
@@ -28,14 +28,14 @@ def delete_message_batch(account: Account, request: Request) -> Answer:
 def change_message_visibility(account: Account, request: Request) -> Answer:
     """Restart the visibility timeout of a message in flight.
 
-    On a standard queue an older handle does this too, even while another consumer has the message: recorded from AWS,
-    whose documentation does not mention it.
+    On a standard queue, an older receipt handle restarts the timeout, too, even while another consumer has the message.
+    AWS was recorded doing this; its documentation does not mention it.
     """
     return _change_visibility(account, account.queue_at(required_text(request, "QueueUrl")), request)
 
 
 def change_message_visibility_batch(account: Account, request: Request) -> Answer:
-    """Change up to ten messages, each independently."""
+    """Restart the visibility timeouts of up to ten messages, each independently."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     entries = read_entries(request, "ChangeVisibility")
     return run_batch(entries, lambda entry: _change_visibility(account, queue, entry))
@@ -44,8 +44,8 @@ def change_message_visibility_batch(account: Account, request: Request) -> Answe
 def _delete(account: Account, queue: Queue, request: Request) -> Answer:
     """Delete a message, if the handle is its most recent one.
 
-    A standard queue accepts an older handle without effect, and the latest one even after its visibility timeout; a
-    FIFO queue refuses both as expired.
+    A standard queue accepts an older handle without effect, and the latest handle even after its visibility timeout.
+    A FIFO queue refuses both as expired.
     """
     handle = required_text(request, "ReceiptHandle")
     message = queue.find(handle)

@@ -1,4 +1,4 @@
-"""Cost allocation tags."""
+"""The actions on the tags of a queue: TagQueue, UntagQueue and ListQueueTags."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,7 +13,7 @@ _LONGEST_VALUE: Final = 256
 
 
 def tag_queue(account: Account, request: Request) -> Answer:
-    """Add tags; a tag with the same key is overwritten."""
+    """Add tags to a queue. A tag with the same key is overwritten."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("Tags") is None:
         raise missing_parameter("Tags")
@@ -23,7 +23,7 @@ def tag_queue(account: Account, request: Request) -> Answer:
 
 
 def untag_queue(account: Account, request: Request) -> Answer:
-    """Remove tags; an unknown key is no error."""
+    """Remove tags from a queue by their keys. An unknown key is no error."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if request.get("TagKeys") is None:
         raise missing_parameter("TagKeys")
@@ -34,13 +34,13 @@ def untag_queue(account: Account, request: Request) -> Answer:
 
 
 def list_queue_tags(account: Account, request: Request) -> Answer:
-    """Return all tags; without tags, the answer has no `Tags`."""
+    """Return all tags of a queue. If it has none, the answer has no `Tags`."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     return {"Tags": dict(queue.tags)} if queue.tags else {}
 
 
 def check_tags(added: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return `before` and `added` together, if SQS accepts them."""
+    """Return the tags `before` with the tags `added`. SqsError: SQS does not accept them."""
     for key, value in added.items():
         if not 1 <= len(key) <= _LONGEST_KEY or len(value) > _LONGEST_VALUE:
             raise invalid_parameter(

@@ -1,1 +1,1 @@
-"""The elements of the SQS API: parameters, errors, policies, message contents, receipt handles."""
+"""Parts of the SQS API that the actions share: parameters, errors, policies, message contents, receipt handles."""

@@ -12,7 +12,7 @@ _is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 
 def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
-    """Return the entries of a batch call, with valid and distinct ids; `verb` is Send, Delete or ChangeVisibility."""
+    """Return a batch call's entries, whose ids are valid and distinct. `verb`: Send, Delete or ChangeVisibility."""
     entries = request.get("Entries")
     if entries is None:
         raise missing_parameter("Entries")
@@ -45,7 +45,7 @@ def _unusable(entry_id: object) -> SqsError:
 
 
 def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> Answer:
-    """Execute `act` for every entry in order; the answer lists successes and failures, and omits empty lists."""
+    """Execute `act` for every entry in order. Return the answer: `Successful`, `Failed`, or both."""
     successful: list[Answer] = []
     failed: list[Answer] = []
     for entry in entries:
@@ -64,5 +64,5 @@ def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> A
 
 
 def failure(entry_id: object, error: SqsError) -> Answer:
-    """Return an entry for a batch answer's `Failed`."""
+    """Return an entry for the list `Failed` of a batch answer."""
     return {"Id": entry_id, "SenderFault": error.sender_fault, "Code": error.code, "Message": error.message}

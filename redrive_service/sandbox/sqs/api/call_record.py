@@ -7,9 +7,9 @@ from typing import NamedTuple
 class Sent(NamedTuple):
     """One message that a client sent, or tried to send.
 
-    `md5` is the body's; `attributes` has the message's text and number attributes. A `duplicate` was accepted
-    and dropped by a FIFO queue: it has id and sequence number of the first message. A message not `accepted` has
-    no id, and the `code` of its refusal if the call was answered.
+    `md5` is the body's; `attributes` has the message's text and number attributes. A FIFO queue accepted and dropped a
+    `duplicate`, which has id and sequence number of the first message. A message that was not `accepted` has no id;
+    `code` is the error in its answer, None without an answer.
     """
 
     message_id: str | None
@@ -23,7 +23,7 @@ class Sent(NamedTuple):
     code: str | None = None
 
 
-# The fields of an accepted Sent that is no duplicate, the usual case; fields with a default are left out.
+# The first six fields of a Sent, as a plain tuple. It stands for a message that was accepted and is no duplicate.
 Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 
 
@@ -31,10 +31,13 @@ Accepted = tuple[str, str | None, str | None, str | None, str, dict[str, str]]
 class Record:
     """What one call did.
 
-    `sent` holds the fields of each Sent, `received` message id, receive count and whether only a fault made it visible;
-    `deleted` the message id in a receipt handle (None: the handle is invalid) and whether it was deleted;
-    `dead_lettered` message id, source and dead-letter queue. `changed` says whether the state changed, `wait` how many
-    seconds a receive without messages may wait.
+    Attributes:
+        sent: the fields of each Sent.
+        received: message id, receive count, and whether only a fault made the message visible.
+        deleted: message id in the receipt handle (None: the handle is invalid), and whether the message was deleted.
+        dead_lettered: message id, source queue and dead-letter queue.
+        changed: whether the state of the local SQS changed.
+        wait: seconds for which a receive without messages may wait.
     """
 
     queue: str | None = None

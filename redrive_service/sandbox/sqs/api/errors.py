@@ -7,7 +7,7 @@ _WITH_PREFIX: Final = (
     "MessageNotInflight", "PurgeQueueInProgress", "QueueDeletedRecently", "TooManyEntriesInBatchRequest",
     "UnsupportedOperation",
 )  # fmt: skip
-# The error's name in query-compatible clients (header x-amzn-query-error); other errors keep the name of their shape.
+# Error names in query-compatible clients (header x-amzn-query-error), by shape. Other errors are named as their shape.
 QUERY_CODES: Final = {
     **{name: f"AWS.SimpleQueueService.{name}" for name in _WITH_PREFIX},
     "InvalidParameterValueException": "InvalidParameterValue",
@@ -35,7 +35,7 @@ _SERVER_FAULT: Final = 500
 
 
 class SqsError(Exception):
-    """A request that SQS refuses: `shape` is the error's name in the API, `message` is AWS's text."""
+    """The refusal of a request: `shape` is the error's name in the API, `message` is AWS's text."""
 
     def __init__(self, shape: str, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class SqsError(Exception):
 
     @classmethod
     def from_code(cls, code: str, message: str, status: int) -> "SqsError":
-        """Return the error with `code`, as in the API model or in AWS's query protocol.
+        """Return the error with this code, which may be the name in the API model or in AWS's query protocol.
 
         `QueueDoesNotExist` and `AWS.SimpleQueueService.NonExistentQueue` are the same error.
         """
@@ -53,7 +53,7 @@ class SqsError(Exception):
 
     @property
     def code(self) -> str:
-        """The `Error.Code` in boto3."""
+        """The code that boto3 shows as `Error.Code`."""
         return QUERY_CODES.get(self.shape, self.shape)
 
     @property

@@ -1,4 +1,4 @@
-"""The content of a message: body, message attributes and trace header, validated and digested once."""
+"""The content of a message: body, message attributes and trace header. Each is validated and digested once."""
 
 import re
 import struct
@@ -19,7 +19,7 @@ from redrive_service.sandbox.sqs.api.parameters import Request
 
 MOST_ATTRIBUTES: Final = 10
 _LONGEST_NAME: Final = 256
-# The characters XML 1.0 cannot carry ([API] SendMessage).
+# The characters that XML 1.0 cannot carry (AWS, SendMessage).
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ALLOWED_ASCII: Final = bytes([0x9, 0xA, 0xD, *range(0x20, 0x80)])
 # Recorded answers of AWS allow letters beyond ASCII in names, which AWS's documentation does not.
@@ -32,9 +32,9 @@ _FRAME: Final = 4
 _STRING_VALUE: Final = b"\x01"
 _BINARY_VALUE: Final = b"\x02"
 _LENGTH: Final = struct.Struct(">I").pack
-# An attribute's usual fields: DataType and one value.
+# The number of fields that an attribute usually has: DataType and one value.
 _PLAIN: Final = 2
-# The bytes beside name, type and value: three lengths, and one byte for the kind of value.
+# Bytes of an attribute in the digest beside name, type and value: three lengths, and one byte for the kind of value.
 _FRAMES: Final = 3 * _FRAME + 1
 TRACE_HEADER: Final = "AWSTraceHeader"
 
@@ -90,7 +90,7 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
     """Return the valid message attributes, each with its DataType and either StringValue or BinaryValue (base64).
 
-    Also returns each attribute's part of the digest. An attribute without other fields is kept as it was sent.
+    The second map has each attribute's part of the digest. SqsError: an attribute is invalid.
     """
     raw = entry.get(parameter)
     if not isinstance(raw, dict):
@@ -112,18 +112,18 @@ def texts_in(attributes: Attributes) -> dict[str, str]:
 
 
 def digest_of(attributes: Attributes) -> str:
-    """Return the MD5 of valid attributes."""
+    """Return the MD5 of valid message attributes, as AWS calculates it."""
     return _digest({name: _frame(name, value) for name, value in attributes.items()})[0]
 
 
 def _digest(frames: dict[str, bytes]) -> tuple[str, int]:
-    """Return AWS's MD5 - sorted by name; lengths big-endian; 1 for text, 2 for binary - and the size in bytes."""
+    """Return the attributes' MD5 as AWS defines it (parts sorted by name), and their size in bytes."""
     whole = b"".join(map(frames.__getitem__, sorted(frames)))
     return md5(whole, usedforsecurity=False).hexdigest(), len(whole) - len(frames) * _FRAMES
 
 
 def _frame(name: str, value: object) -> bytes:
-    """Validate an attribute; return its part of the digest."""
+    """Validate an attribute; return its part of the digest. SqsError: it is invalid."""
     if not isinstance(value, dict):
         raise wrong_type(f"MessageAttributes.{name}", "an attribute")
     kind = value.get("DataType")
@@ -153,7 +153,7 @@ def _refuse_lists(value: Request) -> None:
 
 
 def _without_more(value: dict[str, str]) -> dict[str, str]:
-    """Return the type and the value of a valid attribute."""
+    """Return a valid attribute with its type and value only, without other fields."""
     kind = value["DataType"]
     field = "BinaryValue" if kind[0] == "B" else "StringValue"
     return {field: value[field], "DataType": kind}

@@ -1,6 +1,6 @@
-"""Reading typed parameters out of a request.
+"""Reads typed parameters from a request.
 
-A value of the wrong JSON type is a SerializationException, one out of range an InvalidParameterValue; neither is a 500.
+A value of the wrong JSON type raises SerializationException, a value out of range InvalidParameterValue, as in AWS.
 """
 
 import json
@@ -14,7 +14,7 @@ from redrive_service.sandbox.sqs.api.errors import SqsError, invalid_value, miss
 Request = Mapping[str, object]
 Answer = dict[str, object]
 
-# Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids ([API] SendMessage).
+# Letters, digits and ASCII punctuation, 1 to 128: group, deduplication and receive-attempt ids (AWS, SendMessage).
 _ID_CHARACTERS: Final = frozenset(map(chr, range(0x21, 0x7F)))
 _LONGEST_ID: Final = 128
 
@@ -31,7 +31,7 @@ def read_parameters(body: bytes) -> dict[str, object]:
 
 
 def _read_leniently(body: bytes) -> object:
-    """Read JSON with lone surrogates, as AWS does: the code that uses such text refuses it later."""
+    """Return the value of JSON with lone surrogates, which AWS refuses later; None: the text is no JSON."""
     try:
         return cast("object", json.loads(body))
     except (ValueError, RecursionError):
@@ -39,7 +39,7 @@ def _read_leniently(body: bytes) -> object:
 
 
 def text(request: Request, name: str) -> str | None:
-    """Return the string parameter `name`, or None."""
+    """Return the string parameter `name`; None: it is absent. SqsError: it is no string."""
     value = request.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -55,7 +55,7 @@ def required_text(request: Request, name: str) -> str:
 
 
 def whole(request: Request, name: str) -> int | None:
-    """Return the whole-number parameter `name`, or None."""
+    """Return the whole-number parameter `name`; None: it is absent. SqsError: it is no whole number."""
     value = request.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
@@ -63,7 +63,7 @@ def whole(request: Request, name: str) -> int | None:
 
 
 def whole_between(request: Request, name: str, low: int, high: int) -> int | None:
-    """Return the whole-number parameter `name` if it lies between `low` and `high` (both included), or None."""
+    """Return the whole-number parameter `name`; None: it is absent. SqsError: it is not from `low` to `high`."""
     value = whole(request, name)
     if value is not None and not low <= value <= high:
         raise invalid_value(value, name, f"Must be between {low} and {high}, if provided.")
@@ -71,7 +71,7 @@ def whole_between(request: Request, name: str, low: int, high: int) -> int | Non
 
 
 def texts(request: Request, name: str) -> list[str]:
-    """Return the list of strings `name`, empty when absent."""
+    """Return the list of strings in parameter `name`; empty if the parameter is absent."""
     value = request.get(name)
     if value is None:
         return []
@@ -81,7 +81,7 @@ def texts(request: Request, name: str) -> list[str]:
 
 
 def text_map(request: Request, name: str) -> dict[str, str]:
-    """Return the map of strings `name`, empty when absent."""
+    """Return the map of strings in parameter `name`; empty if the parameter is absent."""
     value = request.get(name)
     if value is None:
         return {}
@@ -95,7 +95,7 @@ def text_map(request: Request, name: str) -> dict[str, str]:
 
 
 def identifier(request: Request, name: str) -> str | None:
-    """Return the id parameter `name` (1 to 128 alphanumeric or punctuation characters), or None."""
+    """Return the id parameter `name`; None: it is absent. SqsError: it is not 1 to 128 letters, digits, punctuation."""
     value = text(request, name)
     if value is None:
         return None

@@ -25,13 +25,13 @@ _CHECK_FORM: Final = f"%0{_CHECK_WIDTH}x"
 
 
 def handle_for(tag: str, key: str, receive: int, message_id: str) -> str:
-    """Return the handle of the `receive`th receive of this queue, which handed out the message `key`."""
+    """Return the handle of a message. `tag`: the queue's; `receive`: the number of the receive in this queue."""
     head = _HEAD_FORM % (tag, key, receive, message_id)
     return head + _CHECK_FORM % zlib.crc32(head.encode())
 
 
 def message_id_in(handle: str) -> str | None:
-    """Return the id of the message in this handle, or None if it is no handle of any queue."""
+    """Return the id of the handle's message; None: the text is no receipt handle."""
     return handle[_ID_START:_ID_END] if is_of("", handle) else None
 
 

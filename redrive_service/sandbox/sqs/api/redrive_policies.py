@@ -34,7 +34,7 @@ class RedriveAllowPolicy:
     source_arns: tuple[str, ...] = ()
 
     def allows(self, source_arn: str) -> bool:
-        """Return whether the queue `source_arn` may send its dead letters here."""
+        """Return whether the queue `source_arn` may send its dead letters to the queue with this policy."""
         return self.permission == "allowAll" or source_arn in self.source_arns
 
     def stored(self) -> str:

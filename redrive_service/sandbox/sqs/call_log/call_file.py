@@ -1,11 +1,11 @@
-"""Calls on disk: JSON lines, which are found by their number."""
+"""A file of the call log: a line for each call, found by the call's number."""
 
 import os
 from array import array
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-# The position of every n-th line is kept in memory: 64 KiB for a million lines.
+# The position of every 128th line is kept in memory: 64 KiB for a million lines.
 _EVERY: Final = 128
 
 
@@ -25,11 +25,11 @@ class CallFile:
 
     @property
     def size(self) -> int:
-        """The number of bytes in its lines."""
+        """The number of bytes that this object has written."""
         return self._end - self.size_before
 
     def append(self, line: bytes) -> None:
-        """Write the next call; the line ends in a newline and has no other."""
+        """Write the line of the next call. CallLogIsUnusable: it could not be written completely."""
         if self.count % _EVERY == 0:
             self._places.append(self._end)
         try:

@@ -1,4 +1,4 @@
-"""The call log: every request, its answer, and the messages in them."""
+"""The call log: every request with its answer and its messages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Call:
 
     @classmethod
     def read(cls, line: bytes) -> "Call":
-        """Return the call in a line of a temporary file."""
+        """Return the call in a line that `written` made."""
         n, at, action, queue, status, code, fault, answered, sent, *rest = orjson.loads(line)
         record = Record(None, [Sent(*fields) for fields in sent], *rest)
         return cls(at, action, queue, status, code, fault, answered, record, n)
@@ -80,7 +80,7 @@ class Call:
 
 
 class CallLog:
-    """All calls, numbered from 0 on, on disk: the use of memory does not grow with them.
+    """All calls, numbered from 0 on. They are on disk, so the use of memory does not grow with their number.
 
     With a given file every call is written to it at once, after the file's earlier content. Without a file at least the
     latest million calls, or the latest GiB, are kept in temporary files, which are deleted with the server. No other
@@ -94,7 +94,7 @@ class CallLog:
         self._first = self._next = 0
 
     def add(self, call: Call) -> None:
-        """Number the call and store it."""
+        """Give the call the next number, and store it."""
         call.n = self._next
         latest = self._stretches[-1]
         if not self._given and (latest.count >= self._most or latest.size >= MOST_BYTES):
@@ -103,14 +103,14 @@ class CallLog:
         self._next += 1
 
     def clear(self) -> None:
-        """Remove the calls; numbers continue, and a given file keeps its content."""
+        """Forget the calls so far. Numbers continue, and a given file keeps its content."""
         self._first = self._next
         if not self._given:
             self._turn_over()
             self._stretches.pop(0).close()
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the files of the call log."""
         for stretch in self._stretches:
             stretch.close()
 
@@ -135,7 +135,7 @@ class CallLog:
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
     def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
-        """Return the documented line of a call if it matches, else None."""
+        """Return a stored call as the documented line if it matches the filters, else None."""
         if not self._given:
             call = Call.read(kept)
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None
@@ -150,7 +150,7 @@ class CallLog:
                 yield from stretch.lines(since)
 
     def _turn_over(self) -> CallFile:
-        """Begin another temporary file; of the full files only the latest is kept."""
+        """Begin another temporary file, and keep only the latest of the full files."""
         while len(self._stretches) > 1:
             self._stretches.pop(0).close()
         self._first = max(self._first, self._stretches[0].first)

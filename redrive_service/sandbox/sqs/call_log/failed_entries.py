@@ -1,4 +1,4 @@
-"""Adds refused and unexecuted sends and deletes to the call log, with their messages."""
+"""Adds sends and deletes that were refused or not executed to the record of a call, for the call log."""
 
 from collections.abc import Iterable
 from hashlib import md5
@@ -15,13 +15,13 @@ _DELETE: Final = "DeleteMessage"
 
 
 def note_undone(record: Record, action: str, asked: Request, code: str | None) -> None:
-    """Record that nothing of a call was executed; `code` is the error in its answer, None without an answer."""
+    """Record the sends or deletes of a call that was not executed. `code`: the error in its answer, if any."""
     for entry in _entries(action, asked):
         _note(record, action, entry, code)
 
 
 def note_failed(record: Record, action: str, asked: Request, failed: Iterable[Answer]) -> None:
-    """Record the entries of a batch that failed."""
+    """Record the sends or deletes of a batch call that failed; `failed` is the `Failed` of its answer."""
     codes = {failure["Id"]: str(failure["Code"]) for failure in failed}
     for entry in _entries(action, asked):
         if entry.get("Id") in codes:
@@ -59,7 +59,7 @@ def _text(entry: Request, name: str) -> str | None:
 
 
 def _attributes(entry: Request) -> dict[str, str]:
-    """Return the attributes with a text, without those that cannot be read."""
+    """Return the text and number attributes that can be read."""
     told = entry.get("MessageAttributes")
     attributes = told.items() if isinstance(told, dict) else ()
     values = ((name, _text(value, "StringValue")) for name, value in attributes if isinstance(value, dict))

@@ -12,7 +12,7 @@ from redrive_service.sandbox.sqs.queues.queue import Queue
 
 
 class Account(Directory):
-    """The state of the local SQS."""
+    """The whole state of the local SQS: queues, messages, move tasks, timers and clock."""
 
     def __init__(self, dice: Random, region: str, in_flight_limit: int) -> None:
         super().__init__(dice, region, in_flight_limit)
@@ -20,7 +20,7 @@ class Account(Directory):
         self.record = Record()
 
     def queue_at(self, url: str) -> Queue:
-        """Return the queue with this URL; a name alone is accepted too, as in AWS."""
+        """Return the queue with this URL, or with this name, as AWS does. SqsError: it does not exist."""
         head, _, name = url.rpartition("/")
         queue = self.queues.get(name)
         self.record.queue = name
@@ -36,8 +36,8 @@ class Account(Directory):
     def dead_letter(self, source: Queue, message: Message) -> None:
         """Move a message that was received too often from `source` to its dead-letter queue, if it has one.
 
-        The message keeps id, content and receive count. A standard queue keeps its SentTimestamp; a FIFO queue sets a
-        new one, with the original message id as its deduplication id.
+        The message keeps id, content and receive count. In a standard queue it also keeps its SentTimestamp. In a FIFO
+        queue it gets a new SentTimestamp, and its message id as deduplication id.
         """
         policy = source.settings.redrive
         target = self.queue_by_arn(policy.target_arn) if policy else None

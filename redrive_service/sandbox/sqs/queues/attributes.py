@@ -14,7 +14,7 @@ from redrive_service.sandbox.sqs.api.redrive_policies import (
     read_redrive_policy,
 )
 
-# [API] CreateQueue: lowest, highest.
+# AWS, CreateQueue: lowest and highest value.
 _RANGES: Final = {
     "DelaySeconds": (0, 900),
     "KmsDataKeyReusePeriodSeconds": (60, 86_400),
@@ -55,15 +55,15 @@ KNOWN: Final = SETTABLE | COMPUTED | {"All"}
 
 
 def unknown_attribute(name: str) -> SqsError:
-    """Return the error for an attribute that does not exist, or not for this type of queue."""
+    """Return the error for an attribute that this type of queue does not have."""
     return SqsError("InvalidAttributeName", f"Unknown Attribute {name}.")
 
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """The attributes of one queue: as text for answers, and typed for the other calls.
+    """The attributes of one queue: as text in `shown`, for answers, and typed, for the calls that use them.
 
-    In seconds and bytes; the redrive policy is None when the queue has no dead-letter queue.
+    Times are in seconds, sizes in bytes. `redrive` is None if the queue has no dead-letter queue.
     """
 
     fifo: bool
@@ -98,7 +98,7 @@ class Settings:
 
 
 def normalise(changes: Mapping[str, str], *, fifo: bool, before: Mapping[str, str]) -> dict[str, str]:
-    """Return `changes` in their stored form, checked one by one and together with the attributes `before`."""
+    """Return `changes` in their stored form. SqsError: they are invalid, alone or with the attributes `before`."""
     checked = {name: _normalise_one(name, value, fifo=fifo) for name, value in changes.items()}
     after = {**(_FIFO_DEFAULTS if fifo else _STANDARD_DEFAULTS), **before, **checked}
     per_group = after.get("FifoThroughputLimit") == "perMessageGroupId"

@@ -12,12 +12,12 @@ from redrive_service.sandbox.sqs.queues.standard import StandardQueue
 from redrive_service.sandbox.sqs.queues.timers import Timers
 
 ACCOUNT_ID: Final = "000000000000"
-# A deleted queue's name is free again after this many seconds ([API] DeleteQueue).
+# A deleted queue's name is free again after this many seconds (AWS, DeleteQueue).
 _NAME_REST: Final = 60.0
 # Twenty digits, as AWS's are; strictly rising over all queues.
 _FIRST_SEQUENCE_NUMBER: Final = 18_870_000_000_000_000_000
 _SEQUENCE_STEP: Final = 256
-# RFC 9562: version 4 in bits 76 to 79, variant 0b10 in bits 62 and 63; the others are free.
+# RFC 9562: version 4 in bits 76 to 79, variant 0b10 in bits 62 and 63; the other bits are random.
 _UUID_4: Final = 4 << 76 | 2 << 62
 _FREE_BITS: Final = ~(15 << 76 | 3 << 62)
 
@@ -38,7 +38,7 @@ class Directory:
         self._sequence_number = _FIRST_SEQUENCE_NUMBER
 
     def new_id(self) -> str:
-        """Return a random UUID (version 4) from the dice."""
+        """Return a random UUID (version 4) from the injected random generator."""
         text = (self.dice.getrandbits(128) & _FREE_BITS | _UUID_4).to_bytes(16, "big").hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -48,7 +48,7 @@ class Directory:
         return str(self._sequence_number)
 
     def queue_by_arn(self, arn: str) -> Queue | None:
-        """Return the queue with this ARN, if it exists."""
+        """Return the queue with this ARN; None: it does not exist."""
         queue = self.queues.get(arn.rpartition(":")[2])
         return queue if queue is not None and queue.arn == arn else None
 
@@ -61,7 +61,7 @@ class Directory:
         return f"{self.address}/{ACCOUNT_ID}/{queue.name}"
 
     def open_queue(self, name: str, settings: Settings) -> Queue:
-        """Return a new queue. The name must be free."""
+        """Return a new queue. SqsError: a queue of this name was deleted less than 60 s ago."""
         deleted_at = self.deleted_at.pop(name, None)
         if deleted_at is not None and self.now < deleted_at + _NAME_REST:
             self.deleted_at[name] = deleted_at

@@ -1,9 +1,9 @@
 """A FIFO queue: message groups, each received strictly in order and never past a message in flight.
 
-A receive gets a group's visible beginning: the messages before the first that is in flight or delayed. So no message
-is received before an earlier one in flight, even if other messages in flight were deleted; and a message that became
-visible again comes before all later ones. (Recorded answers of AWS do the same; from the text of the API page alone,
-a group could seem blocked until its last message is visible again.)
+A receive gets a group's visible beginning: the messages before the first message that is in flight or delayed. So no
+message is received while an earlier message is in flight, and a message that became visible again comes before all
+later messages. AWS was recorded doing this, although its API page seems to say that a group is blocked until all
+its messages are visible again.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ class Group:
         self.name = name
         self.messages: deque[Message] = deque()
         self.gone = 0
-        self.waiting = False  # is in the queue's list of groups with visible messages
+        self.waiting = False  # whether the group is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
         """Return the first message that is not GONE."""
@@ -37,7 +37,7 @@ class Group:
         return messages[0] if messages else None
 
     def visible_beginning(self) -> Iterator[Message]:
-        """Yield the messages before the first one that is in flight or delayed."""
+        """Yield the messages before the first message that is in flight or delayed."""
         for message in self.messages:
             if message.state == READY:
                 yield message
@@ -45,7 +45,7 @@ class Group:
                 break
 
     def note_removal(self) -> None:
-        """Count a message that is GONE; rewrite the list when most of it is GONE, so that iterating stays fast."""
+        """Count a message that is now GONE. When most of the list is GONE, rewrite it, so that iterating stays fast."""
         self.gone += 1
         if 2 * self.gone > len(self.messages):
             self.messages = deque(message for message in self.messages if message.state != GONE)
@@ -53,7 +53,7 @@ class Group:
 
 
 class FifoQueue(Queue):
-    """A queue whose groups with visible messages are in one list, in the order in which they got them."""
+    """A FIFO queue. A list has its groups with visible messages; the first group in it is received first."""
 
     fifo = True
 
@@ -65,7 +65,7 @@ class FifoQueue(Queue):
         self.attempts = ReceiveAttempts()
 
     def deduplication_key(self, deduplication_id: str, group: str) -> Key:
-        """Return the key of duplicates: the id, with its group if the queue's DeduplicationScope says so."""
+        """Return the key that duplicates share: the id, with the group if DeduplicationScope is messageGroup."""
         return (group, deduplication_id) if self.settings.scoped_by_group else deduplication_id
 
     def put(self, message: Message, visible_at: float, now: float) -> None:  # noqa: D102 - see Queue
@@ -107,7 +107,7 @@ class FifoQueue(Queue):
         return any(head is not None and head.state == READY for head in heads)
 
     def delay_anew(self, now: float) -> None:
-        """Apply a changed delay of the queue, which on FIFO queues also changes messages that are already there."""
+        """Apply a changed delay to the messages in the queue. SQS does this for FIFO queues only."""
         delay = self.settings.delay
         for message in [*self.messages.values()]:
             if message.receive_count or message.state not in (READY, DELAYED):
@@ -135,8 +135,8 @@ class FifoQueue(Queue):
     def _offer(self, group: Group) -> None:
         """Add the group to the list when it has visible messages, and remove it when it has none.
 
-        If a group without them stayed, the next receive would remove it. A receive without messages is not in the
-        journal, so it must not decide about the order.
+        A group without visible messages must not stay until the next receive: a receive that returns no messages is not
+        in the journal, and so must not change the order of groups.
         """
         head = group.head()
         if head is None:

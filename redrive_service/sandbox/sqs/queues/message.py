@@ -1,4 +1,4 @@
-"""A message in one queue, and its state there."""
+"""A message in one queue, and its state there: READY, DELAYED, IN_FLIGHT or GONE."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -16,7 +16,7 @@ class MessageHolder(Protocol):
     """The methods of a queue that a message calls."""
 
     def wake(self, message: "Message") -> None:
-        """Make the message READY: its delay or visibility timeout is over."""
+        """Make the message READY. The message calls this when its delay or visibility timeout ends."""
 
 
 @dataclass(slots=True, eq=False)
@@ -24,7 +24,7 @@ class Message:
     """One message. A move to another queue creates a new message of the same content; the old one is GONE.
 
     Times are seconds of the injected clock. Retention counts from `sent_at`: a standard dead-letter queue
-    keeps the original time, a FIFO queue sets a new one. `promised_until` is the end of the visibility timeout, if a
+    keeps the original time, a FIFO queue sets a new time. `promised_until` is the end of the visibility timeout if a
     fault makes the message visible earlier, else 0.
     """
 
@@ -45,6 +45,6 @@ class Message:
     promised_until: float = 0.0
     timer: int = 0
 
-    def fire(self, due: float) -> None:  # noqa: ARG002 - other timers need it
+    def fire(self, due: float) -> None:  # noqa: ARG002 - part of the protocol Timed
         """Handle the end of the delay or of the visibility timeout."""
         self.queue.wake(self)

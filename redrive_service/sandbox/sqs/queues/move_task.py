@@ -12,17 +12,17 @@ from redrive_service.sandbox.sqs.queues.message import READY, Message
 from redrive_service.sandbox.sqs.queues.queue import Queue
 
 FASTEST: Final = 500
-# A task works in portions, with this many seconds between two; slower tasks move one message at a time.
+# Seconds between two portions of messages. A task with less than 20 messages/s moves one message at a time.
 _PORTION: Final = 0.1
 
 Status = Literal["RUNNING", "COMPLETED", "CANCELLING", "CANCELLED", "FAILED"]
 
 
 class MoveTask:
-    """One task: moves the messages that were visible in its source at the start, never faster than its rate.
+    """A task that moves the messages which were visible in `source` at its start, never faster than its rate.
 
-    Without a destination each message goes to its source queue. A message keeps its content; it gets a new id and
-    enqueue time, and its receive count starts again. Messages in flight are not moved.
+    Without a destination, each message goes back to the queue from which it was dead-lettered. A message keeps its
+    content; it gets a new id and enqueue time, and its receive count starts again. Messages in flight are not moved.
     """
 
     def __init__(self, queues: Directory, source: Queue, destination_arn: str | None, rate: int | None) -> None:
@@ -51,7 +51,7 @@ class MoveTask:
         return urlsafe_b64encode(orjson.dumps({"taskId": self.task_id, "sourceArn": self.source_arn})).decode()
 
     def fire(self, due: float) -> None:
-        """Move the messages that the rate allows by `due`."""
+        """Move as many messages as the rate allows by `due`, the time of this timer."""
         if self.status == "CANCELLING":
             self.status = "CANCELLED"
             return
@@ -68,7 +68,7 @@ class MoveTask:
             self._set_next()
 
     def cancel(self) -> None:
-        """Stop before the next portion; moved messages stay moved."""
+        """Stop the task before it moves further messages. Moved messages stay where they are."""
         self.status = "CANCELLING"
 
     def shown(self) -> Answer:

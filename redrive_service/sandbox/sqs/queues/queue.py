@@ -11,13 +11,13 @@ from redrive_service.sandbox.sqs.queues.message import DELAYED, GONE, IN_FLIGHT,
 from redrive_service.sandbox.sqs.queues.retention import Retention
 from redrive_service.sandbox.sqs.queues.timers import Timers
 
-# [API] ChangeMessageVisibility: twelve hours in total, counted from the receive.
+# AWS, ChangeMessageVisibility: twelve hours in total, counted from the receive.
 LONGEST_VISIBILITY: Final = 43_200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """A queue's name and tag: `tag` distinguishes successive queues of the same name."""
+    """A queue's name, ARN and tag. The tag is random, and distinguishes successive queues of the same name."""
 
     name: str
     arn: str
@@ -51,14 +51,14 @@ class Queue(ABC):
 
     @abstractmethod
     def take(self, most: int, receives: float) -> tuple[list[Message], list[Message]]:
-        """Return up to `most` messages to receive, and the messages found that were received `receives` times before.
+        """Return up to `most` messages to receive, and the messages that were already received `receives` times.
 
-        All stay READY; the caller puts the first in flight and moves the second to the dead-letter queue.
+        All stay READY. The caller puts the first list in flight, and moves the second list to the dead-letter queue.
         """
 
     @abstractmethod
     def movable(self) -> Message | None:
-        """Return the next message that a move task may take, or None."""
+        """Return the next message that a move task may take; None: no message is visible."""
 
     @abstractmethod
     def has_something(self) -> bool:
@@ -66,11 +66,11 @@ class Queue(ABC):
 
     @abstractmethod
     def _line_up(self, message: Message) -> None:
-        """Make a message available that has become READY."""
+        """Let the next receive find a message that has become READY."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """Drop the references to all messages, which are GONE."""
+        """Drop the references to all messages, after they became GONE."""
 
     # -- adding and removing messages
 
@@ -152,7 +152,7 @@ class Queue(ABC):
         self._line_up(message)
 
     def check_time_left(self, message: Message, visibility: int, now: float) -> None:
-        """Refuse a timeout that would end more than twelve hours after the receive."""
+        """Raise SqsError if the timeout would end more than twelve hours after the receive."""
         if int(now - message.received_at) + visibility > LONGEST_VISIBILITY:
             reason = f"Total VisibilityTimeout for the message is beyond the limit [{LONGEST_VISIBILITY} seconds]."
             raise invalid_value(visibility, "VisibilityTimeout", reason)
@@ -160,7 +160,7 @@ class Queue(ABC):
     # -- receipt handles
 
     def find(self, handle: str) -> Message | None:
-        """Return the message of `handle`, if it is still in the queue; the handle may be stale.
+        """Return the message of `handle`, even if a later receive has a newer handle; None: it left the queue.
 
         Raises:
             SqsError: the text is no handle of this queue.

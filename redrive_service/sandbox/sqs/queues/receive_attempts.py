@@ -1,4 +1,4 @@
-"""ReceiveRequestAttemptId: a client can repeat a receive whose answer was lost."""
+"""Receives that a client may repeat, because their answers were lost (ReceiveRequestAttemptId)."""
 
 from collections import deque
 from typing import Final
@@ -22,7 +22,7 @@ class ReceiveAttempts:
         self._order: deque[tuple[float, str]] = deque()
 
     def repeat(self, attempt_id: str, now: float) -> list[Message]:
-        """Return the messages of the earlier receive, or none if it cannot be repeated."""
+        """Return the messages of the earlier receive; empty: there was none, or it cannot be repeated."""
         order = self._order
         while order and order[0][0] <= now:
             expires, old = order.popleft()

@@ -9,7 +9,7 @@ from redrive_service.sandbox.sqs.queues.timers import Timers
 
 
 class StandardQueue(Queue):
-    """A queue whose READY messages are in one list; a deleted message is skipped when its turn comes."""
+    """A standard queue. A list has its READY messages, and deleted messages, which a receive skips."""
 
     fifo = False
 

@@ -1,4 +1,4 @@
-"""The timers: one heap for all timed events.
+"""The timers of all timed events, such as the end of a visibility timeout.
 
 All timers share one heap and fire strictly in the order of their due times, so the state at a given time depends only
 on the calls that changed something, not on reads in between.
@@ -7,7 +7,7 @@ on the calls that changed something, not on reads in between.
 from heapq import heapify, heappop, heappush
 from typing import Final, Protocol
 
-# The heap is rebuilt when it has this many more dead entries than live ones. Few, as dead entries keep messages alive.
+# The heap is rebuilt when it has this many more dead entries than live ones. Few, as dead entries hold messages.
 _SLACK: Final = 64
 
 
@@ -31,7 +31,7 @@ class Timers:
         self._number = 0
 
     def set(self, timed: Timed, due: float) -> None:
-        """Let `timed` fire at `due`, and at no time set before."""
+        """Let `timed` fire at `due`. This replaces an earlier timer of `timed`."""
         if not timed.timer:
             self._live += 1
         self._number = number = self._number + 1
@@ -56,7 +56,7 @@ class Timers:
         timed.fire(due)
 
     def due_by(self, now: float) -> float | None:
-        """Return when the next timer fires, or None if none fires by `now`; later dead entries are not removed."""
+        """Return when the next timer fires, if it fires by `now`; else None."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             due, number, timed = heap[0]
@@ -66,7 +66,7 @@ class Timers:
         return None
 
     def next_due(self) -> float | None:
-        """Return when the next timer fires, or None."""
+        """Return when the next timer fires; None: no timer is set."""
         heap = self._heap
         while heap:
             due, number, timed = heap[0]

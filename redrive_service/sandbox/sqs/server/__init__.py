@@ -1,1 +1,1 @@
-"""The server around the state machine: HTTP, long polling, faults, control routes."""
+"""The HTTP server of the local SQS, with long polling, faults and control routes."""

@@ -31,20 +31,20 @@ Serve = Callable[["Connection", HttpRequest], None]
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One client's connection. Its next request waits until `serve` has answered the last; it may do so later."""
+    """One client's connection. Its next request waits until `serve` has called `answer` for the request before."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
         self._inbox = bytearray(_INBOX)
         self._view = memoryview(self._inbox)
         self._buffer = bytearray()
-        self._head: Head | None = None  # of the request that is being read or served
+        self._head: Head | None = None  # head of the request that is being read or served
         self._missing = 0
         self._busy = False
         self._looping = False
         self._full = False
         self._stuffed = False
-        self._rest: int | None = None  # how much may still come after the last answer
+        self._rest: int | None = None  # bytes that may still come after the last answer; None: it was not sent
         self._deadline: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self.gone = False
@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self.take(bytes(self._view[:nbytes]))
 
     def take(self, data: bytes | bytearray) -> None:
-        """Process bytes from the client."""
+        """Process bytes from the client: serve each complete request in them, and keep the rest."""
         if self._rest is not None:
             self._rest -= len(data)
             if self._rest < 0 and self._transport is not None:
@@ -91,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- the server's side
 
     def answer(self, status: int, body: bytes, headers: bytes = b"") -> None:
-        """Answer the current request; `headers` are complete lines."""
+        """Answer the current request. `headers` are complete lines, each with its line end."""
         transport = self._transport
         if self.gone or transport is None or not self._busy:
             return
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(poll.poll(0))
 
     def _say_goodbye(self, transport: asyncio.Transport) -> None:
-        """Stop answering; close when the client closes, has sent too much, or takes too long."""
+        """Send no more. Close when the client closes, has sent `LARGEST_REST` bytes, or after `LONGEST_REST` s."""
         self._rest = LARGEST_REST
         self._buffer.clear()
         transport.write_eof()
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- parsing
 
     def _serve_whole(self, data: bytes | bytearray) -> bool:
-        """Serve the request in `data` if it is exactly one complete request, the usual case."""
+        """Serve `data` if it is exactly one complete request, the usual case; return whether it was."""
         end = data.find(_HEAD_END)
         if self._full or self.gone or not 0 <= end <= LARGEST_HEAD:
             return False
@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
             self._looping = False
 
     def _next_request(self) -> HttpRequest | None:
-        """Return the next complete request in the buffer."""
+        """Return the next complete request in the buffer; None: it has not arrived completely."""
         head = self._head
         if head is None:
             head = self._head = self._next_head()

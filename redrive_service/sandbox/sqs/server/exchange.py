@@ -1,4 +1,4 @@
-"""One AWS call in the server: read from HTTP, and answered in AWS JSON."""
+"""One call of the AWS API: reads it from an HTTP request, and formats errors as AWS JSON."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _NAMESPACE: Final = "com.amazonaws.sqs#"
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A call and the connection to answer.
+    """A call, and the connection on which it is answered.
 
     `asked` is what the client sent, `parameters` is what is executed: faults may change it. `fault` is the kind of the
     fault that affected the call, `refused` are the entries that the fault failed; a `silent` call gets no answer.
@@ -61,7 +61,7 @@ def _address_in(host: bytes) -> str:
 
 
 def queue_named_in(parameters: dict[str, object]) -> str | None:
-    """Return the name of the queue in a request."""
+    """Return the name of the queue in a request's parameters; None: it names no queue."""
     for parameter, separator in _NAMES_OF_QUEUES:
         value = parameters.get(parameter)
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The fault plan: which calls fail, and how. It only decides; the server executes the faults."""
+"""The fault plan decides which calls fail, and how. The server executes the faults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class Fault:
     told: Mapping[str, object] = field(default_factory=dict)
 
     def matches(self, action: str, queue: str | None) -> bool:
-        """Return whether this fault applies to such a call."""
+        """Return whether this fault applies to a call of this action on this queue."""
         if self.action not in (ANY, action) or self.queue not in (None, queue):
             return False
         if self.kind == "partial":
@@ -73,7 +73,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults in the plan's order. The first fault that applies takes the call; later faults do not count it."""
+    """The faults in order. A call gets the first fault that applies to it; later faults do not count the call."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -92,15 +92,15 @@ class FaultPlan:
         self._faults = []
 
     def shown(self) -> list[dict[str, object]]:
-        """Return the plan as it was given, with the number of times each fault `fired`."""
+        """Return the faults as they were given, each with `fired`, the number of calls that failed."""
         return [{**fault.told, "fired": fault.fired} for fault in self._faults]
 
     def on_arrival(self, action: str, queue: str | None) -> Fault | None:
-        """Return the fault for a call that just arrived, if any."""
+        """Return the fault for a call that has just arrived; None: it does not fail."""
         return self._decide(ON_ARRIVAL, action, queue)
 
     def on_hand_out(self, queue: str | None) -> Fault | None:
-        """Return the fault for a receive that has messages to return, if any."""
+        """Return the fault for a receive that has messages to return; None: it does not fail."""
         return self._decide(ON_HAND_OUT, RECEIVE, queue)
 
     def _decide(self, kinds: frozenset[str], action: str, queue: str | None) -> Fault | None:

@@ -32,7 +32,7 @@ class Head:
 
 @dataclass(slots=True)
 class HttpRequest:
-    """One complete request."""
+    """One complete HTTP request: its head and its body."""
 
     head: Head
     body: bytes
@@ -40,7 +40,7 @@ class HttpRequest:
 
 @lru_cache(maxsize=1024)
 def read_head(head: bytes) -> Head:
-    """Return the head in these bytes; cached, since clients repeat their heads."""
+    """Return the parsed head of a request. It is cached, since clients repeat their heads."""
     lines = head.lstrip(b"\r\n").split(b"\r\n")
     parts = lines[0].split(b" ")
     if len(parts) != _REQUEST_LINE_PARTS or parts[2] not in _OUR_VERSIONS:
@@ -70,5 +70,5 @@ def read_head(head: bytes) -> Head:
 
 
 def unreadable(trouble: str, status: int = 400) -> Head:
-    """Return a head for an unreadable stream: the server answers it and closes the connection."""
+    """Return a head for bytes that cannot be parsed. The server answers `trouble`, and closes the connection."""
     return Head(trouble=trouble, status=status, keep_alive=False)

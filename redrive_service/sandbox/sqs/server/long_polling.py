@@ -13,7 +13,7 @@ _SHORTEST_SLEEP: Final = 0.001
 
 
 class Performer(Protocol):
-    """The methods of the server that long polling calls. A reset gives the server another core."""
+    """The methods of the server that long polling calls. After a reset, `core` is another object."""
 
     core: LocalSqs
     clock: Clock
@@ -34,7 +34,7 @@ class LongPolling:
         self._alarm: asyncio.TimerHandle | None = None
 
     def wait(self, exchange: Exchange, deadline: float) -> None:
-        """Let a receive wait until `deadline`."""
+        """Let a receive wait for a message until `deadline`, in seconds of the server's clock."""
         self._room.enter(exchange, exchange.queue or "", deadline)
 
     def settle(self) -> None:
@@ -49,7 +49,7 @@ class LongPolling:
         self._set_alarm()
 
     def ask_again(self) -> None:
-        """Try every waiting receive again."""
+        """Execute every waiting receive again. A reset calls this: the receives fail, since their queues are gone."""
         for waiter in self._room.everybody():
             self._try(waiter)
 
@@ -59,7 +59,7 @@ class LongPolling:
             waiter = self._room.first(queue)
 
     def _try(self, waiter: WaitingReceive) -> bool:
-        """Return whether the receive is finished waiting."""
+        """Execute a waiting receive; return whether it no longer waits: it was answered, or its client is gone."""
         connection = waiter.exchange.connection
         if connection.peer_has_left() or self._server.perform(waiter.exchange):
             self._room.leave(waiter)

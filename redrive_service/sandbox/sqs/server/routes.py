@@ -1,4 +1,4 @@
-"""Routes: AWS calls, and the control routes under /_sandbox/ (health, calls, faults, clock, reset)."""
+"""Routes of the server: calls of the AWS API, and control under /_sandbox/ (health, calls, faults, clock, reset)."""
 
 from functools import partial
 from typing import Final
@@ -27,7 +27,7 @@ class _Unusable(Exception):
 
 
 def connect(server: SqsServer) -> Connection:
-    """Return the connection of a new client."""
+    """Return the object that serves the connection of a new client."""
     return Connection(partial(_serve, server))
 
 

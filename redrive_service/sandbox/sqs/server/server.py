@@ -1,4 +1,4 @@
-"""The server: the fault plan, the call log, long polling and the journal around the core."""
+"""Executes each call on the core (`LocalSqs`), with faults, call log, long polling and journal."""
 
 import asyncio
 import random
@@ -60,7 +60,7 @@ class SqsServer:
     # -- for the control routes
 
     def plan_faults(self, plan: object) -> None:
-        """Replace the fault plan; an empty plan ends the hanging calls."""
+        """Replace the fault plan. An empty plan ends the calls that a fault left without an answer."""
         self.faults.replace(plan)
         if self.faults:
             return
@@ -73,7 +73,7 @@ class SqsServer:
                 self._go_on(exchange)
 
     def advance_clock(self, seconds: float) -> float:
-        """Move the clock forward and execute the timed events due by then."""
+        """Move the clock forward, execute the timed events that are due, and return the clock's time."""
         now = self.clock.advance(seconds)
         self.core.advance(now)
         if self._journal is not None:
@@ -81,7 +81,7 @@ class SqsServer:
         return now
 
     def reset(self) -> None:
-        """Delete everything; waiting receives get the error that their queue does not exist."""
+        """Delete queues, calls and faults. Waiting receives get the error that their queue does not exist."""
         self.plan_faults([])
         self.calls.clear()
         self.clock.forget()
@@ -120,7 +120,7 @@ class SqsServer:
         return False
 
     def _strike_entries(self, exchange: Exchange, fault: Fault) -> bool:
-        """Remove from a batch request the entries that a partial fault lets fail."""
+        """Remove the entries that a partial fault lets fail from a batch request; return whether entries are left."""
         entries = read_entries(exchange.parameters, exchange.action.removesuffix("MessageBatch"))
         error = SqsError.from_code(fault.code, fault.message, fault.status)
         struck = {position for position in fault.positions if position < len(entries)}

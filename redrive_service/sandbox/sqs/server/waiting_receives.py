@@ -1,4 +1,4 @@
-"""The waiting receives: their queues and their deadlines."""
+"""The receives that wait for a message (long polling), by queue and by deadline."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -38,13 +38,13 @@ class WaitingReceives:
         self._queues.setdefault(queue, deque()).append(waiter)
 
     def leave(self, waiter: WaitingReceive) -> None:
-        """Remove a receive that no longer waits."""
+        """Remove a receive that is answered, timed out or disconnected."""
         if not waiter.done:
             waiter.done = True
             self._present -= 1
 
     def first(self, queue: str) -> WaitingReceive | None:
-        """Return the next receive of this queue."""
+        """Return the receive that has waited longest for this queue; None: there is none."""
         line = self._queues.get(queue)
         while line:
             if not line[0].done:
@@ -54,7 +54,7 @@ class WaitingReceives:
         return None
 
     def next_deadline(self) -> float | None:
-        """Return the earliest deadline."""
+        """Return the earliest deadline of all waiting receives; None: there are none."""
         while self._deadlines and self._deadlines[0][2].done:
             heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None

@@ -1,1 +1,1 @@
-"""The storage that survives kill -9: a journal of calls, and snapshots."""
+"""The local SQS's state on disk, which survives kill -9: a journal of calls, and snapshots."""

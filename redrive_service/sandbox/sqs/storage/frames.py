@@ -1,4 +1,4 @@
-"""The format of the journal: calls in frames, so that an incomplete last write differs from damage.
+"""The format of the journal: each call is a frame. Frames show whether the end is incomplete or the file damaged.
 
 A frame is a header and a content. The header holds the content's length, its checksum and a checksum of these two, so
 a damaged length is never mistaken for the end of the file. The content is a line of JSON, [time, action], and the body
@@ -18,7 +18,7 @@ _HEADER_SIZE: Final = _SUMMED.size + _CHECK.size
 
 
 class FrameIsDamaged(Exception):
-    """The frame at byte `start` is neither complete nor the beginning of a frame."""
+    """At byte `start` of the journal there is neither a complete frame nor the beginning of the last frame."""
 
     def __init__(self, start: int) -> None:
         super().__init__(f"The frame at byte {start} is neither whole nor the beginning of one.")
@@ -26,7 +26,7 @@ class FrameIsDamaged(Exception):
 
 
 def frame_of(now: float, action: str, body: bytes) -> bytes:
-    """Return one call as a frame."""
+    """Return a frame with one call: its time, its action and the body of its request."""
     content = orjson.dumps([now, action]) + b"\n" + body
     summed = _SUMMED.pack(len(content), zlib.crc32(content))
     return summed + _CHECK.pack(zlib.crc32(summed)) + content
@@ -36,7 +36,7 @@ def read_frames(content: bytes) -> Iterator[tuple[float, str, bytes]]:
     """Yield time, action and body of every complete call.
 
     An incomplete end - the beginning of a frame, and only zeros after it - is skipped: the process or the machine died
-    while it was written.
+    during its write.
 
     Raises:
         FrameIsDamaged: the file has any other content.

@@ -31,7 +31,7 @@ class Journal:
 
     Files are numbered: snapshot N is the state before the calls in journal N. First, the empty journal N is created;
     then a complete snapshot gets the name N. So the snapshot with the highest number is complete and has its journal;
-    journals with higher numbers are empty. Every other folder is refused.
+    journals with higher numbers are empty. A folder with other contents is refused.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,7 +46,7 @@ class Journal:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock.close()
-            sentence = f"Another local SQS is using {folder}. Stop that one, or give this one a folder of its own."
+            sentence = f"Another local SQS is using {folder}. Stop the other SQS, or name another folder."
             raise JournalIsUnusable(sentence) from None
 
     def recover(self, fresh: Callable[[], LocalSqs]) -> LocalSqs:
@@ -63,7 +63,7 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Write one call, with one write; without an action only the time is stored."""
+        """Write one call with one write. An empty action stores only the time."""
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
@@ -74,7 +74,7 @@ class Journal:
         self._size += written
 
     def has_grown(self) -> bool:
-        """Return whether the journal is so long that repeating its calls would take too long."""
+        """Return whether the journal is longer than its limit: 64 MiB, or twice the last snapshot."""
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:
@@ -98,7 +98,7 @@ class Journal:
                     self._path(kind, old).unlink()
 
     def close(self) -> None:
-        """Release the folder for another server."""
+        """Close the journal, and release the folder for another server."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -114,7 +114,7 @@ class Journal:
         return sorted(int(match[2]) for match in matches if match and match[1] == kind)
 
     def _check_later_journals(self) -> None:
-        """Refuse a later journal with content: a journal is empty until its snapshot exists."""
+        """Raise JournalIsUnusable if a journal has calls but no snapshot: the snapshot was removed."""
         for number in self._numbers("journal"):
             path = self._path("journal", number)
             begun = number == self._number + 1 and not path.stat().st_size

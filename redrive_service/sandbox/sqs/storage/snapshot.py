@@ -1,4 +1,4 @@
-"""Snapshots: the complete state in one file, with a checksum."""
+"""Snapshots: the complete state of the local SQS in one file, with a checksum."""
 
 import contextlib
 import pickle
@@ -22,7 +22,7 @@ class SnapshotIsUnusable(Exception):
 
 
 def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
-    """Write headline, checksum and state into an empty file; return its size in bytes."""
+    """Write headline, checksum and the state of `core` into an empty file; return its size in bytes."""
     file.write(HEADLINE + _CHECKSUM_FORM % 0)
     content = _Summing(file)
     pickle.dump(core, content, protocol=pickle.HIGHEST_PROTOCOL)
@@ -33,7 +33,7 @@ def write_snapshot(core: LocalSqs, file: BinaryIO) -> int:
 
 
 def read_snapshot(path: Path) -> LocalSqs:
-    """Return the state in a snapshot.
+    """Return the local SQS whose state is in a snapshot.
 
     Raises:
         SnapshotIsUnusable: another program or version wrote the file, or the file has changed.

@@ -113,7 +113,7 @@ def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)):
         with pytest.raises(AssertionError) as refusal:
             Server("--data", str(tmp_path))
-        sentence = f"Another local SQS is using {tmp_path}. Stop that one, or give this one a folder of its own.\n"
+        sentence = f"Another local SQS is using {tmp_path}. Stop the other SQS, or name another folder.\n"
         assert refusal.value.args[0] == ("", ("", sentence))
 
 
