@@ -1,1 +1,1 @@
-"""The HTTP API, with which programs do what people do in the admin. Each folder has one kind of operation."""
+"""The HTTP API, with which programs do what people do in the admin. Each folder has one capability, such as rules."""
