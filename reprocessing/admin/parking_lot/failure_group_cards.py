@@ -1,4 +1,4 @@
-"""Failure groups for display: cards whose numbers link to messages, and the URL parameter of the next page."""
+"""Turn failure groups into cards for display, whose numbers link to messages, and page the list of groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def cards(groups: Sequence[GroupRow], *, now: datetime) -> list[dict[str, Any]]:
-    """Return a card for each group, with the numbers of its messages."""
+    """Return a card for each group, as values for the template, with the numbers of its messages."""
     numbers = failure_group_pages.group_counts([group.id for group in groups])
     return [_card(group, numbers[group.id], now) for group in groups]
 
@@ -37,7 +37,10 @@ def pack_position(last: GroupRow) -> str:
 
 
 def unpack_position(text: str) -> PageStart | None:
-    """Return the group after which a page begins, from the page's URL parameter; None: the first page."""
+    """Return the place in the list after which a page begins, from the URL parameter that `pack_position` wrote.
+
+    None: the first page, also if the parameter is not valid.
+    """
     found = _PLACE.fullmatch(text)
     if found is None:
         return None
@@ -45,13 +48,13 @@ def unpack_position(text: str) -> PageStart | None:
 
 
 def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
-    """Return the id in the URL parameter `name`; None: the parameter is missing, or is no id."""
+    """Return the id in the URL parameter `name`; None: the parameter is missing, or is not an id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any]:
-    """Return one group; each number links to the messages that it counts."""
+    """Return the card of one group as values for the template. Each number has the URL of the messages it counts."""
     status = FailureGroupStatus(group.status)
     return {
         "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
@@ -69,7 +72,7 @@ def _card(group: GroupRow, numbers: GroupCounts, now: datetime) -> dict[str, Any
 
 
 def _sum(states: Sequence[tuple[str, int]], group: int) -> dict[str, Any]:
-    """Return the number of messages, in all and in each state, with a link to the messages of the state."""
+    """Return the number of a group's messages in these states: in all (`n`), and by state with URLs (`parts`)."""
     parts = [(labels.state(state), n, _letters("letter", group, state=state)) for state, n in states]
     return {"n": sum(n for _, n in states), "parts": parts}
 

@@ -1,4 +1,4 @@
-"""List and pages of failure groups; a person sets the status of a group."""
+"""The list of failure groups, and the page of a group, on which a person sets its status and note."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 
-#: Max groups, messages and audit entries on one page.
+#: Max groups on a page of the list; max messages and max audit entries on the page of a group.
 CARDS, LETTERS, REVIEWS = 20, 50, 20
 _LONGEST_NOTE: Final = 4_000
-#: Actions that change a group.
+#: Acts in the audit log that change the status or the note of a group.
 _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """A form that asks for a group's new status and note, and the reason. Hidden fields have the old values."""
+    """The form of a group's new status and note, with the reason. Hidden fields have the values shown before."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     note = forms.CharField(
@@ -50,15 +50,15 @@ class StatusForm(forms.Form):
     )
 
     def clean_note(self) -> str:
-        """Return the note with line feeds (LF) as line ends, where browsers send CRLF."""
+        """Return the note with line feeds (LF) as line ends; browsers send CRLF."""
         return _lines(self.cleaned_data["note"])
 
     def clean_seen_note(self) -> str:
-        """Return the note that the page showed, with line ends as in `clean_note`."""
+        """Return the note that the page showed, with line feeds (LF) as line ends."""
         return _lines(self.cleaned_data["seen_note"])
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a form that changes nothing."""
+        """Return the entered values. Refuse a form that changes neither status nor note."""
         given: dict[str, Any] = self.cleaned_data
         if {"status", "note", "seen_status", "seen_note"} <= given.keys() and (
             (given["status"], given["note"]) == (given["seen_status"], given["seen_note"])
@@ -69,13 +69,13 @@ class StatusForm(forms.Form):
 
 @admin.register(FailureGroup)
 class Groups(ReadOnlyAdmin):
-    """List and pages of failure groups, open groups first."""
+    """The list of failure groups, open groups first, and their pages."""
 
     ordering = ("-last_at", "-id")
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show a page of groups."""
+        """Show a page of the list of groups."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         dlq, status = shown.id_parameter(request.GET, "dlq"), request.GET.get("status", "")
@@ -102,11 +102,11 @@ class Groups(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the group, or set its status."""
+        """Show the page of a group; after its form is submitted, set the group's status and note."""
         return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
 
     def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may change the status of failure groups."""
+        """Return whether this person may change the status and the note of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _group(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -129,7 +129,7 @@ class Groups(ReadOnlyAdmin):
         return self._overtaken(request, group)
 
     def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
-        """Show the form again, with another person's change and the values that this person entered."""
+        """Show the form again, because another person changed the group first: with that change, and entered values."""
         now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
             raise Http404
@@ -170,9 +170,9 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the group's newest messages, or the messages that wait behind them in their key queues.
+        """Return the group's newest messages or, if `behind`, messages that wait behind the group's in key queues.
 
-        Return one message more than a page shows, if there is a next page.
+        `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
         """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
@@ -199,7 +199,7 @@ def _why(letter: Letter) -> str:
 
 
 def _readable(review: AuditEntry) -> dict[str, Any]:
-    """Return an audit entry for display, with the old and new values."""
+    """Return an audit entry as values for the template, with each changed value before and after."""
     changes = [
         (name, visible(str(review.before.get(name, ""))), visible(str(value)))
         for name, value in sorted(review.after.items())
