@@ -39,7 +39,7 @@ class ApiTokens(ReadOnlyAdmin):
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
-        """Return the tokens of the list; their teams are loaded in the same query set."""
+        """Return the tokens of the list. Their teams are loaded with one more query."""
         rows: QuerySet[ApiToken] = super().get_queryset(request).prefetch_related("teams")
         return rows
 

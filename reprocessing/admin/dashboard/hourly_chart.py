@@ -166,7 +166,7 @@ def _hour_labels(shown: Sequence[HourCounts], slot: int) -> Iterator[Label]:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Return the chart and its table, which an open page requests again every minute or so.
+    """Return the chart and its table, which an open page requests again every minute.
 
     Raises:
         PermissionDenied: this person may not see DLQs.

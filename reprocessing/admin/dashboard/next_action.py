@@ -31,7 +31,7 @@ def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser) -> NextActi
 def _actions(row: DlqRow) -> Iterator[tuple[str, str, str]]:
     """Yield possible actions, the most urgent first, as label, URL, and the permission that the page needs.
 
-    The URL is empty if a person can only wait. The permission is empty if the page needs no other.
+    The URL is empty if a person can only wait. The permission is empty if the page needs no further permission.
     """
     dlq, states = row.status.id, row.states
     if RowState.STOPPED in states:

@@ -127,7 +127,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     interval = whole_number("Poll interval (s)", "Default: 60.", most=MAX_SECONDS)
     crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",
-        help_text="Instead of an interval: minute hour day month weekday.",
+        help_text="Instead of a poll interval. Five fields: minute hour day month weekday.",
     )  # fmt: skip
     at_once = choice("Poll again", YES_NO, "After a poll that found messages, poll again at once.")
     delete_when = choice("Delete SQS copies", DELETE_WHEN, empty="by queue type")
@@ -152,10 +152,10 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
     message_type = fields.SelectorField(
-        shared=True, label="Message type", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
+        shared=True, label="Message type", help_text="Where messages have their type: attribute:NAME or body:JMESPATH."
     )
     tenant = fields.SelectorField(
-        shared=True, label="Tenant", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
+        shared=True, label="Tenant", help_text="Where messages have their tenant: attribute:NAME or body:JMESPATH."
     )
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
@@ -183,7 +183,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
             del self.fields["teams"]
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. Refuse two schedules, an empty required field, and a field that would unmask."""
+        """Return the entered values. Refuse two schedules, an empty required field, and changes that would unmask."""
         given = super().clean()
         if given.get("interval") and given.get("crontab") and {"interval", "crontab"} & set(self.changed_data):
             raise forms.ValidationError({"crontab": "Use a poll interval or a poll crontab. Empty the other field."})

@@ -18,7 +18,7 @@ REFUSAL: Final = (
 def refused_fields(row: DeadLetterQueue | None, changed: Collection[str], *, reveals: bool) -> list[str]:
     """Return those of the changed fields that this person may not change.
 
-    None, if the person may reveal masked values (`reveals`), or the DLQ is new or masks no fields.
+    The list is empty if the person may reveal masked values (`reveals`), or the DLQ is new or masks no fields.
     """
     if reveals or row is None or not viewed_content.masks_fields(row.pk):
         return []

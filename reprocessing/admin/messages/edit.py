@@ -138,7 +138,7 @@ def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
     """Save the previewed edit.
 
-    Show the form again if the person pressed "back", and the preview again if something is wrong.
+    Show the form again if the person chose to continue editing, and the preview again if something is wrong.
     """
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:

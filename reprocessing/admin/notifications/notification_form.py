@@ -50,7 +50,7 @@ class NotificationForm(PreviewForm):
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
-        """Return the end of an error text, which refers to the audit log for who changed the destination last."""
+        """Return the end of the error text that somebody changed the destination: "see the audit log."."""
         return "see the audit log."
 
 

@@ -30,7 +30,7 @@ from reprocessing.store.runs import released_into_runs
 
 #: Max bulk actions on one page.
 SHOWN: Final = 50
-#: After this time without a worker that has started the bulk action, its page says that workers may be missing.
+#: If no worker has started a bulk action after this time, its page says that workers may be missing.
 _UNUSUAL: Final = timedelta(seconds=15)
 
 

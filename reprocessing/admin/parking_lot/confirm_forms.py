@@ -163,7 +163,7 @@ class ExportForm(FilterForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. Refuse original bodies without the bodies that would be sent."""
+        """Return the entered values. Refuse an export with original bodies, but without bodies and attributes."""
         found = super().clean() or self.cleaned_data
         if found.get("originals") and not found.get("bodies"):
             self.add_error("originals", "Include bodies and attributes as well, or untick this box.")

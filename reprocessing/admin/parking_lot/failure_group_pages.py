@@ -129,7 +129,7 @@ class Groups(ReadOnlyAdmin):
         return self._overtaken(request, group)
 
     def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
-        """Show the form again, because another person changed the group first: with that change, and entered values."""
+        """Show the form again with the entered values, and say how another person changed the group first."""
         now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
             raise Http404
@@ -170,7 +170,7 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the group's newest messages or, if `behind`, messages that wait behind the group's in key queues.
+        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind those.
 
         `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
         """

@@ -239,7 +239,7 @@ def _insist(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> M
     """Return the filter, limited to DLQs that this person sees, if the decision is possible on all matching messages.
 
     Raises:
-        InvalidFilter: the filter selects another state than the decision requires, or does not find all matches.
+        InvalidFilter: the filter selects another state than the decision requires, or may miss matching messages.
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
     sieve = message_list.allowed(asked, request)

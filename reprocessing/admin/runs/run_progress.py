@@ -91,7 +91,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None, seen: Visib
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Return, for each thing that key queues do or wait for, how many key queues do so, the largest number first."""
+    """Group key queues by what they do or wait for. Return number and text of each group, the largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(lane_counts.describe_lanes(lanes))] += lanes.n

@@ -68,7 +68,7 @@ def whole_number(label: str, help_text: str = "", *, least: int = 1, most: int =
 def choice(
     label: str, choices: Iterable[tuple[str, str]], help_text: str = "", *, empty: str = ""
 ) -> forms.ChoiceField:
-    """Return a form field for an optional choice. `empty`: label of the entry for no choice; empty: no such entry."""
+    """Return a form field for an optional choice. `empty`: label of the entry for no choice; "": no such entry."""
     every = [*([("", empty)] if empty else []), *choices]
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
@@ -93,7 +93,7 @@ class NumberOrOff(forms.CharField):
         super().__init__(required=False, max_length=40, **more)
 
     def clean(self, value: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return the number, `off`, or an empty value."""
+        """Return the number, `off`, or an empty text. Refuse anything else."""
         given = super().clean(value)
         if given in {"", OFF}:
             return given
@@ -117,7 +117,7 @@ class SelectorField(forms.CharField):
         super().__init__(required=False, max_length=LONGEST, **more)
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the selector in its normal form, or an empty text."""
+        """Return the selector in its normal form, or an empty text. Refuse an invalid selector."""
         given = super().clean(value)
         if not given:
             return ""
@@ -134,7 +134,7 @@ class RoleField(forms.CharField):
     """A field for the ARN of an IAM role."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the ARN, or an empty text."""
+        """Return the ARN, or an empty text. Refuse anything else."""
         given = str(super().clean(value))
         if given and not arn.is_role(given):
             raise ValidationError("Not the ARN of an IAM role. Example: arn:aws:iam::111122223333:role/redrive")
@@ -145,7 +145,7 @@ class CrontabField(forms.CharField):
     """A field for a schedule: the five fields of a crontab."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the five fields separated by single spaces, or an empty text."""
+        """Return the five fields separated by single spaces, or an empty text. Refuse an invalid schedule."""
         given = " ".join(str(super().clean(value)).split())
         try:
             if given:

@@ -74,7 +74,7 @@ class Command(Console):
             self.say(clear + "\n".join(status_output.status_lines(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
-        """Show each message with this id, in the DLQ `key` or, if None, in all: several DLQs can have the same id.
+        """Show each message with this id, in the DLQ `key` or, if None, in all DLQs: an id is not unique.
 
         Raises:
             CommandError: no message has this id.

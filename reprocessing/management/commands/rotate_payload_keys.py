@@ -1,4 +1,4 @@
-"""The command `manage.py rotate_payload_keys`, which encrypts all data keys with the newest key."""
+"""The command `manage.py rotate_payload_keys`, which encrypts all data keys with the first of the configured keys."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Command(Console):
         first = key_ring.first_key()
         waiting = PayloadKey.objects.exclude(wrapped=None).exclude(wrapped_by=first).count()
         if not options["confirm"]:
-            self.tell(options, first, {"keys": waiting}, f"{waiting:,} data keys are to be wrapped with {first}.")
+            self.tell(options, first, {"keys": waiting}, f"{waiting:,} data keys would be encrypted with {first}.")
             return
         log = ProgressLog(self.stderr)
 
@@ -60,7 +60,7 @@ class Command(Console):
         AuditEntry.objects.create(
             act=AuditAct.ROTATED, by=options["by"], reason=options["reason"], after={"to": first, **counts}
         )
-        self.tell(options, first, counts, f"{done.keys:,} data keys were wrapped with {first}.")
+        self.tell(options, first, counts, f"{done.keys:,} data keys were encrypted with {first}.")
 
     def tell(self, options: dict[str, Any], first: str, counts: dict[str, int], text: str) -> None:
         used = payload_keys.used_wrapping_keys()

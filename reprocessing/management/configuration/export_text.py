@@ -61,7 +61,7 @@ def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
 
 
 def _unless_computed(kind: Kind, field: str, settings: Settings) -> Iterator[str]:
-    """Yield the field, unless it is the region of a target that is not an HTTP endpoint: its ARN has the region."""
+    """Yield the field, but not the region of a target that has an ARN, because the ARN has the region."""
     if not (kind is Kind.TARGET and field == "region" and settings["kind"] != TargetKind.HTTP):
         yield field
 

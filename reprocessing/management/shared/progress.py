@@ -47,16 +47,16 @@ class ProgressLog:
         self._next = time.monotonic() + self._every
 
     def line(self, text: str) -> None:
-        """Write a line now, whenever the last line was written."""
+        """Write a line now, even if the last line was written a moment ago."""
         self._next = time.monotonic() + self._every
         with suppress(BrokenPipeError):
             self._out.write(as_invoked(text), lambda plain: plain)
             self._out.flush()
 
     def line_if_due(self, text: Callable[[], str]) -> None:
-        """Write the line that `text` returns, if the last line was written at least 1 s (else 10 s) ago.
+        """Write the line that `text` returns, if enough time has passed since the last line.
 
-        The 1 s apply on a terminal. `text` is called only if the line is written.
+        That is 1 s on a terminal, otherwise 10 s. `text` is called only if the line is written.
         """
         if time.monotonic() >= self._next:
             self.line(text())
