@@ -86,7 +86,7 @@ def get_rule(request: HttpRequest, rule: str) -> RuleView:
 def enable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     """Enable a rule.
 
-    An enabled rule decides about each message before the message is sent, unless a rule with a lower position matches.
+    Before a message is sent, enabled rules are evaluated by position, and the first that matches decides about it.
     """
     return _switch(request, rule, change, enabled=True)
 
