@@ -111,7 +111,7 @@ class Approvals(RecordsAdmin):
             address = reverse(f"admin:reprocessing_approval_{name}", args=[row.pk])
             closed = "" if _may(request, row, choice) else "You may not do this"
             if name == "approve" and not closed and people.is_same_person(row.by, request.user.get_username()):
-                closed = "You asked for it: somebody else approves it"
+                closed = "You asked for it: somebody else must approve it"
             yield Button(f"{choice.label}…", address, closed, grave=choice.alone)
 
     def change_view(

@@ -16,7 +16,7 @@ from reprocessing.store.approvals import guard
 BUTTON: Final = "Request approval"
 _NOTICE: Final = (
     "This needs a second person. It is not done now: it is requested, and somebody else approves or declines it. If "
-    "its messages, rule or settings change before, the request becomes void."
+    "its messages, rule or settings change before that, the request becomes void."
 )
 
 

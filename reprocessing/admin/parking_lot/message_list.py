@@ -65,8 +65,8 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
         raise PermissionDenied
     if sieve.text is not None and not show_payload.may_reveal(request) and viewed_content.masks_fields(sieve.dlq):
         raise InvalidFilter(
-            "These messages may have masked values, which a search for texts would find. It takes the permission to "
-            "reveal masked values."
+            "A text search could reveal masked values of these messages. It takes the permission to reveal masked "
+            "values."
         )
     if not set(sieve.states) <= set(FINISHED_STATES):
         raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")

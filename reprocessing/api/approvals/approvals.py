@@ -54,7 +54,7 @@ def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpRespon
     reason, by = str(json.loads(request.body)["reason"]), caller_of(request).by
     row = requesting.request(needed, by=by, reason=reason, lasts=conf.current().approval_life)
     until = f"{row.expires_at:%Y-%m-%d %H:%M} UTC"
-    says = [f"Nothing was done yet: {row.title} needs a second person, and is requested. It expires at {until}."]
+    says = [f"Nothing was done yet: {row.title} needs a second person. Approval is requested. It expires at {until}."]
     address = f"/api/v1/approvals/{row.pk}"
     told = ApprovalNeededAnswer(
         dry_run=False,
@@ -94,13 +94,15 @@ def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
     row, caller = _row(request, approval), caller_of(request)
     user = _person(caller)
     if people.is_same_person(row.by, caller.by):
-        raise Problem(HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} asked for it, so somebody else approves it.")
+        raise Problem(
+            HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} asked for it, so somebody else must approve it."
+        )
     _require(user, row)
 
     def act() -> Decision:
         return decide.approve(row.pk, by=caller.by, reason=change.reason, conf=conf.current())
 
-    return _decide(request, row, change, act, "It would be done at once, with both names in the audit log.")
+    return _decide(request, row, change, act, "Approval makes the change at once. The audit log gets both names.")
 
 
 @changes(router, "/approvals/{int:approval}/decline", Scope.APPROVALS_DECIDE, DecisionAboutApproval, tag=_TAG)
@@ -117,7 +119,7 @@ def decline(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
     def act() -> Decision:
         return decide.decline(row.pk, by=caller.by, reason=change.reason)
 
-    return _decide(request, row, change, act, "The request would end. Nothing would be done.")
+    return _decide(request, row, change, act, "The request would end, and the change would not be made.")
 
 
 def _row(request: HttpRequest, approval: int) -> Approval:
@@ -126,7 +128,7 @@ def _row(request: HttpRequest, approval: int) -> Approval:
 
 def _person(caller: Caller) -> User:
     if caller.token.user is None:
-        why = "Nothing was done: a person decides about an approval, and this is a token of teams. Send a user's token."
+        why = "Nothing was done: only people decide about approvals, and this is a token of teams. Send a user's token."
         raise Problem(HTTPStatus.FORBIDDEN, why)
     return caller.token.user
 
@@ -134,7 +136,9 @@ def _person(caller: Caller) -> User:
 def _require(user: User, row: Approval) -> None:
     permission = DeedKind(row.deed).permission
     if not user.has_perm(permission):
-        why = f"Nothing was done: those who may do it may decide about it. The token's user does not have {permission}."
+        why = (
+            f"Nothing was done: this decision needs the permission {permission}, which the token's user does not have."
+        )
         raise Problem(HTTPStatus.FORBIDDEN, why)
 
 

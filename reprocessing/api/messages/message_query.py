@@ -69,7 +69,7 @@ def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
     lists = {name: value if isinstance(value, list) else [str(value)] for name, value in given.items()}
     found = MessageFilter.from_query(lists)
     if found.text is not None and viewed_content.masks_fields(found.dlq):
-        raise InvalidFilter("These messages may have masked values, which a search for texts would find. Omit `text`.")
+        raise InvalidFilter("A text search could reveal masked values of these messages. Omit `text`.")
     return replace(found, dlqs=caller.seen.ids)
 
 

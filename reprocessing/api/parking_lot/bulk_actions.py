@@ -103,7 +103,7 @@ def abort_bulk_action(request: HttpRequest, bulk_action: int, change: AbortReque
         says = ["It would be aborted. Messages that were changed stay changed."]
         return AbortAnswer(dry_run=True, changed=False, says=says, bulk_action=_view(row))
     if not bulk_actions.abort(row.pk, by=caller.by, why=change.reason):
-        raise conflict("The bulk action ended before.")
+        raise conflict("The bulk action ended before it could be aborted.")
     row.refresh_from_db()
     says = ["It is aborted. Messages that were changed stay changed."]
     return AbortAnswer(dry_run=False, changed=True, says=says, bulk_action=_view(row))
@@ -116,7 +116,7 @@ def _with_state(kind: BulkActionKind, query: MessageQuery) -> MessageQuery:
 
 def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[str, Any]:
     if kind is not BulkActionKind.RELEASE and (bulk.at or bulk.target):
-        raise InvalidFilter("`at` and `target` are for releases. Leave them out.")
+        raise InvalidFilter("`at` and `target` are only for releases. Leave them out.")
     require_future(bulk.at)
     found: dict[str, Any] = {"due": bulk.at.isoformat()} if bulk.at else {}
     if bulk.target:

@@ -130,7 +130,7 @@ def _require_changeable(request: HttpRequest, row: Rule) -> None:
         Problem: the rule also applies to DLQs that the token does not see, or a configuration file manages the rule.
     """
     if not caller_of(request).seen.changeable(Rule.objects.filter(pk=row.pk)).exists():
-        why = f"{row.name} also decides about messages of DLQs that this token does not see. Ask somebody who sees all."
+        why = f"{row.name} also decides about messages of DLQs that this token does not see. Use a token that sees all."
         raise Problem(HTTPStatus.FORBIDDEN, f"Nothing was done. {why}")
     mark = managed.find_mark(Kind.RULE, row.name)
     if mark is not None and mark.unlocked_at is None:

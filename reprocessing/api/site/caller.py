@@ -62,7 +62,7 @@ class Caller:
         """
         if scope not in self.token.scopes:
             has = ", ".join(self.token.scopes)
-            why = f"This takes the scope {scope}, which allows to {scope.sentence}. The token {self.token.name} has: "
+            why = f"This takes the scope {scope}, to {scope.sentence}. The scopes of the token {self.token.name} are: "
             raise Problem(
                 HTTPStatus.FORBIDDEN, f"{why}{has}. Make a token with this scope: the command is make_api_token."
             )
@@ -114,7 +114,7 @@ def admit(request: HttpRequest, scope: Scope, *, key: str | None) -> Caller:
     """
     token = _token(request)
     if wait := request_rates().wait(token.pk, rate=conf.current().api_rate):
-        why = f"The token {token.name} sends more than {conf.current().api_rate:g} requests a second. Send it later."
+        why = f"The token {token.name} sends more than {conf.current().api_rate:g} requests a second. Retry later."
         raise Problem(HTTPStatus.TOO_MANY_REQUESTS, why, {"Retry-After": str(math.ceil(wait))})
     caller = Caller(token, dlqs_of_token(token), key)
     caller.require(scope)
@@ -138,9 +138,9 @@ def _token(request: HttpRequest) -> ApiToken:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     found = tokens.by_secret(secret.strip()) if scheme.lower() == "bearer" else None
     if found is None:
-        why = "No API token is known by this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
+        why = "No API token has this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
-        why = f"The token {found.name} is refused: {state}. Make another by the command make_api_token or in the admin."
+        why = f"The token {found.name} is refused: {state}. Make another with make_api_token or in the admin."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     return found

@@ -25,7 +25,7 @@ _EVERYWHERE: Final = {
     HTTPStatus.FORBIDDEN: "The token lacks the scope, or may not change what several teams use.",
     HTTPStatus.NOT_FOUND: "There is no such thing, or the token does not see it.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "A field is not valid, or the Idempotency-Key belongs to another request.",
-    HTTPStatus.TOO_MANY_REQUESTS: "The token sends too fast. Retry-After has the seconds to wait.",
+    HTTPStatus.TOO_MANY_REQUESTS: "The token sends requests too fast. Retry-After has the seconds to wait.",
     HTTPStatus.SERVICE_UNAVAILABLE: "PostgreSQL or SQS cannot be reached. Retry-After has the seconds to wait.",
 }  # fmt: skip
 _OF_CHANGES: Final = {

@@ -72,7 +72,7 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
     """
     if confirm and caller_of(request).key is None:
         why = (
-            f"Nothing was done: a request with confirm: true takes the header {KEY_HEADER}, so that a repetition does "
+            f"Nothing was done: a request with confirm: true needs the header {KEY_HEADER}, so that a repetition does "
             "nothing twice. Send a new UUID as its value, and the same one if you repeat the request."
         )
         raise Problem(HTTPStatus.BAD_REQUEST, why)
@@ -131,7 +131,7 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
         case Answered(status, answer):
             return HttpResponse(answer, status=status, content_type=_JSON, headers={"Idempotency-Replayed": "true"})
         case InProgress():
-            why = f"A request with this {KEY_HEADER} is being answered now. Send it again for the answer."
+            why = f"A request with this {KEY_HEADER} is being answered now. To get the answer, send it again."
             raise Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
         case OtherRequest():
             why = f"Nothing was done: this {KEY_HEADER} belongs to another request. Send a new UUID."

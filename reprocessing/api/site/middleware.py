@@ -15,7 +15,7 @@ _PREFIX: Final = "/api/"
 _DETAILS: Final = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read. Check its host, path, query and headers.",
     HTTPStatus.NOT_FOUND: "There is no such address. The addresses are in /api/v1/openapi.json.",
-    HTTPStatus.METHOD_NOT_ALLOWED: "The address does not take this method. The header Allow has the methods.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "The address does not allow this method. The header Allow has the methods.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The service has a fault, which its log describes. Send the request again with "
     "the same Idempotency-Key; if the answer is the same, tell the operators the time of the request.",
 }  # fmt: skip

@@ -100,7 +100,7 @@ def _teams(named: list[str] | None) -> tuple[str, ...] | None:
         return None
     if OFF in named and len(named) > 1:
         raise CommandError(
-            f"--team {OFF} means no team, so it stands alone. Type --team NAME for each team, or one off."
+            f"--team {OFF} means no team, so other teams cannot be given with it. Leave out one or the other."
         )
     return () if named == [OFF] else tuple(sorted(set(named)))
 

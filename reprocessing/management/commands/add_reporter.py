@@ -52,7 +52,7 @@ class Command(Console):
         if options["json"]:
             self.report(told)
             return
-        self.say(f"{who} may report on messages sent to: {', '.join(told['targets'])}")
+        self.say(f"{who} may report outcomes of messages sent to: {', '.join(told['targets'])}")
         self.say(outcome(who, new=told["new"], changed=True, acted=options["confirm"]))
         if told.get("token"):
             self.say(f"Its token, which is not shown again:\n{told['token']}")

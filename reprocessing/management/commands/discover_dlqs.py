@@ -195,7 +195,7 @@ class Command(Console):
             )
         if options["confirm"]:
             discovery_scopes.forget(scopes, by=options["by"], reason=options["reason"])
-        self._changed(scopes, "deleted, with what was found there; registered DLQs stay", options)
+        self._changed(scopes, "deleted, with the DLQs that were found there; registered DLQs stay", options)
 
     def _changed(self, scopes: Sequence[Scope], what: str, options: dict[str, Any]) -> None:
         if options["json"]:

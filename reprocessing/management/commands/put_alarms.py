@@ -65,7 +65,7 @@ class Command(Console):
         if actions and (mute := put_alarms.regions_without_action(looks, actions)):
             raise CommandError(
                 f"The alarms{_of(', '.join(mute))} have no --action of their region, and CloudWatch refuses actions of "
-                f"another. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
+                f"another region. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
             )
         if not options["json"]:
             self.tell(looks, namespace, options)
