@@ -1,11 +1,12 @@
-"""Pages of the admin. Records are read-only; each decision is recorded with user and reason.
+"""The pages of the admin. People cannot edit rows there; each decision is recorded with user and reason.
 
-Django's admin cannot register models with composite keys; the page of a message shows their rows.
+Models with composite keys have no pages of their own, because Django's admin cannot register such models. The page of
+a message shows their rows.
 """
 
 from __future__ import annotations
 
-# Whole modules are imported: `from … import parking_lot` would replace the package of that name by its module.
+# Not `from … import parking_lot`: that would replace the package `admin.parking_lot` by its module of the same name.
 import reprocessing.admin.api.tokens
 import reprocessing.admin.approvals.approvals
 import reprocessing.admin.audit.audit_log

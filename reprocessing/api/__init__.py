@@ -1,1 +1,1 @@
-"""The HTTP API: what the admin and the commands do, for programs. Each folder is a capability."""
+"""The HTTP API, with which programs do what people do in the admin. Each folder has one capability, such as rules."""

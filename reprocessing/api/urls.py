@@ -1,4 +1,4 @@
-"""The addresses of the API, below /api/v1/."""
+"""The URL paths of the HTTP API, below /api/v1/."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.domain.approvals.deed import ApprovalNeeded
 
 api: Final = RedriveAPI(
     title="Redrive", version="1", urls_namespace="api", docs_url=None,
-    description="Redrives Amazon SQS dead-letter queues: what the admin and the commands do, for programs. docs/api.md "
+    description="Redrives Amazon SQS dead-letter queues. For programs that do what people do in the admin. docs/api.md "
     "explains tokens, dry runs and idempotency keys.",
 )  # fmt: skip
 for router in (

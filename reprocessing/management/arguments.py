@@ -1,4 +1,7 @@
-"""Options that many commands share, and the types of arguments."""
+"""Add options that many commands share, and read the values of arguments.
+
+A function that reads an argument raises ArgumentTypeError for a value that is not valid.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from reprocessing.domain.approvals.person import is_one_name
 
 OFF: Final = "off"  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column
-_DIGITS = 20  #: max digits that are parsed
+_DIGITS = 20  #: max digits of a number that is parsed
 _LONGEST_NAME = 100
 
 
@@ -48,14 +51,14 @@ def add_by(parser: CommandParser) -> None:
 
 
 def add_run_reason(parser: CommandParser) -> None:
-    """Add --reason, which a run needs only if a second person must approve it."""
+    """Add --reason to a command that starts a run. It is required only if a second person must approve the run."""
     parser.add_argument(
         "--reason", type=not_empty, metavar="WHY", help="reason; required if a second person must approve"
     )
 
 
 def add_change_options(parser: CommandParser, *, reason: str | None = None) -> None:
-    """Add --by, --reason, --confirm and --json. --reason is required unless `reason` has a default."""
+    """Add --by, --reason, --confirm and --json. `reason`: the default of --reason; None: --reason is required."""
     add_by(parser)
     parser.add_argument(
         "--reason", required=reason is None, default=reason, type=not_empty, metavar="WHY",
@@ -66,7 +69,7 @@ def add_change_options(parser: CommandParser, *, reason: str | None = None) -> N
 
 
 def current_user() -> str:
-    """Return the name of the operating system's user who runs this process."""
+    """Return the name of the operating system's user who runs this process, or `uid NUMBER` if it has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # in a container, a user can have an id without a name
@@ -74,14 +77,14 @@ def current_user() -> str:
 
 
 def not_empty(text: str) -> str:
-    """Read an argument that is not empty."""
+    """Return the argument without surrounding white space. Refuse an empty argument."""
     if not text.strip():
         raise ArgumentTypeError("it is empty. Is the shell variable set?")
     return text.strip()
 
 
 def person(text: str) -> str:
-    """Read the name of one person; histories write two names as in "ann, approved by bob"."""
+    """Return the name of one person. Refuse a text such as "ann, approved by bob", which the audit log uses for two."""
     name = not_empty(text)
     if not is_one_name(name):
         raise ArgumentTypeError(f"{text!r} is not the name of one person")
@@ -89,7 +92,7 @@ def person(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Read a name of letters, digits, hyphens and underscores."""
+    """Return a name of at most 100 letters, digits, hyphens and underscores. Refuse other names."""
     try:
         validate_slug(text)
     except ValidationError:
@@ -101,7 +104,10 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The type of an argument that `accepts` accepts; errors use `what` and `example`."""
+    """Reads an argument: returns the text if `accepts` returns a true value for it.
+
+    The error has `what` (what the text should be) and `example` (a valid text).
+    """
 
     accepts: Callable[[str], object]
     what: str
@@ -114,13 +120,13 @@ class Matching:
 
 
 def matching(accepts: Callable[[str], object], what: str, example: str) -> Matching:
-    """Return the type of an argument. `accepts` tells whether a text is valid; errors use `what` and `example`."""
+    """Return the function that reads an argument which must be valid by `accepts`; see `Matching`."""
     return Matching(accepts, what, example)
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The type of an argument that is a number from `least` (excluded if `above`) to `most`."""
+    """Reads an argument that is a number from `least` to `most`. If `above`, `least` itself is refused."""
 
     least: float
     most: float
@@ -138,13 +144,13 @@ class Number:
 
 
 def number(least: float, most: float, *, above: bool = False) -> Number:
-    """Return the type of an argument that is a number from `least` (excluded if `above`) to `most`."""
+    """Return the function that reads a number from `least` to `most`. If `above`, `least` itself is refused."""
     return Number(least, most, above)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNumber:
-    """The type of an argument that is a whole number from `least` to `most`."""
+    """Reads an argument that is a whole number from `least` to `most`."""
 
     least: int
     most: int
@@ -158,13 +164,13 @@ class WholeNumber:
 
 
 def whole_number(least: int, most: int = _LARGEST) -> WholeNumber:
-    """Return the type of an argument that is a whole number from `least` to `most`."""
+    """Return the function that reads a whole number from `least` to `most` (default: 2,147,483,647)."""
     return WholeNumber(least, most)
 
 
 @dataclass(frozen=True, slots=True)
 class OrOff:
-    """The type of an argument that is "off", or a value that `read` reads."""
+    """Reads an argument that is "off" (and returns "off"), or a value that the function `read` reads."""
 
     read: Callable[[str], Any]
 
@@ -173,12 +179,12 @@ class OrOff:
 
 
 def or_off(read: Callable[[str], Any]) -> OrOff:
-    """Return the type of an argument that is "off", or a value that `read` reads."""
+    """Return the function that reads "off", or a value that the function `read` reads."""
     return OrOff(read)
 
 
 def iso_time(text: str) -> datetime:
-    """Read a time in ISO 8601; without an offset, UTC."""
+    """Return the time that is written in ISO 8601, in UTC. A time without an offset is taken as UTC."""
     try:
         value = datetime.fromisoformat(text)
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""`manage.py help`: the commands of this project, grouped by purpose, before Django's commands."""
+"""Print the list of commands for `manage.py help`: this project's commands by purpose, then Django's commands."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ def _others() -> Iterator[str]:
 
 
 def one_line(command: BaseCommand) -> str:
-    """Return the first sentence of the command's help."""
+    """Return the first sentence of the command's help, without its full stop."""
     return command.help.partition("\n")[0].partition(". ")[0].rstrip(".")

@@ -1,4 +1,7 @@
-"""Command lines in texts. The code writes `manage.py COMMAND …`; users see `manage.py` as they typed it."""
+"""Write command lines in texts so that users can paste them.
+
+The code writes `manage.py COMMAND …`. For output, `manage.py` is replaced by what the user typed to start it.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,17 @@ from typing import Final
 
 DOCUMENTED: Final = "manage.py"  #: the program name that docs, logs, the admin and --json show
 _PROGRAMS: Final = frozenset({("manage.py",), ("django-admin",), ("django", "__main__.py")})  #: ends of program paths
+#: Finds `manage.py` before the name of a command.
 _SHOWN: Final = re.compile(r"(?<![\w./-])(?:python )?manage\.py(?= [a-z])")
 
 
 def command(*words: object) -> str:
-    """Return a command line of manage.py, quoted for a shell."""
+    """Return the command line `manage.py WORDS`, with the words quoted for a shell."""
     return shlex.join([DOCUMENTED, *map(str, words)])
 
 
 def as_invoked(text: str) -> str:
-    """Return the text with `manage.py` replaced by the way this process was invoked, so that commands can be pasted."""
+    """Return the text with `manage.py` replaced by what the user typed to start it, so that commands can be pasted."""
     return _SHOWN.sub(lambda _: invocation(sys.orig_argv, sys.argv), text)
 
 
@@ -29,8 +33,10 @@ def invocation(typed: Sequence[str], arguments: Sequence[str]) -> str:
 
     Args:
         typed: sys.orig_argv, which begins with the interpreter and its options.
-        arguments: sys.argv, which begins with the program. For a program other than manage.py, such as a worker,
-            `DOCUMENTED` is returned.
+        arguments: sys.argv, which begins with the program.
+
+    Returns:
+        The command, quoted for a shell. If the program is not manage.py, for example a worker: `manage.py`.
     """
     parts = Path(arguments[0]).parts if arguments else ()
     if not {parts[-1:], parts[-2:]} & _PROGRAMS:

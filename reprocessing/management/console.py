@@ -1,4 +1,4 @@
-"""The base class of all commands: help, options, output and errors."""
+"""The base class of all commands: it shows help, runs the command, prints text or JSON, and reports errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reprocessing.management.table import Cells, plain_table, rich_table
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.approvals import request as requesting
 
-#: Placeholder that `report_in_pieces` replaces. It has a zero byte, so no text from PostgreSQL is equal to it.
+#: Placeholder in JSON that `report_in_pieces` replaces. PostgreSQL stores no zero byte, so no stored text equals it.
 PIECES: Final = "\0later"
 #: Exit status of a command that did nothing, but requested the approval of a second person.
 NEEDS_APPROVAL: Final = 3
@@ -35,7 +35,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class HelpFormatter(DjangoHelpFormatter):
-    """A help formatter that keeps paragraphs, and the lines of indented paragraphs."""
+    """Formats the help of a command: wraps paragraphs, but keeps the lines of indented paragraphs, such as examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = [
@@ -46,15 +46,15 @@ class HelpFormatter(DjangoHelpFormatter):
 
 
 class Console(BaseCommand):
-    """A command that answers in text or, with --json, in JSON. Errors are sentences.
+    """A command that prints text or, with --json, one JSON object. An error is a sentence on standard error.
 
-    The docstring of a command is its help; lines below "Examples:" are command lines, without `manage.py`.
-    The exit status is 0 if everything was done or shown, and 1 if something was refused or failed. docs/production.md
-    lists all exit statuses. If standard output is closed (`| head`), the command still finishes its work.
+    The docstring of a subclass is the help of the command. Lines below "Examples:" are command lines without
+    `manage.py`. The exit status is 0 if everything was done or shown, and 1 if something was refused or failed.
+    docs/production.md lists all exit statuses. If standard output is closed (`| head`), the command still finishes.
     """
 
     requires_system_checks: list[str] = []  # noqa: RUF012  # stop_redrive must run even if a check fails
-    is_read = True  #: False after standard output was closed
+    is_read = True  #: False after the reader closed standard output
     examples: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
@@ -69,7 +69,7 @@ class Console(BaseCommand):
         return super().create_parser(prog_name, subcommand, formatter_class=HelpFormatter, epilog=epilog, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command from a shell. Refuse `--reason=--`: argparse would read it as an option without a value."""
+        """Run the command from a shell. Refuse `--reason=--` and the like, which argparse reads as without a value."""
         for given in takewhile(lambda word: word != "--", argv[2:]):
             if given.startswith("--") and given.endswith("=--"):
                 self.stderr.write(f"Nothing was done: {given[:-3]} needs a value, and -- is not a value.")
@@ -77,7 +77,7 @@ class Console(BaseCommand):
         super().run_from_argv(argv)
 
     def handle(self, *_: Any, **options: Any) -> None:  # noqa: ANN401  # Django's own signature
-        """Run the command; in errors, replace `manage.py` by the way this process was invoked."""
+        """Run the command. In the text of an error, replace `manage.py` by what the user typed to start it."""
         try:
             self.run(options)
         except CommandError as error:
@@ -85,7 +85,7 @@ class Console(BaseCommand):
             raise
 
     def run(self, options: dict[str, Any]) -> None:
-        """Run the command.
+        """Run the command, and turn expected errors into CommandError.
 
         Raises:
             CommandError: the text says what happened, why, and what to do.
@@ -112,10 +112,10 @@ class Console(BaseCommand):
             ) from error
 
     def request_approval(self, needed: ApprovalNeeded, options: dict[str, Any]) -> None:
-        """Request the approval of a second person for what this command would have done.
+        """Store a request that a second person approve what this command was about to do.
 
         Raises:
-            CommandError: always, because the command has done nothing yet.
+            CommandError: always, with exit status 3: nothing was done, and the text says how to approve the request.
         """
         by = options.get("by") or current_user()
         row = requesting.request(needed, by=by, reason=self.reason_of(options), lasts=conf.current().approval_life)
@@ -130,24 +130,24 @@ class Console(BaseCommand):
         )
 
     def reason_of(self, options: dict[str, Any]) -> str:
-        """Return the reason of a requested approval."""
+        """Return the reason that is stored if this command requests an approval."""
         return options.get("reason") or ""
 
     def answer(self, options: dict[str, Any]) -> None:
-        """Do the command's work."""
+        """Do the command's work and print the result. Each command implements this."""
         raise NotImplementedError
 
     def say(self, text: str = "") -> None:
-        """Print text, with `manage.py` replaced by the way this process was invoked."""
+        """Print text, with `manage.py` replaced by what the user typed to start it, so that commands can be pasted."""
         self.write(as_invoked(text))
 
     def table(self, header: Cells, rows: Iterable[Cells]) -> None:
-        """Print a table, fitted to the terminal if there is one."""
+        """Print a table. On a terminal, it is as wide as the terminal."""
         found = list(rows)
         self.say(rich_table(header, found) if self.stdout.isatty() else plain_table(header, found))
 
     def write(self, text: str, *, ending: str = "\n") -> None:
-        """Print text unchanged."""
+        """Print text unchanged. Does nothing after the reader closed standard output."""
         try:
             self.stdout.write(text, ending=ending)
             self.stdout.flush()
@@ -155,13 +155,13 @@ class Console(BaseCommand):
             self.is_read = _silence()
 
     def report(self, found: object) -> None:
-        """Print one JSON object on one line. Its command lines always begin with `manage.py`."""
+        """Print one JSON object on one line. Command lines in it begin with `manage.py`, whatever the user typed."""
         self.write(json.dumps(found, default=_in_json))
 
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
-        """Print one JSON object on one line, and print one of its members piece by piece.
+        """Print one JSON object on one line, with one large member that is never in memory as a whole.
 
-        The pieces replace the value `PIECES` in `found`. They are all lists or all dicts. Only one piece is in memory.
+        The member has the value `PIECES` in `found`. It is printed as the joined pieces, all lists or all dicts.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
@@ -179,7 +179,11 @@ class Console(BaseCommand):
 
 
 def refuse_unreadable_text(options: dict[str, Any]) -> None:
-    """Refuse arguments that PostgreSQL and SQS cannot store: with a zero byte, or with bytes that are not UTF-8."""
+    """Refuse arguments that PostgreSQL and SQS cannot store.
+
+    Raises:
+        CommandError: an argument has a zero byte, or bytes that are not UTF-8.
+    """
     for name, value in options.items():
         for text in value if isinstance(value, list | tuple) else [value]:
             if isinstance(text, str) and not _is_text(text):
@@ -190,10 +194,11 @@ def refuse_unreadable_text(options: dict[str, Any]) -> None:
 
 
 def find_named(rows: QuerySet[Row], name: str, *, kind: str, hint: str) -> Row:
-    """Return the row with this name.
+    """Return the row with this name. `kind` names the rows in the error, such as "rule".
 
     Raises:
-        CommandError: no row has this name. The text lists the known names; if there are none, it shows `hint`.
+        CommandError: no row has this name. The text lists the known names or, if there are none, shows the command
+            `hint`, which adds a row.
     """
     found = rows.filter(name=name).first()
     if found is None:
@@ -214,7 +219,7 @@ def find_dlq(name: str) -> DeadLetterQueue:
 
 
 def format_time(moment: datetime | None) -> str:
-    """Return a time in UTC as commands print it, such as `2026-03-01 08:00:00 UTC`."""
+    """Return a time in UTC as commands print it, such as `2026-03-01 08:00:00 UTC`. None: `never`."""
     return "never" if moment is None else f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 
@@ -241,7 +246,7 @@ def _in_json(value: object) -> object:
 
 
 def _silence() -> bool:
-    """Redirect standard output to /dev/null, and return False. Without this, Python's flush at its exit would fail."""
+    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail. Return False."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""Print tables: fitted to the width of a terminal, or as plain columns."""
+"""Format tables as text: as wide as the terminal, or as plain columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plain_table(header: Cells, rows: Iterable[Cells]) -> str:
 
 
 def rich_table(header: Cells, rows: Iterable[Cells], *, width: int | None = None) -> str:
-    """Return the table as wide as the terminal; long cells are wrapped."""
+    """Return the table as text, as wide as the terminal (or `width` columns); long cells are wrapped."""
     from rich import box, console, table, text  # noqa: PLC0415  # slow to import, and needed on terminals only
 
     made = table.Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -1,1 +1,1 @@
-"""Tokens of the HTTP API."""
+"""Admin pages that list, make and revoke tokens of the HTTP API."""

@@ -24,15 +24,16 @@ ADD: Final = "reprocessing.add_apitoken"
 
 
 class TokenForm(forms.Form):
-    """A form with the name, owner and scopes of a new token. People give only scopes whose permission they have."""
+    """The form of a new API token: name, owner, scopes and end. It offers only scopes whose permission the user has."""
 
     name = slug("Letters, digits, - and _. It cannot be changed later, and is not reused.")
     teams = forms.ModelMultipleChoiceField(
         Group.objects.order_by("name"), required=False, label="Teams",
-        help_text="The token sees their DLQs. None selected: the token is yours, and may do only what you may.",
+        help_text="The token sees the DLQs of these teams. None selected: the token is yours, and may do only what you "
+        "may.",
     )  # fmt: skip
     scopes = forms.MultipleChoiceField(label="Scopes", widget=forms.CheckboxSelectMultiple)
-    expires_at = utc_datetime("Expires at (UTC)", "Empty: the token does not end.")
+    expires_at = utc_datetime("Expires at (UTC)", "Empty: the token does not expire.")
     reason = reason_field()
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  Django's own
@@ -41,7 +42,7 @@ class TokenForm(forms.Form):
         self.fields["scopes"].choices = [(scope.value, f"{scope}: {scope.sentence}") for scope in may]  # type: ignore[attr-defined]  # a choice field's
 
     def request_of(self, user: User) -> TokenRequest:
-        """Return what the person asked for."""
+        """Return the token that the person asked for. Without selected teams, it belongs to `user`."""
         given = self.cleaned_data
         teams = tuple(given["teams"])
         owner = None if teams else user
@@ -50,7 +51,11 @@ class TokenForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the form; after it is submitted, make the token and show its secret."""
+    """Show the form of a new token; after a valid form is submitted, make the token and show its secret.
+
+    Raises:
+        PermissionDenied: the person may not add tokens, or does not see all DLQs.
+    """
     user = request.user
     if not isinstance(user, User) or not user.has_perm(ADD):
         raise PermissionDenied

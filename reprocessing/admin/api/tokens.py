@@ -1,4 +1,4 @@
-"""List and pages of API tokens: make one, and revoke one."""
+"""The list and the pages of API tokens, from which a person makes or revokes a token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHANGE: Final = "reprocessing.change_apitoken"
 
 @admin.register(ApiToken)
 class ApiTokens(ReadOnlyAdmin):
-    """List of API tokens, their owners, scopes and last use. Secrets are never shown again."""
+    """The list of API tokens, with their owners, scopes and last use. It has no secrets: each is shown only once."""
 
     add_permission = token_form.ADD
     adds_for_all = True
@@ -39,18 +39,18 @@ class ApiTokens(ReadOnlyAdmin):
     ordering = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
-        """Return the tokens, with their teams."""
+        """Return the tokens of the list. Their teams are loaded with one more query."""
         rows: QuerySet[ApiToken] = super().get_queryset(request).prefetch_related("teams")
         return rows
 
     @admin.display(description="state")
     def state(self, row: ApiToken) -> str:
-        """Return whether the token is accepted."""
+        """Return the token's state as text, such as "active" or "revoked"."""
         return tokens.state_of(row, database_now())
 
     @admin.display(description="belongs to")
     def owner(self, row: ApiToken) -> str:
-        """Return the user or the teams of the token."""
+        """Return the user or the teams that own the token, or "nobody"."""
         return str(row.user) if row.user else ", ".join(sorted(str(team) for team in row.teams.all())) or "nobody"
 
     @admin.display(description="scopes")
@@ -59,7 +59,7 @@ class ApiTokens(ReadOnlyAdmin):
         return ", ".join(row.scopes)
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new token."""
+        """Return the page with the form of a new token."""
         return token_form.page(request)
 
     def pages(self) -> Iterable[Page]:
@@ -78,7 +78,7 @@ def _revoke(request: HttpRequest, api_token: int) -> HttpResponse:
 
     def question() -> Question:
         now = tokens.find_token(row.name)
-        says = ("Its requests are refused from now on.", "Runs and bulk actions that it started go on.")
+        says = ("Requests with the token are refused from now on.", "Runs and bulk actions that it started continue.")
         idle = "" if now.revoked_at is None else "It was revoked already."
         return Question(
             f"Revoke {row}", "Revoke", says, seen=str(now.revoked_at), back=there, about=str(row), idle=idle

@@ -1,1 +1,1 @@
-"""Approvals: the list of requests, and the pages that decide about a request."""
+"""Admin pages of approvals: the list of requests, and the pages on which a second person decides about a request."""

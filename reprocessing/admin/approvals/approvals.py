@@ -1,4 +1,4 @@
-"""The list of requested approvals, and the pages on which somebody else approves or declines a request."""
+"""The list of requests for approval, and the pages on which a second person approves or declines a request."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ from reprocessing.store.approvals import people, requests
 from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
-#: The permission to do a requested deed without the second person, in addition to the permission of the deed.
+#: With this permission and the permission of the deed, a person may do a requested deed without the second person.
 ACT_ALONE: Final = "reprocessing.act_alone"
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A decision about a request: its button, what the page says, and how it is carried out."""
+    """A decision about a request: the button's label, what the page says, and the function that carries it out.
+
+    `alone`: whether it is done without the second person, which takes the permission `ACT_ALONE`.
+    """
 
     label: str
     says: str
@@ -50,11 +53,13 @@ class _Choice:
 _CHOICES: Final[Mapping[str, _Choice]] = {
     "approve": _Choice(
         "Approve",
-        "It is done at once, exactly as shown here, with both names in the history.",
+        "The change is made at once, exactly as shown here. The audit log gets both names.",
         lambda pk, by, reason: decide.approve(pk, by=by, reason=reason, conf=conf.current()),
     ),
     "decline": _Choice(
-        "Decline", "Nothing is done. The request ends.", lambda pk, by, reason: decide.decline(pk, by=by, reason=reason)
+        "Decline",
+        "The change is not made. The request ends.",
+        lambda pk, by, reason: decide.decline(pk, by=by, reason=reason),
     ),
     "alone": _Choice(
         "Act without approval",
@@ -67,7 +72,7 @@ _CHOICES: Final[Mapping[str, _Choice]] = {
 
 @admin.register(Approval)
 class Approvals(RecordsAdmin):
-    """List and pages of requested approvals."""
+    """The list and the pages of requests for approval."""
 
     list_display = ("id", "state", "title", "messages", "by", "asked_at", "expires_at", "decided_by")
     list_filter = ("state",)
@@ -84,35 +89,35 @@ class Approvals(RecordsAdmin):
 
     @admin.display(description="What is done")
     def what(self, row: Approval) -> SafeString:
-        """Return the preview that was frozen with the request."""
+        """Return the description of the change that was stored with the request, as HTML."""
         pairs = ((visible(str(label)), visible(str(text))) for label, text in row.preview)
         return format_html_join("", "<div>{}: <strong>{}</strong></div>", pairs)
 
     @admin.display(description="Changed since")
     def changed(self, row: Approval) -> str:
-        """Return why an open request would be void now."""
+        """Return what changed since the request was made, so that it is void; "no": nothing; "-": the request ended."""
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages of the decisions, and the page that shows a requested edit."""
+        """Return the pages that decide about a request, and the page that shows what a requested edit changes."""
         decisions = ((f"<int:approval>/{name}", _page, name, {"name": name}) for name in _CHOICES)
         return (*decisions, ("<int:approval>/difference", require_POST(_difference), "difference", {}))
 
     def buttons(self, request: HttpRequest, row: Approval) -> Iterable[Button]:
-        """Return the buttons of an open request."""
+        """Return a button for each decision about an open request; none after the request ended."""
         if row.state != ApprovalState.OPEN:
             return
         for name, choice in _CHOICES.items():
             address = reverse(f"admin:reprocessing_approval_{name}", args=[row.pk])
             closed = "" if _may(request, row, choice) else "You may not do this"
             if name == "approve" and not closed and people.is_same_person(row.by, request.user.get_username()):
-                closed = "You asked for it: somebody else approves it"
+                closed = "You asked for it: somebody else must approve it"
             yield Button(f"{choice.label}…", address, closed, grave=choice.alone)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the request, and a button that shows a requested edit."""
+        """Show the request. If it is an edit of a message, a button shows the edit to people who may see payloads."""
         row = self.get_object(request, object_id)
         edits = row is not None and row.body is not None and request.user.has_perms(_SHOWS)
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), "shows_edit": edits})
@@ -122,7 +127,10 @@ _SHOWS: Final = ("reprocessing.view_payload", "reprocessing.view_letter")
 
 
 def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
-    """Return whether a person may decide: those who may do the deed may. The requester may end the own request."""
+    """Return whether this person may make the decision.
+
+    It takes the permission of the requested deed. The person who made the request may always decline it.
+    """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
     needed = [DeedKind(row.deed).permission, *([ACT_ALONE] if choice.alone else [])]
@@ -163,7 +171,11 @@ def _act(approval: int, choice: _Choice, given: Mapping[str, Any], by: str) -> D
 
 
 def _difference(request: HttpRequest, approval: int) -> HttpResponse:
-    """Show what a requested edit changes. The audit log records who looked."""
+    """Show what a requested edit changes in the message. The audit log records who saw it.
+
+    Raises:
+        Http404: the request is not an edit, or the message cannot be read any more.
+    """
     row = visible_rows.row_or_404(request, Approval.objects, approval)
     if not request.user.has_perms(("reprocessing.view_approval", *_SHOWS)):
         raise PermissionDenied

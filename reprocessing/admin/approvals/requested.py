@@ -1,4 +1,4 @@
-"""Request an approval instead of acting, and say so on the page that asks for confirmation."""
+"""Request an approval when a page's action needs a second person, and say so on the page that asks for confirmation."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from reprocessing.domain.approvals.deed import ApprovalNeeded, Messages
 from reprocessing.pipeline.approvals import request as requesting
 from reprocessing.store.approvals import guard
 
-#: The button of a page whose action needs a second person.
+#: Label of the confirming button on a page whose action needs a second person.
 BUTTON: Final = "Request approval"
 _NOTICE: Final = (
     "This needs a second person. It is not done now: it is requested, and somebody else approves or declines it. If "
-    "anything changes before, the request becomes void."
+    "its messages, rule or settings change before that, the request becomes void."
 )
 
 
 def notice(request: HttpRequest, messages: Messages) -> str:
-    """Return the text for an action about these messages that needs a second person; empty: it needs none."""
+    """Return a text for the page if the action needs a second person, else an empty text.
+
+    `messages`: the number of changed messages of each DLQ.
+    """
     return _NOTICE if guard.is_needed(messages, by=request.user.get_username()) else ""
 
 
 def request_approval(request: HttpRequest, needed: ApprovalNeeded, reason: str) -> tuple[str, str]:
-    """Store the request. Return the address of its page, and what was done.
+    """Store a request for approval. Return the URL of its page (or of the dashboard), and a sentence about it.
 
     Raises:
         ApprovalRefused: the reason is missing.

@@ -1,1 +1,1 @@
-"""Pages of the audit log."""
+"""Admin pages of the audit log, which records what people did."""

@@ -1,4 +1,4 @@
-"""The audit log: its list, and its export as JSON lines."""
+"""The list of audit entries, and the page that exports them, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
 
-#: Columns of an audit entry that refer to an object, with the object's model. The first that is set is shown.
+#: Columns of an audit entry that refer to an object, with the object's model. The list shows the first that is set.
 _ABOUT: Final = {
     "letter": "letter", "group": "failuregroup", "run": "run", "rule": "rule", "target": "target",
     "dlq": "deadletterqueue", "operation": "bulkaction",
@@ -47,7 +47,7 @@ class ExportFilterForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a period that ends before it begins."""
+        """Return the entered values. Refuse a period that ends before it begins."""
         given = super().clean() or self.cleaned_data
         since, until = given.get("since"), given.get("until")
         if since and until and until <= since:
@@ -56,14 +56,14 @@ class ExportFilterForm(forms.Form):
 
     @property
     def span(self) -> LogFilter:
-        """Return the filter that selects the entries."""
+        """Return the filter of audit entries that the form describes."""
         given = self.cleaned_data
         return LogFilter(given["since"], given["until"], given["by"] or None, given["operation"])
 
 
 @admin.register(AuditEntry)
 class AuditLogAdmin(RecordsAdmin):
-    """The list of what people did. Nobody can change an entry. A message's entries are deleted with the message."""
+    """The list of audit entries. Nobody can change an entry. The entries of a message are deleted with the message."""
 
     change_list_template = "reprocessing/admin/audit_log.html"
     list_display = ("at", "act", "by", "about", "reason", "part_of")
@@ -74,7 +74,7 @@ class AuditLogAdmin(RecordsAdmin):
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:
-        """Return a link to the object that the entry is about, such as a DLQ; in words, if there is no such object."""
+        """Return the object that the entry is about, such as a DLQ, as a link; "everything" if it has no object."""
         for name, model in _ABOUT.items():
             there = getattr(review, name)
             if there is not None:
@@ -85,7 +85,7 @@ class AuditLogAdmin(RecordsAdmin):
 
     @admin.display(description="bulk action")
     def part_of(self, review: AuditEntry) -> str:
-        """Return the id of the bulk action that the entry belongs to."""
+        """Return the id of the bulk action that made the entry, or "-"."""
         return str(review.operation_id or "-")
 
     def pages(self) -> Iterable[Page]:

@@ -1,1 +1,1 @@
-"""Pages of policies and of objects that a configuration file manages."""
+"""Admin pages of policies, and of objects that a configuration file manages."""

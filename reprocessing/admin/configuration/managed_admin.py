@@ -1,4 +1,8 @@
-"""Base class of admin pages of objects that a configuration file can manage: it shows and enforces the lock."""
+"""The base class of admin pages whose objects a configuration file can manage.
+
+An object that the file manages is locked in the admin until a person unlocks it, because the next apply of the file
+would overwrite changes.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,12 @@ _UNLOCKS = ("unlock_managedobject", "unlock managed objects")
 
 
 class ManagedAdmin(ReadOnlyAdmin):
-    """Read-only lists and pages. The pages that change a managed object are closed until a person unlocks the object.
+    """Lists and pages of objects. If a file manages an object, its changing pages are closed until it is unlocked.
 
     Attributes:
-        managed_kind: the kind of object; `name_field`: the field with the object's name in the file.
-        changing: the names of the pages (see `pages`) that change an object.
+        managed_kind: the kind of object in configuration files.
+        name_field: the model's field that has the object's name in the file.
+        changing: names of the pages (see `pages`) that change an object.
     """
 
     managed_kind: ClassVar[Kind]
@@ -35,7 +40,7 @@ class ManagedAdmin(ReadOnlyAdmin):
     changing: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows, each with whether a configuration file manages it."""
+        """Return the rows of the list, with `is_managed`: whether a configuration file manages the object."""
         marks = ManagedObject.objects.filter(kind=self.managed_kind, name=OuterRef(self.name_field))
         rows: QuerySet[Any] = super().get_queryset(request).annotate(is_managed=Exists(marks))
         return rows
@@ -46,11 +51,11 @@ class ManagedAdmin(ReadOnlyAdmin):
         return bool(row.is_managed)
 
     def mark(self, row: Model) -> ManagedObject | None:
-        """Return the mark of an object; None: no file manages the object."""
+        """Return the row that says that a configuration file manages the object; None: no file manages it."""
         return managed.find_mark(self.managed_kind, str(getattr(row, self.name_field)))
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the URLs; those that change an object are guarded."""
+        """Return the URLs of all pages. Pages that change an object are refused while the object is locked."""
         prefix, wrap = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         guarded = [
             path(route, wrap(self._guarded(view)), fixed, name=f"{prefix}_{name}")
@@ -60,7 +65,7 @@ class ManagedAdmin(ReadOnlyAdmin):
         return [*guarded, *super().get_urls()]
 
     def _guarded(self, view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        """Return a view that redirects to the object's page if the object is locked and this person sees it."""
+        """Return a view that, if the object is locked, shows an error on the object's page; else it calls `view`."""
 
         def guarded(request: HttpRequest, **about: Any) -> HttpResponseBase:  # noqa: ANN401  the view's own
             key = next((value for value in about.values() if isinstance(value, int)), None)

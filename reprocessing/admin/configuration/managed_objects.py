@@ -1,4 +1,4 @@
-"""Lists of policies and of managed objects, and the page that unlocks a managed object."""
+"""The lists of policies and of objects that a configuration file manages, and the page that unlocks such an object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNLOCK: Final = "reprocessing.unlock_managedobject"
 
 @admin.register(Policy)
 class Policies(ManagedAdmin):
-    """List of policies. Only apply_config changes policies."""
+    """The list of policies (named sets of DLQ settings). Only the command apply_config changes policies."""
 
     managed_kind = Kind.POLICY
     list_display = ("name", "settings", "in_file")
@@ -33,7 +33,7 @@ class Policies(ManagedAdmin):
 
 @admin.register(ManagedObject)
 class ManagedObjects(ReadOnlyAdmin):
-    """List of the objects that a configuration file manages."""
+    """The list of objects that a configuration file manages, with who applied it and who unlocked the object."""
 
     list_display = ("__str__", "applied_from", "applied_by", "applied_at", "unlocked_at", "unlocked_by")
     list_filter = ("kind",)
@@ -41,7 +41,7 @@ class ManagedObjects(ReadOnlyAdmin):
     sortable_by = ()
 
     def pages(self) -> Iterable[Page]:
-        """Return the page that unlocks an object."""
+        """Return the page on which a person unlocks an object."""
         return (("<int:mark>/unlock", _unlock, "unlock", {}),)
 
 

@@ -1,4 +1,4 @@
-"""The dashboard: figures of all DLQs that a person sees, what is urgent, and a table of the DLQs."""
+"""The start page of the admin: figures of all DLQs that a person sees, urgent problems, and a table of the DLQs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ from reprocessing.store.ordering import lanes
 
 
 def figures_view(request: HttpRequest) -> HttpResponse:
-    """Return the parts of the dashboard that an open page refreshes.
+    """Return the parts of the dashboard that an open page requests again every few seconds.
 
-    Django's messages are shown on the next whole page, not here. The banner of a stop is returned only if the stop
+    They have no messages of Django: the next whole page shows these. The banner of a stop is returned only if the stop
     changed, so that a screen reader does not read the banner again.
+
+    Raises:
+        PermissionDenied: this person may not see DLQs.
     """
     found = _figures(request)
     if not found["may_see_board"]:
@@ -38,7 +41,7 @@ def figures_view(request: HttpRequest) -> HttpResponse:
 
 
 def dashboard_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the template context of the whole page."""
+    """Return the template context of the whole dashboard; only `may_see_board` (False) if the person sees no DLQs."""
     found = _figures(request)
     if not found["may_see_board"]:
         return found
@@ -50,7 +53,7 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _figures(request: HttpRequest) -> dict[str, Any]:
-    """Return the values of the refreshed parts; only `may_see_board`, False, if this person may not see DLQs."""
+    """Return the context of the refreshed parts; only `may_see_board` (False) if this person may not see DLQs."""
     user = request.user
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_deadletterqueue")):
         return {"may_see_board": False}
@@ -88,7 +91,10 @@ def _paging(query: TableQuery, matching: list[DlqRow]) -> dict[str, Any]:
 
 
 def _choices(request: HttpRequest, every: list[DlqRow], seen: VisibleDlqs) -> dict[str, Any]:
-    """Return the choices of the filter: the states that exist, and the teams of the DLQs; of a member, the own ones."""
+    """Return the choices of the table's filter: the states that a DLQ has now, and the teams of the DLQs.
+
+    People who see only the DLQs of their teams get only their own teams.
+    """
     there = frozenset[RowState]().union(*(row.states for row in every))
     teams = Group.objects.filter(pk__in={team for row in every for team in row.teams})
     if not seen.are_all and isinstance(request.user, PermissionsMixin):

@@ -15,7 +15,7 @@ from reprocessing.store.runs.open_runs import OpenRun
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number on the dashboard, with a label and a link to what it counts."""
+    """A number of messages, with its label, and the URL of the list of these messages."""
 
     n: int
     what: str
@@ -24,9 +24,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
-    """A target of a DLQ, with its circuit breaker.
+    """A target of a DLQ, with the state of one of its circuit breakers.
 
     Attributes:
+        address: URL of the circuit breaker's page.
         why: why the circuit breaker has its state.
         allowed: the rate that is allowed now, in words.
         unsettled: number of sent messages whose outcome is not known.
@@ -46,10 +47,10 @@ class TargetStatus:
 
 @dataclass(frozen=True, slots=True)
 class DlqCard:
-    """The values that the page shows.
+    """The values that the page of a DLQ shows.
 
     Attributes:
-        depth: the number of messages in SQS, in words, as read at `asked_at`.
+        depth: the number of messages in SQS, in words; `asked_at`: when SQS was asked (None: not yet).
         oldest: age of the oldest unfinished message, in words.
         left: time until SQS deletes the first copy of an unfinished message; empty: there is no copy.
         soon: `left` is less than a day.

@@ -46,7 +46,7 @@ _WORST, _SHOWN = 200, 3  # max failure groups that are read, and that are shown
 
 @require_safe
 def page(request: HttpRequest, dlq: int) -> HttpResponse:
-    """Show the DLQ. To htmx, return only the part that an open page refreshes.
+    """Show the page of a DLQ. A request of htmx, from an open page, gets only the part that is refreshed.
 
     Raises:
         PermissionDenied: this person may not see DLQs.
@@ -97,7 +97,10 @@ def _card(watch: DlqStatus, seen: VisibleDlqs, *, sees_groups: bool) -> DlqCard:
 
 
 def _unplanned(watch: DlqStatus, found: Iterable[CountByState], runs: Iterable[OpenRun]) -> int:
-    """Return the number of captured messages that no run sends; 0 in mode automatic, or if the DLQ has an open run."""
+    """Return how many captured messages are not sent until a person starts a run.
+
+    0 in mode automatic, or if a run of the DLQ is running or paused.
+    """
     if watch.mode == Mode.AUTOMATIC or any(run.state in {RunState.RUNNING, RunState.PAUSED} for run in runs):
         return 0
     return sum(kind.n for kind in _of_state(found, LetterState.CAPTURED))
@@ -117,7 +120,7 @@ def _depth(watch: DlqStatus) -> str:
 
 
 def _counts(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
-    """Yield the number of messages in each state. Presumed delivered counts as a state of its own."""
+    """Yield the number of messages in each state that has messages. "Presumed delivered" is counted as a state."""
     for state in LetterState:
         for presumed in (False, True):
             n = sum(kind.n for kind in found if (kind.state, kind.presumed) == (state, presumed))
@@ -135,12 +138,15 @@ def _parked(watch: DlqStatus, found: Iterable[CountByState]) -> Iterable[Count]:
 
 
 def _is_at_rest(run: OpenRun) -> bool:
-    """Return whether this is a DLQ's standing run (the run of mode automatic) without unfinished messages."""
+    """Return whether this is the standing run (the run of mode automatic), and it has no unfinished messages."""
     return run.kind == RunKind.STANDING and run.state == RunState.RUNNING and not run.unfinished
 
 
 def _causes(found: Sequence[LargestGroup]) -> Iterable[Count]:
-    """Yield the largest failure groups. Groups with equal titles also show their ids and first failures."""
+    """Yield the number of messages of the three largest failure groups.
+
+    Groups with equal titles are told apart by their ids and the times of their first failures.
+    """
     titles = Counter(group.title for group in found)
     for group in found[:_SHOWN]:
         apart = f" (group {group.id}, since {group.first_at:%Y-%m-%d %H:%M} UTC)" if titles[group.title] > 1 else ""

@@ -14,14 +14,14 @@ from reprocessing.store.dlqs.message_counts import MessageCounts, Trend
 from reprocessing.store.runs.open_runs import StartedRun
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
-#: Max messages of a paused run that are counted, because the page is refreshed every few seconds.
+#: Messages of a paused run are counted only up to this number, because the page is refreshed every few seconds.
 MAX_COUNTED: Final = 10_000
-#: Seconds; a DLQ is marked if SQS deletes an unfinished message sooner.
+#: A DLQ is marked as expiring if SQS deletes an unfinished message within this number of seconds.
 SOON: Final = 86_400.0
 
 
 class RowState(StrEnum):
-    """A state of a DLQ; a DLQ can have several. The order is that of the filter's list."""
+    """A state by which the table is filtered; a DLQ can have several. The filter lists the states in this order."""
 
     STOPPED = "stopped"
     BREAKER = "breaker"
@@ -56,16 +56,16 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DlqRow:
-    """One DLQ of the table.
+    """The values of one DLQ in the table.
 
     Attributes:
         now: PostgreSQL's time, from which ages are counted.
         oldest: when the oldest message that is unfinished or parked was first sent.
         expires_at: when SQS deletes the first copy of an unfinished message.
-        uncaptured: messages in SQS that are not captured, if the DLQ is not captured automatically.
+        uncaptured: number of messages in SQS that are not captured; 0 if the DLQ is captured automatically.
         runs: the running and paused runs.
         breakers: the circuit breakers of the DLQ's targets.
-        rate: messages sent per second, now.
+        rate: messages sent per second in the last 10 s.
         teams: ids of the DLQ's teams.
     """
 
@@ -99,18 +99,18 @@ class DlqRow:
 
     @property
     def review(self) -> int:
-        """Return how many messages need a person: parked, or waiting for the start of a run or its resumption."""
+        """Return how many messages need a person: parked, in a paused run, or waiting for the start of a run."""
         return self.counts.parked + self.unplanned + sum(run.unfinished for run in self.paused)
 
     @property
     def progress(self) -> int:
-        """Return how many captured messages are in progress."""
+        """Return how many captured messages are in progress: unfinished, and not waiting for a person."""
         at_rest = self.unplanned + sum(run.unfinished for run in self.paused)
         return max(0, self.counts.captured + self.counts.open - at_rest)
 
     @property
     def left(self) -> float | None:
-        """Return after how many seconds SQS deletes the first copy of an unfinished message; None: there is none."""
+        """Return after how many seconds SQS deletes the first copy of an unfinished message; None: SQS has no copy."""
         return None if self.expires_at is None else (self.expires_at - self.now).total_seconds()
 
     @property
@@ -120,19 +120,19 @@ class DlqRow:
 
     @property
     def shut(self) -> tuple[BreakerStatus, ...]:
-        """Return the circuit breakers that are not closed, an open one first."""
+        """Return the circuit breakers that are not closed: first the open ones, then the half open ones."""
         found = (breaker for breaker in self.breakers if breaker.state != BreakerState.CLOSED)
         return tuple(sorted(found, key=lambda breaker: breaker.state != BreakerState.OPEN))
 
     @property
     def allowed(self) -> float | None:
-        """Return how many messages per second the targets accept now, together; None: no limit."""
+        """Return how many messages per second may be sent now to all targets together; None: no limit."""
         rates = [breaker.allowed for breaker in self.breakers if breaker.rate_class is None]
         return None if None in rates else sum(rate for rate in rates if rate is not None)
 
     @property
     def states(self) -> frozenset[RowState]:
-        """Return the DLQ's states."""
+        """Return the states of the DLQ: its mode, all that hold, and `NOTHING` if nobody has anything to do."""
         status, found = self.status, {RowState(self.status.mode)}
         holds = {
             RowState.STOPPED: status.stopped_at is not None, RowState.BREAKER: bool(self.shut),
@@ -147,7 +147,7 @@ class DlqRow:
 
     @property
     def urgency(self) -> tuple[bool, bool, int, str]:
-        """Return the sort key of the default order: the most urgent DLQ comes first."""
+        """Return the sort key of the table's default order, in which the most urgent DLQ comes first."""
         states = self.states
         is_held_back = RowState.BREAKER in states or RowState.PAUSED in states
         return (not states & _ALARMING, not is_held_back, -self.review - self.uncaptured, self.status.name)

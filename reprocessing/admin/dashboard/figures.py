@@ -1,4 +1,4 @@
-"""The line of figures at the top of the dashboard. Each figure links to what it counts."""
+"""The line of figures at the top of the dashboard, such as "Needs review". A figure links to its DLQs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from reprocessing.admin.messages.readable_bytes import duration
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure. `mood`: "warm" needs a person, "bad" is urgent, or empty. `note`: the DLQs of the figure."""
+    """A figure with its label and link.
+
+    Attributes:
+        mood: "warm" if a person is needed, "bad" if it is urgent, else empty.
+        note: which DLQ the figure is about, or of how many DLQs.
+    """
 
     label: str
     value: str
@@ -25,7 +30,7 @@ class Figure:
 
 
 def figures(found: Sequence[DlqRow]) -> list[Figure]:
-    """Return the figures of these DLQs."""
+    """Return the figures about these DLQs together."""
     return [
         _sum(found, "Needs review", lambda row: row.review, RowState.REVIEW, "-review", mood="warm"),
         _sum(found, "In progress", lambda row: row.progress, RowState.PROGRESS, "-progress"),

@@ -15,7 +15,7 @@ from reprocessing.models import AuditAct, AuditEntry, Run
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """Something to try. `text` follows the link."""
+    """One thing to try: a link with its label, and the `text` that follows the link."""
 
     label: str
     address: str

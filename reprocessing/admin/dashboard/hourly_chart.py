@@ -1,4 +1,7 @@
-"""Messages by outcome and hour: a chart as SVG, and its table. The chart begins at the first hour with messages."""
+"""The chart of the last 24 hours: how many messages were captured, delivered, failed, parked and discarded each hour.
+
+It is drawn as SVG, with a table of the same numbers. It begins at the first hour with messages.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
 from reprocessing.store.ordering import lanes
 
-#: Kinds of events that the chart counts, and their labels.
+#: The kinds of events that the chart counts, with their labels.
 KINDS: Final = {
     "captured": "captured",
     LetterState.DELIVERED.value: "delivered",
@@ -27,9 +30,9 @@ KINDS: Final = {
     LetterState.PARKED.value: "parked",
     LetterState.DISCARDED.value: "discarded",
 }
-_LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels around the bars, and of the highest bar
-_FEW, _SOME = 6, 12  # hours: up to `_FEW`, bars show their counts; above `_SOME`, every other hour has a label
-_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels of an hour, by the most hours
+_LEFT, _TOP, _HEIGHT, _BOTTOM = 64, 26, 160, 26  # pixels: margins around the bars, and height of the highest bar
+_FEW, _SOME = 6, 12  # up to `_FEW` hours, bars show their counts; above `_SOME` hours, every other hour has a label
+_WIDTHS: Final = {_FEW: 150, _SOME: 84, HOURS: 53}  # pixels of an hour, if the chart has at most so many hours
 _TICKS: Final = 4
 
 
@@ -43,7 +46,12 @@ class HourCounts:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of the chart, in pixels. `kind`: number of the kind, which has the colour. `label`: empty, or the count."""
+    """A bar of the chart: its place and size in pixels.
+
+    Attributes:
+        kind: index in `KINDS`, which sets the colour.
+        label: the count, or empty if the chart has too many hours for labels.
+    """
 
     kind: int
     x: float
@@ -55,13 +63,13 @@ class Bar:
 
     @property
     def middle(self) -> float:
-        """Return the middle of the bar."""
+        """Return the x coordinate of the middle of the bar, in pixels."""
         return self.x + self.width / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text at an axis, at this pixel."""
+    """A label of an axis, at this x or y coordinate in pixels."""
 
     at: float
     text: str
@@ -69,7 +77,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The chart. `hours`: all hours, newest first, for the table. `totals`: each kind that is drawn, and its sum."""
+    """The values from which the template draws the chart and its table.
+
+    Attributes:
+        hours: the counts of all hours, newest first, for the table.
+        totals: for each kind of event that occurred, its index in `KINDS`, its label, and its sum.
+        is_young: the chart begins later than 24 hours ago.
+    """
 
     dlq: int | None
     hours: list[HourCounts]
@@ -87,7 +101,10 @@ class Chart:
 
 
 def hourly_counts(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> list[HourCounts]:
-    """Return the counts of the last `HOURS` hours, oldest first; hours without messages have zeros."""
+    """Return the counts of the last 24 hours, oldest first; hours without events have zeros.
+
+    `dlq`: only this DLQ; None: all that `seen` includes.
+    """
     first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
     found = {(hour.hour, hour.what): hour.n for hour in counters.counts_by_hour(HOURS, dlq, seen=seen)}
     hours = [first + timedelta(hours=number) for number in range(HOURS)]
@@ -95,7 +112,7 @@ def hourly_counts(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = 
 
 
 def chart(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DLQ) -> Chart:
-    """Return the chart of a DLQ; None: of all that a person sees."""
+    """Return the chart of a DLQ; `dlq` None: of all DLQs that the person sees."""
     every = hourly_counts(now, dlq, seen=seen)
     first = next((number for number, hour in enumerate(every) if any(hour.counts)), HOURS)
     shown = every[first:]
@@ -112,7 +129,10 @@ def chart(now: datetime, dlq: int | None = None, *, seen: VisibleDlqs = EVERY_DL
 
 
 def _scale(largest: int) -> tuple[int, int]:
-    """Return the step between two lines, 1, 2 or 5 times a power of ten, and the count at the top line."""
+    """Return the step between two lines of the y axis (1, 2 or 5 times a power of ten), and the count at the top line.
+
+    `largest`: the largest count of the chart.
+    """
     step = power = 1
     while step * _TICKS < largest:
         step = next((factor * power for factor in (2, 5, 10) if factor * power * _TICKS >= largest), 10 * power)
@@ -146,7 +166,12 @@ def _hour_labels(shown: Sequence[HourCounts], slot: int) -> Iterator[Label]:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Return the chart, and its table, as the part of a page that refreshes itself."""
+    """Return the chart and its table, which an open page requests again every minute.
+
+    Raises:
+        PermissionDenied: this person may not see DLQs.
+        Http404: this person does not see the DLQ.
+    """
     if not request.user.has_perm("reprocessing.view_deadletterqueue"):
         raise PermissionDenied
     asked = request.GET.get("dlq", "")

@@ -1,4 +1,4 @@
-"""Decide what a person does next about a DLQ: one button, or a short sentence."""
+"""Decide which action the dashboard offers a person for a DLQ: one button, or a short text."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from reprocessing.models.dlq import Mode
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """The label of a button and the address of its page; without an address, a sentence."""
+    """The label and the URL of a button. If the URL is empty, the label is shown as text."""
 
     label: str
     address: str = ""
 
 
 def next_action(row: DlqRow, user: AbstractBaseUser | AnonymousUser) -> NextAction:
-    """Return the most urgent action. An action that this person may not do is a sentence."""
+    """Return the most urgent action for the DLQ. It has no URL if this person may not do it, or can only wait."""
     label, address, permission = next(_actions(row))
     may = not permission or user.has_perm(f"reprocessing.{permission}")  # type: ignore[union-attr]  # both have it
     return NextAction(label, address if may else "")
 
 
 def _actions(row: DlqRow) -> Iterator[tuple[str, str, str]]:
-    """Yield what is to be done, the most urgent first: label, address, and the permission that the page takes."""
+    """Yield possible actions, the most urgent first, as label, URL, and the permission that the page needs.
+
+    The URL is empty if a person can only wait. The permission is empty if the page needs no further permission.
+    """
     dlq, states = row.status.id, row.states
     if RowState.STOPPED in states:
         yield "Resume…", reverse("admin:reprocessing_deadletterqueue_resume", args=[dlq]), "stop_deadletterqueue"
@@ -62,5 +65,5 @@ def _drain(row: DlqRow) -> Iterator[tuple[str, str, str]]:
 
 
 def is_denied(trouble: str) -> bool:
-    """Return whether AWS refused a call for lack of permissions."""
+    """Return whether the text of a DLQ's problem says that AWS refused a call for lack of permissions."""
     return any(word in trouble for word in ("AccessDenied", "not authorized", "may not", "permission"))

@@ -1,4 +1,7 @@
-"""Read the DLQs that a person sees, with all that the dashboard's table shows: the same statements for any number."""
+"""Read the values that the dashboard's table shows about the DLQs that a person sees.
+
+The number of SQL statements does not depend on the number of DLQs.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _WAITING: Final = frozenset(set(LetterState) - {LetterState.DELIVERED, LetterSta
 
 
 def read_rows(seen: VisibleDlqs) -> list[DlqRow]:
-    """Return the DLQs in the order of their names."""
+    """Return the values of each DLQ that the person sees, in the order of the DLQs' names."""
     now, settings = lanes.database_now(), conf.current()
     in_sight = dlq_status.visible_copies(
         visibility=settings.receive_visibility, count_lag=settings.count_lag.total_seconds()
@@ -72,7 +75,7 @@ def _breakers(seen: VisibleDlqs) -> defaultdict[int, list[BreakerStatus]]:
 
 
 def visible_breakers(seen: VisibleDlqs, targets: list[int]) -> list[BreakerStatus]:
-    """Return the circuit breakers of these targets, without those of rate classes that only other teams use."""
+    """Return the circuit breakers of these targets, without breakers of rate classes that only other teams use."""
     found = breaker_status.breaker_statuses(targets)
     if seen.are_all:
         return found

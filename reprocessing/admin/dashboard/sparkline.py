@@ -1,4 +1,4 @@
-"""Draw the trend of a DLQ as the data of SVG paths, 24 units wide and 12 units high."""
+"""Draw the messages of a DLQ per hour as a small chart: SVG path data, 24 units wide and 12 units high."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 from reprocessing.store.dlqs.message_counts import Trend
 
-#: Number of hours shown, with the current one.
+#: Number of hours that the chart shows; the last is the current hour.
 HOURS: Final = 24
-#: Height of the largest count.
+#: Height of the chart, which the largest count reaches, in SVG units.
 HEIGHT: Final = 12
-_LEAST: Final = 1  # height of a count that is not 0: it is seen
+_LEAST: Final = 1  # min height of a count above 0, so that it is visible
 
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """The area of the captured messages, the line of the delivered ones, and the text of both for screen readers."""
+    """Path data: bars of captured messages and a line of delivered messages; and a text for screen readers."""
 
     captured: str
     delivered: str
@@ -25,7 +25,7 @@ class Sparkline:
 
 
 def sparkline(trend: Trend) -> Sparkline | None:
-    """Return the drawing of a trend; None if there is nothing to draw. Both parts have one scale."""
+    """Return the small chart of the last 24 hours; None: no message was captured or delivered."""
     largest = max((*trend.captured_by_hour, *trend.delivered_by_hour), default=0)
     if not largest:
         return None
@@ -45,14 +45,14 @@ def _heights(slots: Sequence[int], counts: Sequence[int], largest: int) -> list[
 
 
 def _bars(heights: Sequence[int]) -> str:
-    """Return one bar for each hour; neighbours of equal height are one bar."""
+    """Return the path data of one bar for each hour; neighbouring hours of equal height share a bar."""
     return "".join(
         f"M{start} {HEIGHT}v-{height}h{end - start}v{height}" for start, end, height in _spans(heights) if height
     )
 
 
 def _line(heights: Sequence[int]) -> str:
-    """Return a line through the middle of each hour; hours of equal height are one part."""
+    """Return the path data of a line through the middle of each hour; hours of equal height share a segment."""
     points = [(x + 0.5, HEIGHT - height) for start, end, height in _spans(heights) for x in sorted({start, end - 1})]
     return "M" + "L".join(f"{x:g} {y}" for x, y in points)
 

@@ -1,4 +1,4 @@
-"""Filter, sort and split the table of DLQs as the address of the page says, so that the address can be shared."""
+"""Filter, sort and page the dashboard's table of DLQs by the query of its URL, so that people can share the URL."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 from reprocessing.admin.dashboard.dlq_row import DlqRow, RowState
 from reprocessing.models.safety import BreakerState
 
-#: Rows of one page of the table.
+#: Number of rows of one page of the table.
 PAGE: Final = 100
-_LONGEST: Final = 100  # characters of a searched name
-_DIGITS: Final = 9  # of a team's id or a page number
+_LONGEST: Final = 100  # max characters of a searched name
+_DIGITS: Final = 9  # max digits of a team's id or a page number
 
 Value = float | str | None
 _SHUT: Final = {BreakerState.CLOSED.value: 0, BreakerState.HALF_OPEN.value: 1, BreakerState.OPEN.value: 2}
 _RANKS: Final[Mapping[RowState, int]] = {state: number for number, state in enumerate(RowState)}
-#: The columns by which the table is sorted. The first order of a text is ascending, of a number descending.
+#: For each column by which the table can be sorted: the function that returns a DLQ's value.
 COLUMNS: Final[Mapping[str, Callable[[DlqRow], Value]]] = {
     "name": lambda row: row.status.name,
     "state": lambda row: _RANKS[min(row.states, key=_RANKS.__getitem__)],
@@ -32,14 +32,17 @@ COLUMNS: Final[Mapping[str, Callable[[DlqRow], Value]]] = {
     "breaker": lambda row: max((_SHUT[breaker.state] for breaker in row.breakers), default=None),
     "action": lambda row: row.review + row.uncaptured,
 }
+#: Columns that a first click sorts in ascending order; it sorts the others in descending order.
 _ASCENDING: Final = frozenset({"name", "state", "expires"})
 
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """What a person asked of the table.
+    """The filter, order and page of the table, as a person chose them.
 
     Attributes:
+        name: a part of the DLQ's name; empty: all DLQs.
+        team: id of a team; None: all teams.
         sort: a name of `COLUMNS`, with a minus sign for the reverse order; empty: the most urgent DLQ first.
         page: number of the page, from 1.
     """
@@ -52,12 +55,12 @@ class TableQuery:
 
     @property
     def is_filtered(self) -> bool:
-        """Return whether DLQs may be left out."""
+        """Return whether the query has a filter: a name, a team or a state."""
         return bool(self.name or self.team is not None or self.state)
 
     @property
     def text(self) -> str:
-        """Return the query of the address, without default values."""
+        """Return this query as the query string of a URL, without default values."""
         asked = {
             "q": self.name, "team": "" if self.team is None else self.team, "state": self.state or "",
             "sort": self.sort, "page": self.page if self.page > 1 else "",
@@ -65,7 +68,7 @@ class TableQuery:
         return urlencode({name: value for name, value in asked.items() if value != ""})
 
     def matches(self, row: DlqRow) -> bool:
-        """Return whether the table has this DLQ."""
+        """Return whether the filter matches this DLQ."""
         return (
             self.name.lower() in row.status.name.lower()
             and (self.team is None or self.team in row.teams)
@@ -73,17 +76,17 @@ class TableQuery:
         )
 
     def sorted_by(self, column: str) -> TableQuery:
-        """Return the query that sorts by this column; if the table is sorted by it, in the reverse order."""
+        """Return the query after a click on this column: sorted by the column or, if it is so already, reversed."""
         first = column if column in _ASCENDING else f"-{column}"
         other = f"-{column}" if column in _ASCENDING else column
         return replace(self, sort=other if self.sort == first else first, page=1)
 
     def on_page(self, page: int) -> TableQuery:
-        """Return the query of another page."""
+        """Return the same query for another page."""
         return replace(self, page=page)
 
     def order(self, found: Sequence[DlqRow]) -> list[DlqRow]:
-        """Return the DLQs in the order that was asked for; those without a value are last."""
+        """Return the DLQs in the chosen order. DLQs without a value in the sorted column come last."""
         by_urgency = sorted(found, key=lambda row: row.urgency)
         if not self.sort:
             return by_urgency
@@ -93,11 +96,11 @@ class TableQuery:
         return [*known, *(row for row in by_urgency if value(row) is None)]
 
     def pages(self, found: Sequence[DlqRow]) -> int:
-        """Return the number of pages."""
+        """Return the number of pages that these DLQs fill, at least 1."""
         return max(-(-len(found) // PAGE), 1)
 
     def shown(self, found: Sequence[DlqRow]) -> list[DlqRow]:
-        """Return the DLQs of the page; of the last page if there are fewer pages."""
+        """Return the DLQs of the chosen page, or of the last page if the chosen page does not exist."""
         start = (min(self.page, self.pages(found)) - 1) * PAGE
         return self.order(found)[start : start + PAGE]
 
@@ -107,7 +110,7 @@ def _key(value: Value) -> tuple[float, str]:
 
 
 def table_query(asked: Mapping[str, str]) -> TableQuery:
-    """Return what the parameters of an address ask for; a parameter that is not valid is ignored."""
+    """Return the query that the parameters of a URL describe. A parameter that is not valid is ignored."""
     state, sort = asked.get("state", ""), asked.get("sort", "")
     return TableQuery(
         name=asked.get("q", "").replace("\0", "").strip()[:_LONGEST],

@@ -1,4 +1,4 @@
-"""The texts and links of the table of DLQs, ready for the template."""
+"""Turn the values of DLQs into the texts and links of the dashboard's table, for its template."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.admin.dashboard.table_query import TableQuery
 from reprocessing.admin.messages.readable_bytes import duration, visible
 from reprocessing.models.safety import BreakerState
 
-#: The columns: name in the address, title, and its explanation.
+#: The columns of the table: name in the URL, title, and explanation of the title.
 _TITLES: Final = (
     ("name", "DLQ", ""),
     ("state", "State", "mode, and what needs attention"),
@@ -28,11 +28,11 @@ _TITLES: Final = (
     ("oldest", "Oldest", "age of the oldest message that is unfinished or parked"),
     ("expires", "Expires", "time until SQS deletes the first copy of an unfinished message"),
     ("trend", "24 h", "captured (bars) and delivered (line) messages per hour; sorted by captured messages"),
-    ("rate", "Rate now", "messages sent per second in the last 10 s, of the rate that is allowed now"),
+    ("rate", "Rate now", "messages sent per second in the last 10 s, and the rate that is allowed now"),
     ("breaker", "Circuit breaker", "circuit breakers of the DLQ's targets"),
     ("action", "Next action", ""),
 )
-#: The states that have a mark, the worst first.
+#: The states that the table marks with a coloured word: state, word and colour, the worst first.
 _CHIPS: Final = (
     (RowState.STOPPED, "stopped", "bad"), (RowState.TROUBLE, "problem", "bad"),
     (RowState.AWS, "redrive by AWS", "warm"), (RowState.PAUSED, "run paused", "warm"),
@@ -44,7 +44,10 @@ _TEXTS: Final = frozenset({"name", "state", "trend", "breaker", "action"})
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A column's title, and the link that sorts by it. `order`: the value of aria-sort; empty: not sorted by it."""
+    """The title of a column, and the URL that sorts by the column.
+
+    `order`: ascending or descending, if the table is sorted by this column; else empty.
+    """
 
     title: str
     help: str
@@ -55,7 +58,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A state of a DLQ, as a mark."""
+    """A coloured word that marks a state of a DLQ. `mood`: "bad" or "warm", which sets the colour."""
 
     text: str
     mood: str
@@ -63,7 +66,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The texts of one row."""
+    """The texts and URLs of one row of the table. An empty text means that there is no value."""
 
     id: int
     name: str
@@ -86,7 +89,7 @@ class TableRow:
 
 
 def headers(query: TableQuery) -> list[Header]:
-    """Return the titles of the columns."""
+    """Return the titles of all columns, for a table with this query."""
     here = reverse("admin:index")
     sorted_by = query.sort.removeprefix("-")
     order = "descending" if query.sort.startswith("-") else "ascending"
@@ -100,7 +103,7 @@ def headers(query: TableQuery) -> list[Header]:
 
 
 def table_rows(found: Sequence[DlqRow], user: AbstractBaseUser | AnonymousUser) -> list[TableRow]:
-    """Return the rows of one page of the table."""
+    """Return the rows of these DLQs, which are on one page of the table, for this person."""
     pattern = reverse("admin:board_dlq", args=[0]).rpartition("0")
     parked = reverse("admin:reprocessing_parkedletter_changelist")
     return [_row(row, "".join((pattern[0], str(row.status.id), pattern[2])), parked, user) for row in found]
@@ -120,7 +123,7 @@ def _row(row: DlqRow, address: str, parked: str, user: AbstractBaseUser | Anonym
 
 
 def _chips(row: DlqRow) -> tuple[Chip, ...]:
-    """Return the two worst states, and how many more there are."""
+    """Return marks of the DLQ's two worst states, and a mark such as "+2" if the DLQ has more."""
     found = [Chip(text, mood) for state, text, mood in _CHIPS if state in row.states]
     more = len(found) - _CHIPS_SHOWN
     return (*found[:_CHIPS_SHOWN], *((Chip(f"+{more}", "warm"),) if more > 0 else ()))

@@ -1,4 +1,4 @@
-"""Short cards for what is urgent: at most one for each kind of problem, with the names of the first DLQs."""
+"""The dashboard's cards of urgent problems: one card for each kind of problem, with the names of the first DLQs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from reprocessing.domain.notifications.event import EventKind
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import Incident
 
-_NAMED: Final = 3  # DLQs or findings that a card shows
-_CUT: Final = 160  # characters of a text
+_NAMED: Final = 3  # max DLQs or findings that a card names
+_CUT: Final = 160  # max characters of a text on a card
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A DLQ or a finding of a card, and what is said about it."""
+    """A DLQ that has the card's problem, its URL, and a text about the problem."""
 
     name: str
     address: str
@@ -34,7 +34,15 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class UrgentCard:
-    """A kind of problem. `others` are named only; `more`: how many are not named. `address` leads to all of them."""
+    """A card about one kind of problem.
+
+    Attributes:
+        first: the first DLQ with the problem, shown with its text.
+        others: further DLQs, of which only the names are shown.
+        more: number of DLQs that the card does not name.
+        address: URL of the list of all these DLQs or findings.
+        mood: "bad" (urgent) or "warm", which sets the colour.
+    """
 
     title: str
     first: Line
@@ -46,12 +54,12 @@ class UrgentCard:
 
     @property
     def count(self) -> int:
-        """Return the number of DLQs or findings."""
+        """Return the number of DLQs with the problem, or of findings."""
         return 1 + len(self.others) + self.more
 
 
 def urgent_cards(found: Sequence[DlqRow], request: HttpRequest) -> list[UrgentCard]:
-    """Return the cards of these DLQs, the most urgent first."""
+    """Return the cards about problems of these DLQs, the most urgent first, then errors of redrive_doctor."""
     return [*_cards(found), *_findings(request)]
 
 
@@ -99,7 +107,7 @@ def _uncaptured(row: DlqRow) -> str:
 
 
 def _findings(request: HttpRequest) -> Iterator[UrgentCard]:
-    """Yield the card with the errors that redrive_doctor last found."""
+    """Yield a card with the open errors that redrive_doctor found, if there are any and this person may see them."""
     user = request.user
     if not (isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_incident")):
         return

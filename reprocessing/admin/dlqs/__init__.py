@@ -1,1 +1,1 @@
-"""Pages of dead-letter queues."""
+"""Admin pages that list, discover, add and change dead-letter queues."""

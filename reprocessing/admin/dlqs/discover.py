@@ -1,4 +1,7 @@
-"""The page of discovered DLQs, and the pages that add or ignore selected DLQs. The list asks nothing of AWS."""
+"""The list of DLQs that discovery found in AWS, and the pages that add or ignore selected DLQs.
+
+The list shows stored results, and sends no requests to AWS.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.ordering.lanes import database_now
 
-#: Most DLQs that one request adds: each takes some calls to AWS.
+#: Max DLQs that a person can select at once, because adding a DLQ takes some calls to AWS.
 MOST: Final = 25
 _LIST: Final = "admin:reprocessing_discoveredqueue_changelist"
 _STATUSES: Final = ("new", "watched", "ignored")
@@ -41,7 +44,7 @@ _STATUSES: Final = ("new", "watched", "ignored")
 
 @dataclass(frozen=True, slots=True)
 class DlqRow:
-    """A row of the page."""
+    """A discovered DLQ in the list, with the risk that its messages expire, and its sources in words."""
 
     dlq: DiscoveredDlq
     risk: Risk
@@ -49,12 +52,12 @@ class DlqRow:
 
     @property
     def oldest(self) -> str:
-        """Return the age of the oldest message when the queue was read."""
+        """Return the age that the oldest message had when discovery read the queue, in words."""
         return "unknown" if self.dlq.oldest_age is None else duration(self.dlq.oldest_age)
 
     @property
     def retention(self) -> str:
-        """Return the retention period."""
+        """Return for how long SQS keeps a message of the queue, in words."""
         return "unknown" if self.dlq.retention is None else duration(self.dlq.retention)
 
 
@@ -63,12 +66,12 @@ class DiscoverAdmin(ReadOnlyAdmin):
     """The list of discovered DLQs, and the pages that add or ignore them."""
 
     def has_view_permission(self, request: HttpRequest, obj: DiscoveredQueue | None = None) -> bool:
-        """Return whether this person sees the queues of all teams."""
+        """Return whether this person may see discovered DLQs, which takes the permission to see all DLQs."""
         return request.user.has_perm(ALL_DLQS) and super().has_view_permission(request, obj)
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show all DLQs that discovery found, the most urgent first."""
+        """Show the DLQs that discovery found: new DLQs first, then by the risk that messages expire."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         found, now, status = discovered_queues.list_dlqs(), database_now(), request.GET.get("status", "")
@@ -86,7 +89,7 @@ class DiscoverAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/discover.html", context)
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages that add or ignore DLQs, and the page that requests new scans."""
+        """Return the pages that add, ignore or stop ignoring DLQs, and the page that lets workers scan again."""
         yield "add-selected", _page, "adopt", {"action": "adopt"}
         yield "ignore-selected", _page, "ignore", {"action": "ignore"}
         yield "unignore-selected", _page, "unignore", {"action": "unignore"}

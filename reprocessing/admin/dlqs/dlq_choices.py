@@ -1,4 +1,4 @@
-"""The choices of the form of a DLQ, each with its label."""
+"""The choices in the form of a DLQ's settings: values and labels."""
 
 from __future__ import annotations
 

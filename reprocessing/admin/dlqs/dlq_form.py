@@ -30,7 +30,7 @@ from reprocessing.pipeline.dlqs.examine import Wanted
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 
 _SHAPES: Final = "Where the key is: system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none."
-#: Form fields with the name of the DLQ's column that they change.
+#: Fields of the form that set the DLQ's column of the same name.
 COLUMNS: Final = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
@@ -85,7 +85,9 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         label="Ordering key", help_text=f"{_SHAPES} Default: none; FIFO: system:MessageGroupId."
     )
     sequence = fields.SelectorField(
-        label="Sequence", help_text="Order in a key. Default: system:SentTimestamp; FIFO: system:SequenceNumber."
+        label="Sequence",
+        help_text="Where the value is that orders a key's messages. Default: system:SentTimestamp; FIFO: "
+        "system:SequenceNumber.",
     )
     idempotency_key = fields.SelectorField(
         label="Idempotency key", help_text="Only one message per key is delivered. Default: message-id."
@@ -125,7 +127,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     interval = whole_number("Poll interval (s)", "Default: 60.", most=MAX_SECONDS)
     crontab = fields.CrontabField(
         required=False, max_length=200, label="Poll crontab",
-        help_text="Instead of an interval: minute hour day month weekday.",
+        help_text="Instead of a poll interval. Five fields: minute hour day month weekday.",
     )  # fmt: skip
     at_once = choice("Poll again", YES_NO, "After a poll that found messages, poll again at once.")
     delete_when = choice("Delete SQS copies", DELETE_WHEN, empty="by queue type")
@@ -151,11 +153,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     parking_url = text("Parking queue", "The URL of an SQS queue that gets a copy of parked messages. Empty: none.")
     message_type = fields.SelectorField(
         shared=True, or_none=True, label="Message type",
-        help_text="Where it is in messages: attribute:NAME or body:JMESPATH. Empty: failure groups find it by usual "
-        "names. none: failure groups show no types.",
+        help_text="Where messages have their type: attribute:NAME or body:JMESPATH. Empty: failure groups find it by "
+        "usual names. none: failure groups show no types.",
     )  # fmt: skip
     tenant = fields.SelectorField(
-        shared=True, label="Tenant", help_text="Where it is in messages: attribute:NAME or body:JMESPATH, if any."
+        shared=True, label="Tenant", help_text="Where messages have their tenant: attribute:NAME or body:JMESPATH."
     )
     kind = choice(
         "Consumers", ((TargetKind.CELERY, "Celery workers"), (TargetKind.SQS, "others")),
@@ -183,7 +185,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
             del self.fields["teams"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse two schedules, and an empty field that must have a value."""
+        """Return the entered values. Refuse two schedules, an empty required field, and changes that would unmask."""
         given = super().clean()
         if given.get("interval") and given.get("crontab") and {"interval", "crontab"} & set(self.changed_data):
             raise forms.ValidationError({"crontab": "Use a poll interval or a poll crontab. Empty the other field."})
@@ -195,16 +197,15 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         return given
 
     def last(self) -> str:
-        """Return who added or last changed the DLQ itself, not its rules or failure groups."""
+        """Return a sentence about who added or last changed the DLQ, and why. Changes of its rules do not count."""
         own = self.row.reviews.filter(act__in=(AuditAct.ADDED, AuditAct.CHANGED), letter=None, run=None, group=None)
         return signature(own.exclude(before__has_any_keys=["rule", "native_redrive"]).order_by("-pk").first())
 
     def wanted(self) -> Wanted:
-        """Return the settings that the person entered.
+        """Return the settings of the DLQ and of its targets that the person entered or changed.
 
         Raises:
-            QueueUnreachable: the target is a queue that cannot be read.
-            InvalidTarget: no target has this name, or several targets have this name.
+            InvalidTarget: the entered target is unknown, ambiguous or hidden from this person, or an unreadable queue.
         """
         given = self.cleaned_data
         to = given["to"]

@@ -24,7 +24,7 @@ ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadlette
 
 
 def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
-    """Show the form of a new DLQ, or of a registered DLQ."""
+    """Show the form of a DLQ (`dlq`: its id; None: a new DLQ), then the preview; save after the confirmation."""
     every = DeadLetterQueue.objects.select_related("interval", "crontab")
     row, seen = visible_rows.row_or_404(request, every, dlq) if dlq else None, visible_rows.of(request)
     reveals = may_reveal(request)

@@ -1,4 +1,4 @@
-"""List and pages of dead-letter queues. The form in `dlq_form` adds and changes a DLQ."""
+"""The list and the pages of registered DLQs. Their buttons change, stop and resume a DLQ, or plan a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _POLICY = (
     "masked_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
-#: Labels of the form, of fields that the form does not have, and longer labels for two column titles.
+#: Labels on a DLQ's page: those of the form, and others for fields that the form does not have.
 _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.base_fields.items()} | {
     "policy": "Inherited policy", "own_settings": "Own values", "depth_visible": "Visible messages",
     "depth_in_flight": "Messages in flight",
@@ -35,7 +35,7 @@ _LABELS: Final = {name: str(field.label) for name, field in dlq_form.DlqForm.bas
 
 @admin.register(DeadLetterQueue)
 class DlqAdmin(ManagedAdmin):
-    """List and pages of registered DLQs."""
+    """The list and the pages of registered DLQs."""
 
     change_list_template = "admin/change_list.html"
     managed_kind = Kind.DLQ
@@ -50,15 +50,15 @@ class DlqAdmin(ManagedAdmin):
     fieldsets = ((None, {"fields": _ADDRESS}), ("Settings", {"fields": _POLICY}), ("Status", {"fields": _STATUS}))
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new DLQ."""
+        """Return the page with the form of a new DLQ."""
         return dlq_form_page.page(request)
 
     def pages(self) -> Iterable[Page]:
-        """Return the page with a DLQ's settings, and the pages that stop and resume a DLQ."""
+        """Return the page that changes a DLQ's settings, and the pages that stop and resume a DLQ."""
         return ("<int:dlq>/examine", dlq_form_page.page, "examine", {}), *stop_pages.pages("deadletterqueue", "dlq")
 
     def buttons(self, request: HttpRequest, row: DeadLetterQueue) -> Iterable[Button]:
-        """Return the buttons on the page of a DLQ."""
+        """Return the buttons on the page of a DLQ: stop or resume, change, plan a run, and links to its messages."""
         yield stop_pages.stop_button(request, row, ("stop_deadletterqueue", "stop DLQs"))
         form = reverse("admin:reprocessing_deadletterqueue_examine", args=[row.pk])
         yield button(request, "Change…", form, ("change_deadletterqueue", "change DLQs"))

@@ -1,4 +1,7 @@
-"""Adapt texts that name commands to the admin: replace options by labels of form fields, and commands by links."""
+"""Adapt texts that were written for commands to the admin.
+
+A command-line option is replaced by the label of the form field, and a command by a link to the page that does it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from reprocessing.models import DeadLetterQueue, Rule
 
-#: Form fields of options whose name is not the name of the field.
+#: For options whose form field has another name: the name of the field.
 _FIELDS: Final = {
     "celery": "kind", "new-id": "renews_id", "source": "sources", "outcome": "proof", "refire": "confirmed_fanout",
     "reset-retries": "resets_retries", "role": "role_arn", "strip-eta": "strips_eta", "strip-expires": "strips_expires",
 }  # fmt: skip
-#: For each command with a page: the model, the link's text, the pattern of URL names, and the name of the change page.
+#: For each command that a page replaces: model, text of the link, pattern of URL names, and name of the changing page.
 _PAGES: Final = {
     "add_dlq": (DeadLetterQueue, "add a DLQ", "admin:reprocessing_deadletterqueue_{}", "examine"),
     "add_target": (None, "add a target", "admin:reprocessing_target_{}", ""),
@@ -32,7 +35,7 @@ _SAID: Final = re.compile(
 
 
 def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
-    """Return the text as escaped HTML, with labels instead of options and links instead of commands."""
+    """Return the text as escaped HTML, with labels of `fields` instead of options, and links instead of commands."""
     told, end = [], 0
     for found in _SAID.finditer(text):
         told += [conditional_escape(text[end : found.start()]), _instead(found, fields)]

@@ -1,4 +1,4 @@
-"""Limits of the DLQ form for people who may not reveal masked values: no setting makes the values visible."""
+"""Refuse, in the form of a DLQ, changes with which a person could see masked values without the permission."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.payloads import viewed_content
 
-#: Settings that show values of messages as keys, or to rules, or that unmask them.
+#: Settings that would show a value of a message, for example as its ordering key, or that decide what is masked.
 _SHOWING: Final = ("masked_fields", "ordering_key", "sequence", "idempotency_key", "message_type", "tenant")
 REFUSAL: Final = (
     "Fields of this DLQ are masked. This setting can show their values, so it takes the permission to reveal them."
@@ -16,7 +16,10 @@ REFUSAL: Final = (
 
 
 def refused_fields(row: DeadLetterQueue | None, changed: Collection[str], *, reveals: bool) -> list[str]:
-    """Return the changed fields that this person may not change."""
+    """Return those of the changed fields that this person may not change.
+
+    The list is empty if the person may reveal masked values (`reveals`), or the DLQ is new or masks no fields.
+    """
     if reveals or row is None or not viewed_content.masks_fields(row.pk):
         return []
     return [name for name in _SHOWING if name in changed]

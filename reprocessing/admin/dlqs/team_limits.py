@@ -1,4 +1,4 @@
-"""Checks of the form of a DLQ for people who do not see the DLQs of all teams."""
+"""Check the form of a DLQ for people who do not see all DLQs: they must not change or use targets of other teams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.targets import targets
 
 
 def shared_targets(seen: VisibleDlqs, found: Examination) -> Iterator[Finding]:
-    """Yield a problem for each target that the person may not use or change, because DLQs of other teams use it."""
+    """Yield a finding that refuses the form for each target that it needs, but that DLQs of other teams use."""
     known = targets.find_targets({*found.proposal.ways.values(), *found.proposal.targets} if not seen.are_all else ())
     changeable = set(seen.changeable(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
     visible = set(seen.rows(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
@@ -26,7 +26,7 @@ def shared_targets(seen: VisibleDlqs, found: Examination) -> Iterator[Finding]:
 
 
 def destination(seen: VisibleDlqs, named: str) -> Target:
-    """Return the target with this name; a queue may be new.
+    """Return the target with this name, ARN or URL: a registered target, or a new, unsaved target for a queue.
 
     Raises:
         InvalidTarget: the person does not see the target, several targets have this name, or the queue is unreachable.

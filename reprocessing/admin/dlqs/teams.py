@@ -1,4 +1,4 @@
-"""The page of a Django group, which is a team or a role, with the DLQs of the team."""
+"""The page of a Django group. It shows the DLQs of the group, if the group is a team."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ admin.site.unregister(Group)
 
 @admin.register(Group)
 class TeamAdmin(GroupAdmin):
-    """The pages of groups, which are roles (manage.py make_roles) or teams. The form of a DLQ sets its teams."""
+    """The list and the pages of groups. A group is a role (manage.py make_roles), or a team, which sees some DLQs.
+
+    The form of a DLQ, not this page, sets the teams of the DLQ.
+    """
 
     readonly_fields = ("dead_letter_queues",)
 
     def get_object(self, request: HttpRequest, *args: Any, **options: Any) -> Group | None:  # noqa: ANN401  Django's own
-        """Return the group, with those of its DLQs that this person sees."""
+        """Return the group. Its attribute `seen_dlqs` has those of its DLQs that this person sees."""
         group = super().get_object(request, *args, **options)
         if group is not None:
             seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(teams=group))
@@ -34,7 +37,7 @@ class TeamAdmin(GroupAdmin):
 
     @admin.display(description="dead-letter queues", empty_value="none")
     def dead_letter_queues(self, group: Group) -> SafeString:
-        """Return links to the DLQs that members of the group see."""
+        """Return links to the DLQs of the group that this person sees."""
         page = "admin:reprocessing_deadletterqueue_change"
         links = ((reverse(page, args=[dlq.pk]), dlq.name) for dlq in getattr(group, "seen_dlqs", ()))
         return format_html_join(", ", '<a href="{}">{}</a>', links)

@@ -1,4 +1,4 @@
-"""The difference between two versions of a message: body and attributes, line by line."""
+"""Compare two versions of a message, body and attributes, line by line for display."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _WAYS: Final = {" ": "same", "+": "put-in", "-": "taken-out", "@": "place"}
 
 
 def differences(before: Version, after: Version) -> list[dict[str, Any]]:
-    """Return the differences of body and attributes.
+    """Return two dicts for the template: the differing lines of the bodies, and those of the attributes.
 
-    `cut` is the number of differing lines that are left out. `note` says why no line is shown.
+    Key `lines` has the lines with their marks (+, -), `cut` the number of lines that are left out, and `note` why there
+    are no lines.
     """
     return [
         _part("Body", _text(before[0]), _text(after[0]), same=before[0] == after[0]),

@@ -1,4 +1,4 @@
-"""The panel of a message's page with its delivery status, the evidence, and consumer reports."""
+"""The panel on a message's page: whether the message was delivered, how this is known, and what consumers reported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from reprocessing.store.payloads import viewed_content
 def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool, revealed: bool) -> dict[str, Any]:
     """Return the template context of the panel.
 
-    Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`). Their
-    texts are masked if the DLQ masks fields, unless `revealed`: no rule finds a field's value in them.
+    Consumer reports can quote the payload, so they are included only if the page shows the payload (`shown`). Masking
+    rules cannot find values in their texts. So a DLQ with masking rules masks the whole texts, unless `revealed`.
     """
     reasons = None
     if shown and may_see_payloads(user):
@@ -31,7 +31,7 @@ def panel(letter: Letter, user: AbstractBaseUser | AnonymousUser, *, shown: bool
 
 
 def _word(letter: Letter) -> dict[str, Any] | None:
-    """Return a person's decision about the message after a restore of PostgreSQL; None: no decision."""
+    """Return what a person decided about the message with after_restore (PostgreSQL was restored); None: nothing."""
     found = letter.reviews.filter(after__has_key=AFTER_A_RESTORE).order_by("-pk").first()
     if found is None:
         return None

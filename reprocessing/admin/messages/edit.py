@@ -1,7 +1,7 @@
-"""The pages that edit a parked message: the form, then the preview of changes.
+"""The pages that edit a parked message: first the form, then a preview of the changes, which asks for the reason.
 
-Signed hidden fields hold what the page showed and what the person typed; the session holds nothing. The form shows the
-payload, so the audit log records who opens the form.
+The state that the form showed and the edited message travel in signed hidden fields, not in the session. The form shows
+the payload, so the audit log records who opens the form.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from reprocessing.store.payloads import viewed_content
 
 _OPENED: Final = "reprocessing.edit.opened"
 _WRITTEN: Final = "reprocessing.edit.written"
-#: Seconds for which an open page can be submitted.
+#: Seconds after which an open page is too old to be submitted.
 _VALID: Final = 12 * 3_600
-_AS_IT_IS: Final = "surrogateescape"  # so that bytes that are not UTF-8 keep their values
+_AS_IT_IS: Final = "surrogateescape"  # error handler with which bytes that are not UTF-8 keep their values
 _MASKED: Final = (
     "This message has masked values. Editing shows them, so it takes the permission to reveal masked values."
 )
@@ -51,11 +51,11 @@ _ANEW: Final = "Nothing was done: this page is too old, or belongs to somebody e
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The values of one request.
+    """The message that a request edits.
 
     Attributes:
-        stand: the present state of the message.
-        seen: the state of the message when the form was opened.
+        stand: the message as it is now.
+        seen: since when the message was parked, and its last edit, when the form was opened.
     """
 
     request: HttpRequest
@@ -65,18 +65,22 @@ class _Page:
 
     @property
     def keys(self) -> SelectorsByPurpose:
-        """Return the DLQ's selectors: where a message has its ordering key and its idempotency key."""
+        """Return where messages of this DLQ have their ordering key, idempotency key and other values, by purpose."""
         return edit.keys_of(self.letter.dlq)
 
     def overtaken(self) -> bool:
-        """Return whether somebody changed the message after the form was opened."""
+        """Return whether the message was edited, released, or parked again after the form was opened."""
         now = (self.stand.state, self.stand.finished_at, self.stand.revision)
         return now != (LetterState.PARKED, self.seen.finished_at, self.seen.revision)
 
 
 @require_POST
 def page(request: HttpRequest, letter: int) -> HttpResponse:
-    """Show the form or the preview, or save the edit. The pressed button decides which."""
+    """Show the form or the preview, or save the edit: which, depends on the button that the person pressed.
+
+    Raises:
+        PermissionDenied: the person may not edit parked messages, or not see payloads.
+    """
     may = ("reprocessing.view_parkedletter", "reprocessing.edit_parkedletter", "reprocessing.view_payload")
     if not request.user.has_perms(may):
         raise PermissionDenied
@@ -106,7 +110,7 @@ def _open(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 
 
 def _ask_reason(request: HttpRequest, letter: Letter) -> HttpResponse:
-    """Ask why masked values are revealed: the form of an edit shows them."""
+    """Ask for the reason of revealing masked values, before the form of an edit shows them."""
     form = show_payload.RevealForm(request.POST if "reveal_reason" in request.POST else None)
     context = {"title": f"Edit {letter.message_id}", "original": letter, "reveal": form}
     return TemplateResponse(
@@ -132,7 +136,10 @@ def _look(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpRe
 
 
 def _written(request: HttpRequest, letter: Letter, stand: EditableLetter) -> HttpResponse:
-    """Save the previewed edit; show the form or the preview again if the person asks for it, or something is wrong."""
+    """Save the previewed edit.
+
+    Show the form again if the person chose to continue editing, and the preview again if something is wrong.
+    """
     said = _signed(request, "written", _WRITTEN, letter)
     if said is None:
         return _elsewhere(request, letter, _ANEW)
@@ -221,7 +228,10 @@ def _carried(at: _Page) -> dict[str, Any]:
 
 
 def _signed(request: HttpRequest, name: str, salt: str, letter: Letter) -> dict[str, Any] | None:
-    """Return the content of a signed field; None: it is not valid for this person and this message, or too old."""
+    """Return the content of a signed hidden field.
+
+    None: the signature is wrong or too old, or the field was made for another person or message.
+    """
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)
     except signing.BadSignature:

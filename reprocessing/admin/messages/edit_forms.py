@@ -1,4 +1,4 @@
-"""The forms of an edit: body and attributes as a browser sends them, and the confirmation."""
+"""The forms with which a person edits a message: body, attributes, and the confirmation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from reprocessing.store.parking_lot.message_edits import EditableLetter
 
 _EMPTY_ROWS: Final = 3
 _MOST_ROWS: Final = 3 * MOST_ATTRIBUTES
-_LONGEST: Final = 1_048_576  # characters; SQS allows so many bytes
+_LONGEST: Final = 1_048_576  # max characters of a body. SQS allows as many bytes
 
 
 class BodyForm(forms.Form):
-    """The form of the body, with checkboxes (`gone`) that remove attributes which cannot be edited."""
+    """The form of the body. Its checkboxes (`gone`) remove attributes that can be removed, but not edited."""
 
     body = forms.CharField(
         required=False, strip=False, max_length=2 * _LONGEST,  # browsers send two characters for each line end
@@ -34,7 +34,7 @@ class BodyForm(forms.Form):
 
 
 class AttributeForm(forms.Form):
-    """The form of one attribute. A form without name and value is ignored."""
+    """The form of one attribute. A form without name and value adds no attribute."""
 
     name = forms.CharField(required=False, max_length=256)
     type = forms.CharField(required=False, max_length=256, initial="String")
@@ -45,7 +45,10 @@ class AttributeForm(forms.Form):
 
 
 class EditConfirmForm(forms.Form):
-    """A form that asks for the reason, for what to do after saving, and, if a key changed, for a confirmation."""
+    """The form below the preview of an edit: the reason, and what happens after saving.
+
+    If the edit changes a value from which keys or rules read (`touched`), the person must confirm that.
+    """
 
     reason = reason_field()
     then = forms.ChoiceField(
@@ -74,7 +77,7 @@ class EditConfirmForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class LockedField:
-    """An attribute that cannot be edited: its name, a value for display, and the reason."""
+    """An attribute that can be neither edited nor removed: its name, type and value for display, and the reason."""
 
     name: str
     type: str
@@ -89,7 +92,7 @@ class EditForms:
         text: the form of the body.
         rows: the forms of the attributes.
         closed: why the body cannot be edited; empty: it can be edited.
-        locked: attributes that cannot be edited.
+        locked: attributes that can be neither edited nor removed.
     """
 
     def __init__(
@@ -117,7 +120,7 @@ class EditForms:
             self._mark(row)
 
     def alteration(self) -> Alteration | None:
-        """Return the message as edited; None: the forms have errors."""
+        """Return the edited body and attributes; None: the forms have errors."""
         if not (self.text.is_valid() and self.rows.is_valid()):
             return None
         body = (
@@ -154,7 +157,7 @@ class EditForms:
         gone.choices = [(name, f"{visible(name)}: {why}") for name, why in sorted(self._fixed.items())]
 
     def _mark(self, row: AttributeForm) -> None:
-        """Add a note to an attribute from which a key is read."""
+        """Add a note to the form of an attribute from which a key or a rule reads its value."""
         policy = edit_policy.attribute_class(str(row.initial.get("name", "")), self._names, self._keys)
         if isinstance(policy, SensitiveAttribute):
             row.fields["name"].help_text = f"{policy.why[0].upper()}{policy.why[1:]}."

@@ -1,4 +1,4 @@
-"""The buttons on a message's page. A button has a URL, or the reason why this person may not use it."""
+"""Make the buttons on a message's page. A button that a person may not use shows the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
 
 
 def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
-    """Return the buttons that edit the message and make a rule from it."""
+    """Return template context: buttons that edit the message (only if it is parked) and make a rule from it."""
     parked, has_perm = letter.state == LetterState.PARKED, request.user.has_perm
     may_edit = has_perm("reprocessing.edit_parkedletter") and has_perm("reprocessing.view_payload")
     closed = "" if may_edit else "This takes the permissions to edit messages and to see payloads"

@@ -1,4 +1,4 @@
-"""The values on a message's page. The payload is included only if a person who may see payloads asks for it."""
+"""Read the values that a message's page shows. They include the payload only if a person asked for it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from reprocessing.store.payloads.viewed_content import ViewedContent
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments
-_LINES = 200  # max rows of each table
+_LINES = 200  # max rows of each table on the page
 _OPEN_LENGTH = 200  # max characters of a public field
 _MOODS: Final = {
     LetterState.PARKED: "bad", LetterState.DELIVERED: "good", LetterState.SENDING: "warm", LetterState.AWAITING: "warm",
@@ -49,12 +49,12 @@ _MOODS: Final = {
 
 
 def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Return whether this person may see payloads."""
+    """Return whether this person has the permission to see payloads."""
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
 def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedContent | None) -> dict[str, Any]:
-    """Return the template context of the page. `shown`: the payload; None: this person did not ask for it."""
+    """Return the template context of a message's page. `shown`: the payload to show; None: show no payload."""
     tries, edits = timeline.attempts_and_edits(letter)
     return {
         "may_see_payload": may_see_payloads(user),
@@ -77,9 +77,10 @@ def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedCo
 
 
 def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
-    """Return a payload for display.
+    """Return a payload as values for the template.
 
     `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
+    `inner` is the message inside an SNS notification, and `task` the Celery task; None: the body is neither.
     """
     told = body_format.recognise(held.body)
     return {
@@ -95,7 +96,10 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
 
 
 def public_fields(letter: Letter) -> list[tuple[str, str]]:
-    """Return the DLQ's public fields of the body with their values; everybody who sees messages may see these."""
+    """Return the names and values of the body's public fields, which need no permission to see payloads.
+
+    The setting public_fields of the DLQ names these fields. Empty if it names none.
+    """
     if not letter.dlq.public_fields:
         return []
     try:
@@ -109,7 +113,10 @@ def public_fields(letter: Letter) -> list[tuple[str, str]]:
 
 
 def lane_panel(letter: Letter, seen: VisibleDlqs) -> dict[str, Any] | None:
-    """Return the message's key queue and the neighbouring messages; None: the message is in no key queue yet."""
+    """Return the key queue of a message for display: neighbouring messages, and why the key queue waits.
+
+    None: the message is in no key queue yet.
+    """
     at = lane_neighbours.neighbours_of(letter.pk)
     if at is None:
         return None
@@ -117,7 +124,7 @@ def lane_panel(letter: Letter, seen: VisibleDlqs) -> dict[str, Any] | None:
 
 
 def group_address(letter: Letter) -> str:
-    """Return the URL of the message's failure group; empty: the message has none."""
+    """Return the URL of the message's failure group; empty: the message is in no group."""
     try:
         return reverse("admin:reprocessing_failuregroup_change", args=[letter.group_id]) if letter.group_id else ""
     except NoReverseMatch:
@@ -127,7 +134,7 @@ def group_address(letter: Letter) -> str:
 def _a_person_decided(letter: Letter) -> bool:
     """Return whether a person, not a rule, decided where the released message is sent.
 
-    The person named a target, or released a message that a rule had quarantined.
+    That is so if the person named a target, or released a message that a rule had quarantined.
     """
     if not letter.released_by or letter.reason == ParkedReason.QUARANTINED:
         return False
@@ -164,7 +171,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter, seen: VisibleDlqs) -> str:
-    """Return what outcomes of this message's target wait for, as the end of a sentence; empty: nothing."""
+    """Return, as the end of a sentence, what outcomes of messages sent to this target wait for; empty: for nothing."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag, seen=seen)
     found = (wait for wait in waits if wait.target_id == letter.target_id)
@@ -202,7 +209,10 @@ def _inner(body: bytes) -> Readable | None:
 
 
 def _task(letter: Letter, held: ViewedContent) -> dict[str, Any] | None:
-    """Return the message as a Celery task; None: it is no task, and Celery workers do not consume its target."""
+    """Return the Celery task in the body as values for the template.
+
+    None: the body is not a task, and Celery workers do not consume the message's target.
+    """
     found = celery_task.read(held.body)
     if not isinstance(found, TaskMessage) and (letter.target is None or letter.target.kind != TargetKind.CELERY):
         return None

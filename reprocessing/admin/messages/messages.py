@@ -1,4 +1,4 @@
-"""Lists and pages of messages in all states."""
+"""The list of messages in all states, and the page of a message, which shows its payload on request."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.maintenance import counters
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
-# State of a message's copy in SQS; the list shows the time left only of held copies. This is a subquery: with EXISTS,
-# PostgreSQL would read all copies, not only those of the page's messages.
+# The state of a message's copy in the DLQ. The list shows the time left in SQS only if the copy is held there. This is
+# a subquery, because with EXISTS PostgreSQL would read the copies of all messages, not only of those on the page.
 _COPY = models.Subquery(
     DlqCopy.objects.filter(dlq=OuterRef("dlq"), message_id=OuterRef("message_id")).values("state")[:1]
 )
@@ -44,11 +44,14 @@ _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_clas
 
 
 class MessageList(KeysetList):
-    """A list of messages. It shows the number of messages from counters by DLQ and state, instead of counting rows."""
+    """A list of messages. Their number comes from stored counters by DLQ and state: counting rows would be slow."""
 
     @cached_property
     def known(self) -> int | None:
-        """Return the number of messages from counters; None: there is a filter other than DLQ, state or presumed."""
+        """Return the number of messages from stored counters; None: they do not know it for the filter of this list.
+
+        The counters know DLQ, state, and whether a delivery is presumed.
+        """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
         if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
@@ -64,7 +67,8 @@ class MessageList(KeysetList):
     def ordered_rows(self) -> QuerySet[Letter]:
         """Return the messages, newest first.
 
-        If few messages match, they are sorted: a scan of the index by id would read all messages.
+        If few messages match, PostgreSQL must sort them (`pk + 0`). With the index on the id, it would read all
+        messages until it finds these few.
         """
         rows = super().ordered_rows()
         if self.known is None or self.known > REACH:
@@ -76,7 +80,7 @@ class MessageList(KeysetList):
 
 
 class MessagesAdmin(ReadOnlyAdmin):
-    """Lists and pages of messages. No list shows a body; a page shows it to people who may see payloads."""
+    """The list and the pages of messages. Only a message's page shows its body, to people who may see payloads."""
 
     list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
@@ -88,11 +92,11 @@ class MessagesAdmin(ReadOnlyAdmin):
     search_help_text = "Enter a full message id, redrive id or ordering key."
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
-        """Return the list class, which reads the number of messages from counters."""
+        """Return the class of the list, which reads the number of messages from stored counters."""
         return MessageList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Letter]:
-        """Return messages with their age and the time until SQS deletes the copy in the DLQ, by PostgreSQL's clock."""
+        """Return the messages with two durations, by PostgreSQL's clock: age, and time until SQS deletes the copy."""
         letters: QuerySet[Letter] = super().get_queryset(request)
         return letters.alias(_copy=_COPY).annotate(
             _age=models.ExpressionWrapper(_NOW - F("first_sent_at"), output_field=models.DurationField()),
@@ -102,19 +106,19 @@ class MessagesAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
     ) -> tuple[QuerySet[Letter], bool]:
-        """Return the messages with exactly this message id, redrive id or ordering key."""
+        """Return the messages with exactly this message id, redrive id or ordering key; and False: no row is twice."""
         text = search_term.strip().replace("\0", "")
         return (queryset.filter(self.search_condition(request, text)) if text else queryset), False
 
     def search_condition(self, request: HttpRequest, text: str) -> Q:
-        """Return the condition that finds this text as message id, redrive id or ordering key. It can use indexes."""
+        """Return the condition that a message id, redrive id or ordering key equals this text. Indexes support it."""
         dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
         lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
         return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
 
     @admin.display(description="ordering key", empty_value="none")
     def key(self, letter: Letter) -> str | None:
-        """Return the ordering key."""
+        """Return the ordering key, shortened to 60 characters; None: the message has none."""
         return letter.ordering_key and short_key(letter.ordering_key)
 
     @admin.display(description="age", ordering="first_sent_at")
@@ -130,19 +134,19 @@ class MessagesAdmin(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the message, without its payload."""
+        """Show the page of a message, without its payload."""
         if request.method not in {"GET", "HEAD"}:
             raise PermissionDenied  # Django's form writes nothing
         return self._shown(request, object_id, extra_context or {})
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return further values for the page: `deeds` (actions for `action_buttons`) and `letters` (a hidden field)."""
+        """Return template values for a discarded message: `deeds` (its actions) and `letters` (a hidden field)."""
         if letter.state != LetterState.DISCARDED:
             return {}
         return {"deeds": [action_of(request, DecisionKind.RESTORE)], "letters": pack_messages([letter])}
 
     def pages(self) -> Iterable[Page]:
-        """Return the pages that show a payload. Each view of a payload is recorded in the audit log."""
+        """Return the pages that show, download or compare a payload. The audit log records each view."""
         views = {"reveal": self._reveal, "body": self._body, "compare": self._compare}
         return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
@@ -225,7 +229,12 @@ class MessagesAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(reverse(f"admin:{self._name('change')}", args=[letter.pk]))
 
     def _revealed(self, request: HttpRequest, letter: int) -> Letter:
-        """Return the message, if this person may see its payload."""
+        """Return the message whose payload is requested.
+
+        Raises:
+            PermissionDenied: this person may not see messages, or not payloads.
+            Http404: there is no such message, or this person does not see it.
+        """
         if not (self.has_view_permission(request) and message_page.may_see_payloads(request.user)):
             raise PermissionDenied
         return visible_rows.row_or_404(request, self.get_queryset(request).select_related("revision"), letter)
@@ -235,13 +244,13 @@ class MessagesAdmin(ReadOnlyAdmin):
 
 
 def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, str]:
-    """Return an action for `action_buttons`: name, URL name, label, and why this person may not use it."""
+    """Return an action for `action_buttons`: name, URL name, label, and why the person may not use it (or empty)."""
     may = request.user.has_perm(deed.permission) and request.user.has_perm("reprocessing.view_parkedletter")
     return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
 
 
 def redrive_id(text: str) -> Q:
-    """Return the condition that finds a redrive id. If the text cannot be a redrive id, it finds nothing."""
+    """Return the condition that a message has this redrive id. A text that is not a redrive id matches no message."""
     try:
         return Q(public_id=UUID(text))
     except ValueError:

@@ -18,7 +18,7 @@ __all__ = ["LONGEST", "Readable", "duration", "indented", "readable", "readable_
 LONGEST = 100_000
 _INDENT = "  "
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
-# Each alternative also matches at the end of the text. So no body makes the expression backtrack.
+# Each alternative also matches an unfinished part at the end of the text, so that no body makes the expression slow.
 _XML = re.compile(
     r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(?:[^<>"']++|"[^"]*+"?|'[^']*+'?)*>?|[^<]++""", re.DOTALL
 )
@@ -29,12 +29,12 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Bytes for display.
+    """Bytes as text for display.
 
     Attributes:
-        form: how the bytes are shown: JSON, text, hex, or a format of `BodyFormat`.
+        form: the format in which `text` shows the bytes: JSON, text, hex, or a value of `BodyFormat`.
         size: number of bytes.
-        cut: not all bytes are shown.
+        cut: whether `text` leaves out the end.
     """
 
     form: str
@@ -80,13 +80,16 @@ def indented(body: bytes) -> str:
 
 
 def short_key(key: str) -> str:
-    """Return an ordering key for a list, at most 60 characters."""
+    """Return an ordering key for display in a list, cut after 60 characters."""
     shown = visible(key)
     return shown if len(shown) <= _KEY_SHOWN else f"{shown[:_KEY_SHOWN]}…"
 
 
 def duration(length: timedelta | None) -> str:
-    """Return a duration in its two largest units, such as "3 d 4 h"; "over" below one second, "-" for None."""
+    """Return a duration in its two largest units, such as "3 d 4 h".
+
+    Below one second, return "over", because the end of a time left has come. For None, return "-".
+    """
     if length is None:
         return "-"
     seconds = int(length.total_seconds())
@@ -127,7 +130,7 @@ def _joined(pieces: Iterator[str]) -> tuple[str, bool]:
 
 
 def _indented(text: str) -> Iterator[str]:
-    """Yield the tokens of valid JSON, with line breaks and indentation."""
+    """Yield the tokens of valid JSON, with line breaks and indentation between them."""
     depth = 0
     fresh = False  # the last token opened an object or a list, which may be empty
     for found in _TOKEN.finditer(text):
@@ -151,7 +154,7 @@ def _fields(text: str) -> Iterator[str]:
 
 
 def _nested(text: str) -> Iterator[str]:
-    """Yield XML with one tag a line. An element with only text stays on one line; entities are not replaced."""
+    """Yield the parts of XML with one tag per line. An element that has only text stays on one line."""
     depth = 0
     before = ""
     for part in (found.group().strip() for found in _XML.finditer(text)):

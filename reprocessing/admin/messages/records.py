@@ -1,4 +1,4 @@
-"""Lists and pages of attempts, source queues, consumer reports and other records."""
+"""Read-only lists and pages of attempts, source queues, target checks, parking queue notices, stops and reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.models import (
 
 @admin.register(Attempt)
 class Attempts(RecordsAdmin):
-    """List of attempts to deliver messages."""
+    """The list of attempts to deliver messages."""
 
     list_display = ("id", "letter", "no", "target", "outcome", "opened_at", "closed_at", "returned_at")
     list_filter = ("outcome",)
@@ -32,7 +32,7 @@ class Attempts(RecordsAdmin):
 
 @admin.register(Source)
 class Sources(ReadOnlyAdmin):
-    """List of the source queues of each DLQ, with their targets."""
+    """The list of source queues, each with its DLQ and the target of its messages."""
 
     list_display = ("__str__", "dlq", "target")
     list_filter = ("dlq",)
@@ -42,7 +42,7 @@ class Sources(ReadOnlyAdmin):
 
 @admin.register(TargetCheck)
 class Sightings(RecordsAdmin):
-    """List of checks that found a target queue empty, or no longer empty: the evidence for outcome `absence`."""
+    """The list of checks that found a target queue empty, or no longer empty: the evidence for outcome `absence`."""
 
     list_display = ("target", "seen_at")
     list_filter = ("target",)
@@ -51,7 +51,7 @@ class Sightings(RecordsAdmin):
 
 @admin.register(ParkingQueueMessage)
 class Notices(RecordsAdmin):
-    """List of messages that were sent, or wait to be sent, to parking queues."""
+    """The list of messages to parking queues: copies of parked messages, and notices that one left the parking lot."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)
@@ -60,21 +60,21 @@ class Notices(RecordsAdmin):
 
 @admin.register(GlobalStop)
 class Halts(ReadOnlyAdmin):
-    """List with the stop of all DLQs, and the hold after a restore; empty if nothing is stopped."""
+    """The list with the stop of all DLQs, or the hold after a restore of PostgreSQL; empty if nothing is stopped."""
 
     list_display = ("since", "by", "reason")
 
 
 @admin.register(Heartbeat)
 class Pulses(ReadOnlyAdmin):
-    """List of the service's own task queues, and when a worker last took a task from each queue."""
+    """The list of the service's own task queues, with the time at which a worker last took a task from each queue."""
 
     list_display = ("queue", "consumed_at")
 
 
 @admin.register(Reporter)
 class Reporters(ReadOnlyAdmin):
-    """List of consumers that may report outcomes, with their targets (manage.py add_reporter, revoke_reporter)."""
+    """The list of consumers that may report outcomes. The commands add_reporter and revoke_reporter change it."""
 
     list_display = ("name", "added_at", "added_by", "revoked_at")
     search_fields = ("name__exact",)
@@ -83,7 +83,7 @@ class Reporters(ReadOnlyAdmin):
 
 @admin.register(Report)
 class Reports(RecordsAdmin):
-    """List of consumer reports. Reports can quote payloads, so the list requires the permission to see payloads."""
+    """The list of consumer reports. Reports can quote payloads, so the list takes the permission to see payloads."""
 
     list_display = ("id", "verdict", "type", "message_id", "public_id", "attempt_no", "reporter", "received_at")
     list_filter = ("verdict", "reporter")
@@ -91,5 +91,5 @@ class Reports(RecordsAdmin):
     search_fields = ("message_id__exact", "fingerprint__exact")
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Return whether this person may see payloads."""
+        """Return whether this person may see reports and payloads."""
         return super().has_view_permission(request, obj) and may_see_payloads(request.user)

@@ -1,4 +1,7 @@
-"""Show a payload to a person: masked, or revealed with the person's reason. The audit log records each view."""
+"""Read a payload that a page shows, and record the view in the audit log.
+
+Values of masked fields are masked, unless the person may reveal them and gives a reason.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ COMPARED: Final = "Compared an edit with the captured message."
 
 
 class RevealForm(forms.Form):
-    """The form that asks why masked values are revealed."""
+    """The form that asks for the reason of revealing masked values."""
 
     reveal_reason = forms.CharField(
         max_length=2_000, widget=forms.Textarea(attrs={"rows": 2}),
@@ -27,28 +30,31 @@ class RevealForm(forms.Form):
 
 
 def may_reveal(request: HttpRequest) -> bool:
-    """Return whether this person may reveal masked values."""
+    """Return whether this person has the permissions to see payloads and to reveal masked values."""
     return request.user.has_perms(("reprocessing.view_payload", "reprocessing.reveal_payload"))
 
 
 def reveal_reason(request: HttpRequest) -> str:
-    """Return why this person reveals masked values; empty: the person does not, or may not."""
+    """Return the reason that the request gives for revealing masked values; empty: they stay masked."""
     form = RevealForm(request.POST) if "reveal_reason" in request.POST and may_reveal(request) else None
     return str(form.cleaned_data["reveal_reason"]) if form is not None and form.is_valid() else ""
 
 
 def payload_to_send(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
-    """Return the payload that would be sent: the last edit, or else the captured payload; None: it was deleted."""
+    """Return the payload that would be sent: the last edit or, without edits, the captured payload.
+
+    None: the payload was deleted. `why`: the text for the audit log, unless the request gives a reason to reveal.
+    """
     return _view(letter, TO_SEND, request, why)
 
 
 def captured_payload(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
-    """Return the captured payload; None: it was deleted."""
+    """Return the payload as captured, without edits. None: it was deleted. `why`: the text for the audit log."""
     return _view(letter, CAPTURED, request, why)
 
 
 def captured_and_edited(letter: Letter, no: int, request: HttpRequest) -> tuple[ViewedContent, ViewedContent] | None:
-    """Return the captured payload and the payload of an edit; None: one of the two does not exist."""
+    """Return the captured payload and the payload of edit number `no`; None: one of the two does not exist."""
     said = reveal_reason(request)
     by = request.user.get_username()
     return viewed_content.view_edit(letter, no, by=by, why=said or COMPARED, revealed=bool(said))

@@ -1,4 +1,4 @@
-"""The attempts and edits on a message's page, newest first."""
+"""Read the attempts and edits that a message's page shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 def attempts_and_edits(letter: Letter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the attempts and the edits for display, newest first, at most `MOST` of each."""
+    """Return a message's attempts and its edits as values for the template, newest first, at most 200 of each."""
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
     revisions = list(kept.order_by("-no")[:MOST]) if letter.revision_id else []
@@ -44,15 +44,19 @@ def attempts_and_edits(letter: Letter) -> tuple[list[dict[str, Any]], list[dict[
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """Return the number of the edit that an attempt sent (the last edit before the attempt); 0: no edit."""
+    """Return the number of the edit that an attempt sent, the last edit before it; 0: it sent the captured message.
+
+    `revisions`: all edits, oldest first.
+    """
     before = bisect(revisions, attempt.opened_at, key=lambda revision: revision.at)
     return revisions[before - 1].no if before else 0
 
 
 def _try(attempt: Attempt, later: Attempt | None, revision: int, letter: Letter) -> dict[str, Any]:
-    """Return an attempt for display.
+    """Return an attempt as values for the template.
 
-    `mood` is the colour of the label. `revision` is the number of the edit that was sent, 0 for the captured message.
+    `later`: the attempt after this one, if any. In the result, `mood` sets the colour of the label, and `revision` is
+    the number of the edit that was sent, 0 for the captured message.
     """
     outcome = AttemptOutcome(attempt.outcome) if attempt.outcome else None
     ended = attempt.taken_at or attempt.closed_at
@@ -88,7 +92,7 @@ def _followed(attempt: Attempt, later: Attempt | None, letter: Letter) -> str:
 
 
 def _length(time: timedelta) -> str:
-    """Return a duration, with milliseconds or tenths of a second if it is short."""
+    """Return a duration as text: in milliseconds below 1 s, in tenths of a second up to 10 s."""
     if time < _SECOND:
         return f"{max(0, time / timedelta(milliseconds=1)):.0f} ms"
     return duration(time) if time > 10 * _SECOND else f"{time / _SECOND:.1f} s"

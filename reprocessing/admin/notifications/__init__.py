@@ -1,1 +1,1 @@
-"""Pages of notifications."""
+"""Admin pages of notification destinations, incidents and sent notifications."""

@@ -50,12 +50,12 @@ class NotificationForm(PreviewForm):
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
-        """Return a hint: the audit log says who changed the destination last."""
+        """Return the end of the error text that somebody changed the destination: "see the audit log."."""
         return "see the audit log."
 
 
 def page(request: HttpRequest, route: int | None = None) -> HttpResponse:
-    """Show the form of a new destination, or of the destination with this id."""
+    """Show the form of a destination (`route`: its id; None: a new one), then the preview; save after confirmation."""
     row = visible_rows.row_or_404(request, NotificationRoute.objects, route) if route else None
     seen = visible_rows.of(request)
     name = "admin:reprocessing_notificationroute_"

@@ -1,4 +1,4 @@
-"""Lists and pages of notification destinations, incidents and notifications."""
+"""The lists and pages of notification destinations, of incidents, and of notifications about incidents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REMOVE = "reprocessing.delete_notificationroute"
 
 @admin.register(NotificationRoute)
 class NotificationRoutes(ManagedAdmin):
-    """List and pages of destinations, and the events that each destination receives."""
+    """The list and the pages of destinations, with the events that each destination receives."""
 
     managed_kind, name_field = Kind.NOTIFICATION, "destination"
     changing = ("edit", "remove")
@@ -36,24 +36,24 @@ class NotificationRoutes(ManagedAdmin):
 
     @admin.display(description="events")
     def events(self, row: NotificationRoute) -> str:
-        """Return the events that a destination receives."""
+        """Return the kinds of events that a destination receives, as text."""
         return ", ".join(row.kinds) or "all events"
 
     @admin.display(description="dead-letter queues")
     def of_dlqs(self, row: NotificationRoute) -> str:
-        """Return the DLQs whose events a destination receives."""
+        """Return the names of the DLQs whose events a destination receives, as text."""
         return ", ".join(sorted(row.dlqs.values_list("name", flat=True))) or "all DLQs and the service itself"
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new destination."""
+        """Return the page with the form of a new destination."""
         return notification_form.page(request)
 
     def pages(self) -> Iterable[Page]:
-        """Return the form of a destination, and the page that removes it."""
+        """Return the page that changes a destination, and the page that removes a destination."""
         return ("<int:route>/edit", notification_form.page, "edit", {}), ("<int:route>/remove", _remove, "remove", {})
 
     def buttons(self, request: HttpRequest, row: NotificationRoute) -> Iterable[Button]:
-        """Return the buttons of a destination's page."""
+        """Return the buttons of a destination's page: change and remove."""
         for name, takes in (("edit", "change"), ("remove", "delete")):
             label, allows = ("Change…", "change") if name == "edit" else ("Remove…", "remove")
             address = reverse(f"admin:reprocessing_notificationroute_{name}", args=[row.pk])
@@ -63,7 +63,7 @@ class NotificationRoutes(ManagedAdmin):
 
 @admin.register(Incident)
 class Incidents(RecordsAdmin):
-    """List of incidents, with their start and end."""
+    """The list of incidents: problems that notifications are about, with their start and end."""
 
     list_display = ("kind", "subject", "dlq", "times", "opened_at", "changed_at", "ended_at")
     list_filter = ("kind", "dlq")
@@ -72,7 +72,7 @@ class Incidents(RecordsAdmin):
 
 @admin.register(Notification)
 class Notifications(RecordsAdmin):
-    """List of notifications: sent, waiting to be sent, or given up after too many failures."""
+    """The list of notifications: sent, waiting to be sent, or given up after too many failed attempts."""
 
     list_display = ("incident", "route", "phase", "filed_at", "sent_at", "given_up_at")
     list_filter = ("route", "phase")

@@ -1,1 +1,1 @@
-"""Pages of the parking lot, bulk actions, failure groups and exports."""
+"""Admin pages of the parking lot: parked messages, decisions about them, bulk actions, failure groups and exports."""

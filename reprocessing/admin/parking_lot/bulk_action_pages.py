@@ -1,4 +1,4 @@
-"""List and pages of bulk actions: progress, skipped messages, and abort."""
+"""The list of bulk actions, and the page of a bulk action: progress, skipped messages, and abort."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from reprocessing.store.runs import released_into_runs
 
 #: Max bulk actions on one page.
 SHOWN: Final = 50
-#: If no worker has started a bulk action after this time, the page of the bulk action says so.
+#: If no worker has started a bulk action after this time, its page says that workers may be missing.
 _UNUSUAL: Final = timedelta(seconds=15)
 
 
 class AbortBulkActionForm(forms.Form):
-    """A form that asks why the bulk action is aborted."""
+    """The form that asks for the reason of aborting a bulk action."""
 
     reason = reason_field(rows=2)
 
 
 @admin.register(BulkAction)
 class Operations(ReadOnlyAdmin):
-    """List and pages of bulk actions, with their progress."""
+    """The list and the pages of bulk actions, with their progress."""
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -60,13 +60,13 @@ class Operations(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show one bulk action."""
+        """Show the page of one bulk action."""
         if request.method not in {"GET", "HEAD"}:
             raise PermissionDenied
         return self._page(request, object_id)
 
     def get_urls(self) -> list[URLPattern]:
-        """Return Django's URLs, and the URLs of the abort and of the progress, which an open page refreshes."""
+        """Return Django's URLs, the URL that aborts, and the URL of the progress, which an open page requests."""
         own = (("progress", require_safe(self._progress)), ("abort", require_POST(self._abort)))
         paths = [
             path(f"<int:operation>/{name}", self.admin_site.admin_view(view), name=f"operation_{name}")
@@ -125,14 +125,15 @@ class Operations(ReadOnlyAdmin):
 
 
 def no_longer_matching(one: BulkAction) -> int:
-    """Return how many messages did not match the filter any more when their turn came; 0 before the end."""
+    """Return how many messages no longer matched the filter when workers came to them; 0 while the action runs."""
     return max(0, one.asked - one.done - one.letters_skipped) if one.state == BulkActionState.DONE else 0
 
 
 def progress_of(one: BulkAction) -> dict[str, Any]:
-    """Return the progress as template context.
+    """Return the progress of a bulk action as template context.
 
-    `gone` is the result of `no_longer_matching`; `late` counts messages that match now, but were parked too late.
+    `gone` is the number of messages that no longer matched, `late` the number of messages that were parked after the
+    bulk action began, and so are not changed.
     """
     passed, runs = one.done + one.letters_skipped, one.state == BulkActionState.RUNNING
     return {
@@ -143,7 +144,10 @@ def progress_of(one: BulkAction) -> dict[str, Any]:
 
 
 def _waits(one: BulkAction) -> bool:
-    """Return whether the bulk action was confirmed more than `_UNUSUAL` ago; `asked_at` is when the form was made."""
+    """Return whether the bulk action was confirmed more than `_UNUSUAL` ago.
+
+    The time comes from the audit log, because `asked_at` can be the time when the form was opened.
+    """
     begun = one.reviews.filter(letter=None).order_by("pk").values_list("at", flat=True).first()
     return lanes.database_now() - (begun or one.asked_at) > _UNUSUAL
 
@@ -154,7 +158,7 @@ def _into(one: BulkAction) -> list[released_into_runs.RunReleasedInto]:
 
 
 def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
-    """Return the reasons for skipped messages, each with the number of messages and the message id of an example."""
+    """Return each reason why messages were skipped, with the number of messages, and one message id as example."""
     counts = Counter(one.refusals.values())
     first = {why: int(letter) for letter, why in reversed(one.refusals.items())}
     names = dict(Letter.objects.filter(pk__in=first.values()).values_list("pk", "message_id"))
@@ -162,7 +166,10 @@ def _refusals(one: BulkAction) -> list[tuple[str, int, str]]:
 
 
 def _late(one: BulkAction) -> str:
-    """Return how many messages match now, but were parked too late; empty: none, or counting them would be slow."""
+    """Return, as text, how many matching messages were parked after the bulk action began, and so are not changed.
+
+    Empty: none, or counting them would be slow.
+    """
     sieve = bulk_actions.read_filter(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
         return ""
@@ -171,7 +178,7 @@ def _late(one: BulkAction) -> str:
 
 
 def _arguments(request: HttpRequest, one: BulkAction) -> list[tuple[str, str]]:
-    """Return the further inputs of the action (due time, target or assignee) as labels and values."""
+    """Return the due time, target and assignee that the action was given, as labels and values."""
     said = []
     if due := one.arguments.get("due"):
         said.append(("Not before", f"{due} (UTC)"))

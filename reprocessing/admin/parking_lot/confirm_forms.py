@@ -1,4 +1,4 @@
-"""The forms that confirm a decision about messages, or an export."""
+"""The forms with which a person confirms a decision about messages, or an export of messages."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from reprocessing.store.ordering import lanes
 
 _PEOPLE = 500
 _A_YEAR = timedelta(days=366)
-#: Values of `how`: a form that releases messages also asks for a time, or for a target.
+#: Values of `how`: the form of a release also asks for a time (`AT`), or for a target and an optional time (`TO`).
 AT, TO = "at", "to"
 
 
 class FilterForm(forms.Form):
-    """A form that asks for a reason; a hidden field has the filter as a URL query."""
+    """A form that asks for the reason. Its hidden field `query` has the filter of messages as a URL query."""
 
     reason = reason_field()
 
     query = forms.CharField(required=False, max_length=20_000, widget=forms.HiddenInput)
 
     def clean_query(self) -> MessageFilter:
-        """Return the filter that the hidden field describes."""
+        """Return the filter that the hidden field describes. Refuse a text that is not a filter."""
         try:
             return filter_of_query(self.cleaned_data["query"])
         except InvalidFilter as error:
@@ -52,9 +52,10 @@ class DecisionForm(FilterForm):
     """A form of a decision about the messages that a page showed, or about all messages that match a filter.
 
     Attributes:
-        token: id of a new bulk action, which runs only once, even if the form is submitted twice.
-        opened: when the page was made; messages that match the filter only later are not changed.
-        how: what a release also asks for, `AT` (a time) or `TO` (a target); empty: nothing.
+        letters: the messages that the page showed; empty: all that match the filter.
+        token: id of a new bulk action, which starts only once, even if the form is submitted twice.
+        opened: when the page was made; a message that matches the filter only later is not changed.
+        how: what a release also asks for, `AT` (a time) or `TO` (a target, an optional time); empty: nothing.
     """
 
     letters = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -80,11 +81,11 @@ class DecisionForm(FilterForm):
         self.fields["reason"] = self.fields.pop("reason")
 
     def clean_letters(self) -> SeenMessages:
-        """Return the messages that the page showed, by id; empty for a bulk action."""
+        """Return the messages that the page showed, by id, with their state then; empty for a bulk action."""
         return unpack_messages(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
 
     def clean_due(self) -> datetime | None:
-        """Refuse a time that is past, or more than a year ahead."""
+        """Return the time before which the messages are not sent; refuse a past time, and one over a year ahead."""
         due: datetime | None = self.cleaned_data["due"]
         now = lanes.database_now()
         if due is not None and not now < due <= now + _A_YEAR:
@@ -94,18 +95,21 @@ class DecisionForm(FilterForm):
         return due
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a form that has neither messages nor the token of a bulk action."""
+        """Return the entered values. Refuse a form that has neither messages nor the token of a bulk action."""
         found = super().clean() or self.cleaned_data
         if "letters" in found and "token" in found and not found["letters"] and not found["token"]:
             self.add_error("letters", "The selection is not valid. Go back to the list and select the messages again.")
         return found
 
     def clean_assigned(self) -> Mapping[int, str] | None:
-        """Return the assignee of each message, as the page showed it; None for a bulk action."""
+        """Return the assignee of each message that the page showed, by message id; None for a bulk action."""
         return read_assignees(self.cleaned_data["assigned"]) if self.cleaned_data.get("letters") else None
 
     def clean_opened(self) -> datetime | None:
-        """Return when the page was made; None if the form names each message."""
+        """Return when the page was made, for a bulk action or a note; None for other decisions.
+
+        A bulk action must not change messages that match only later. A note must not be added twice.
+        """
         asks = self.deed is DecisionKind.NOTE if self.cleaned_data.get("letters") else self.cleaned_data.get("token")
         if not asks:
             return None
@@ -119,17 +123,17 @@ class DecisionForm(FilterForm):
         return told
 
     def reopen(self) -> None:
-        """Let the form select the messages that match the filter now. Keep the other values that the person entered."""
+        """Set `opened` to now, so that the form selects the messages that match the filter now. Keep other values."""
         self.data = dict(self.data.items()) | {"opened": lanes.database_now().isoformat()}
 
     @property
     def stood(self) -> PageState:
-        """Return the assignees, and the time, that the page showed."""
+        """Return the assignees that the page showed, and when the page was made."""
         return PageState(self.cleaned_data.get("assigned"), self.cleaned_data.get("opened"))
 
     @property
     def arguments(self) -> Arguments:
-        """Return due time, target and assignee in the form in which a bulk action stores them."""
+        """Return the entered due time, target and assignee as JSON values, which a bulk action stores."""
         found = self.cleaned_data
         due, target = found.get("due"), found.get("target")
         said = {"due": due and due.isoformat(), "target": target and target.pk, "to": found.get("to")}
@@ -137,7 +141,7 @@ class DecisionForm(FilterForm):
 
 
 class ExportForm(FilterForm):
-    """A form that selects what to export, with the reason."""
+    """The form of an export: file format, what the file includes, and the reason."""
 
     kind = forms.ChoiceField(
         label="Format", choices=[("jsonl", "JSON lines, one message per line"), ("csv", "CSV, for spreadsheets")]
@@ -159,7 +163,7 @@ class ExportForm(FilterForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an export that includes original bodies but not the bodies that would be sent."""
+        """Return the entered values. Refuse an export with original bodies, but without bodies and attributes."""
         found = super().clean() or self.cleaned_data
         if found.get("originals") and not found.get("bodies"):
             self.add_error("originals", "Include bodies and attributes as well, or untick this box.")

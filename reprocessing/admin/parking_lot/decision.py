@@ -1,8 +1,8 @@
-"""Act on the parked messages that a page showed. Skip messages that changed after the page was made.
+"""Act on the parked messages that a page showed, but skip messages that changed after the page was made.
 
-Another person may have decided first, or a message was replayed and parked again for another reason. So the page
-stores, for each message, the time of parking and the id of the edit that would be sent. A message is skipped if one of
-the two changed.
+Another person may have decided first, or a message was released and parked again for another reason. So the page
+contains, for each message, the time of parking and the id of its last edit. A message is skipped if one of the two
+changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DecisionKind(StrEnum):
 
     @property
     def needs_approval(self) -> bool:
-        """Return whether the decision may need a second person: it does if it changes messages."""
+        """Return whether the decision can need a second person. Assigning messages and adding notes cannot."""
         return self not in {DecisionKind.ASSIGN, DecisionKind.NOTE}
 
     @property
@@ -74,23 +74,26 @@ _ALLOWS: Final = {
 
 SeenMessages = Mapping[
     int, tuple[int, int]
-]  # when each message was parked, in microseconds since 1970; the id of its edit, or 0
-Arguments = Mapping[str, Any]  # due, target, to
+]  # by letter id: when the message was parked, in microseconds since 1970, and the id of its last edit, or 0
+Arguments = Mapping[str, Any]  # of a decision: due (time), target (id), to (assignee)
 
 
 def pack_messages(letters: Iterable[Letter]) -> str:
-    """Return messages, as `unpack_messages` reads them, for a hidden field."""
+    """Return the text of a hidden field that names these messages and their state now; `unpack_messages` reads it."""
     parked = (letter for letter in letters if letter.finished_at is not None)
     return ",".join(pack_message(letter.pk, letter.finished_at, letter.revision_id) for letter in parked)
 
 
 def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
-    """Return one message for a hidden field. `revision` is the id of the edit that would be sent, if there is one."""
+    """Return the text of a hidden field that names one message and its state.
+
+    `since`: when it was parked. `revision`: the id of its last edit; None: it was not edited.
+    """
     return f"{letter}@{to_stamp(since)}@{revision or 0}"
 
 
 def unpack_messages(text: str) -> SeenMessages:
-    """Return the messages that a hidden field contains.
+    """Return the messages that a hidden field names, with their state when the page was made.
 
     Raises:
         ValidationError: `pack_messages` did not write the text, or it has more than `MOST` messages.
@@ -106,7 +109,7 @@ def unpack_messages(text: str) -> SeenMessages:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What the page showed besides messages: the assignee of each message. `at`: when the page was made."""
+    """What the page showed: the assignee of each message, by letter id, and `at`: when the page was made."""
 
     assigned: Mapping[int, str] | None = None
     at: datetime | None = None
@@ -121,7 +124,10 @@ def decide(  # noqa: PLR0913  # all are passed by name
     arguments: Arguments | None = None,
     stood: PageState | None = None,
 ) -> Reviewed:
-    """Act on the messages that did not change after the page was made; return these, and why others were skipped."""
+    """Act on those messages of the page that did not change after it was made, in one transaction.
+
+    Return the ids of the changed messages, and the reason for each skipped message.
+    """
     said = arguments or {}
 
     def work() -> tuple[dict[int, str], Reviewed]:
@@ -139,12 +145,12 @@ def decide(  # noqa: PLR0913  # all are passed by name
 
 
 def assignees(letters: Iterable[int]) -> str:
-    """Return the assignee of each message as text for a hidden field."""
+    """Return the text of a hidden field with the assignee of each message; `read_assignees` reads it."""
     return json.dumps(dict(Letter.objects.filter(pk__in=list(letters)).values_list("pk", "assigned_to")))
 
 
 def read_assignees(text: str) -> Mapping[int, str]:
-    """Return the assignees that `assignees` wrote.
+    """Return the assignees that `assignees` wrote into a hidden field, by letter id.
 
     Raises:
         ValidationError: `assignees` did not write the text.
@@ -156,7 +162,10 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return the messages to skip, with the reason: assigned to `to` already, or not assigned as the page showed."""
+    """Return which messages to skip, by letter id with the reason.
+
+    They are assigned to `to` already, or to somebody else than the page showed.
+    """
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
     left = {pk: f"it is {_whose(who)} already" for pk, who in now.items() if who == to}
@@ -168,7 +177,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return the messages to skip: they have this note already, because the page was submitted twice."""
+    """Return which messages to skip, by letter id with the reason: they have the note, from an earlier submission."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -192,7 +201,7 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return the messages to skip, with the reason: parked again, or edited, after the page was made."""
+    """Return which messages to skip, by letter id with the reason: parked again or edited after the page was made."""
     there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):
@@ -204,10 +213,10 @@ def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
 
 
 def to_stamp(since: datetime | None) -> int:
-    """Return a time in microseconds since 1970."""
+    """Return a time as the number of microseconds since 1970; None: 0."""
     return 0 if since is None else (since - _EPOCH) // _MICROSECOND
 
 
 def from_stamp(stamped: int) -> datetime:
-    """Return the time that `to_stamp` turned into this number."""
+    """Return the time that is this number of microseconds after the start of 1970, in UTC."""
     return _EPOCH + stamped * _MICROSECOND

@@ -1,4 +1,4 @@
-"""Export messages: a page asks for the reason, then the browser downloads a file."""
+"""Export messages that match a filter: a page asks for the reason, then the browser downloads a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reprocessing.store.parking_lot import export, message_filters
 from reprocessing.store.parking_lot.export import ExportBound, ExportedLetter
 from reprocessing.store.payloads import viewed_content
 
-#: First characters of cells that a spreadsheet evaluates as a formula.
+#: Characters that make a spreadsheet evaluate a cell as a formula, if the cell begins with them.
 _FORMULA: Final = (
     "=",
     "+",
@@ -57,9 +57,12 @@ _ORIGINAL: Final = "original"
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Whether the export has payloads as they would be sent, and captured payloads (`originals`) of edited messages.
+    """What an export includes.
 
-    Values are masked by the rules of the messages' DLQs, unless `revealed`.
+    Attributes:
+        bodies: the payloads as they would be sent.
+        originals: for edited messages, also the payloads as captured.
+        revealed: values of masked fields, which otherwise are exported as [masked].
     """
 
     bodies: bool
@@ -73,7 +76,7 @@ class _Parts:
 
 @require_POST
 def page(request: HttpRequest) -> HttpResponseBase:
-    """Ask for the reason, then return the file."""
+    """Show the form of an export; after a valid form is submitted, return the file."""
     if not (request.user.has_perms(("reprocessing.export_letter", "reprocessing.view_parkedletter"))):
         raise PermissionDenied
     form = (
@@ -105,7 +108,11 @@ def page(request: HttpRequest) -> HttpResponseBase:
 
 
 def _insist_on_rows(request: HttpRequest, sieve: MessageFilter) -> None:
-    """Check that the DLQ and the failure group of the filter exist, since the audit entry names them."""
+    """Check that the DLQ and the failure group of the filter exist, because the audit entry refers to them.
+
+    Raises:
+        InvalidFilter: one of them was removed.
+    """
     known = message_list.names_of(request, sieve)
     for name in ("dlq", "group"):
         if (value := getattr(sieve, name)) is not None and name not in known:
@@ -157,7 +164,7 @@ def _jsonl(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[
 
 
 class _Echo:
-    """A file-like object for csv.writer whose `write` returns the text."""
+    """A file for csv.writer that keeps nothing: `write` returns the text, so that each line can be streamed."""
 
     def write(self, text: str) -> str:
         return text
@@ -173,7 +180,7 @@ def _csv(sieve: MessageFilter, bound: ExportBound, parts: _Parts) -> Iterator[st
 
 
 def _rules(parts: _Parts) -> dict[str, MaskRules]:
-    """Return the masking rules of the exported payloads by the name of the DLQ."""
+    """Return the masking rules of each DLQ, by name; empty if the export masks nothing."""
     dlqs = DeadLetterQueue.objects.all() if parts.bodies and not parts.revealed else ()
     return {dlq.name: viewed_content.rules_of(dlq) for dlq in dlqs}
 
@@ -218,6 +225,6 @@ def _plain(value: object) -> object:
 
 
 def _cell(value: object) -> str:
-    """Return the value as text of a CSV cell that no spreadsheet evaluates as a formula."""
+    """Return a value as the text of a CSV cell, with an apostrophe before a text that would be read as a formula."""
     text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

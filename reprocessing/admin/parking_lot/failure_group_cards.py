@@ -1,4 +1,4 @@
-"""A failure group for display: a card whose numbers link to messages."""
+"""Turn a failure group into a card for display, whose numbers link to messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cause_words(cause: str) -> str:
 
 
 def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
-    """Return the id in the URL parameter `name`; None: the parameter is missing, or is no id."""
+    """Return the id in the URL parameter `name`; None: the parameter is missing, or is not an id."""
     text = asked.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else None
 

@@ -1,4 +1,4 @@
-"""List and pages of failure groups; a person sets the status of a group."""
+"""The list of failure groups, and the page of a group, on which a person sets its status and note."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from reprocessing.store.parking_lot import failure_group_pages, failure_groups, 
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
 from reprocessing.store.parking_lot.merged_groups import MergedGroup
 
-#: Max messages and audit entries on one page.
+#: Max messages and max audit entries on the page of a group.
 LETTERS, REVIEWS = 50, 20
 _LONGEST_NOTE: Final = 4_000
-#: Actions that change a group.
+#: Acts in the audit log that change the status or the note of a group.
 _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """A form that asks for a group's new status, assignee and note, and why. Hidden fields have the old values."""
+    """The form of a group's new status, assignee and note, with the reason. Hidden fields have the values before."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     to = forms.CharField(required=False, max_length=150, label="Assigned to", help_text="A user name. Empty: nobody.")
@@ -65,15 +65,15 @@ class StatusForm(forms.Form):
         return to
 
     def clean_note(self) -> str:
-        """Return the note with line feeds (LF) as line ends, where browsers send CRLF."""
+        """Return the note with line feeds (LF) as line ends; browsers send CRLF."""
         return _lines(self.cleaned_data["note"])
 
     def clean_seen_note(self) -> str:
-        """Return the note that the page showed, with line ends as in `clean_note`."""
+        """Return the note that the page showed, with line feeds (LF) as line ends."""
         return _lines(self.cleaned_data["seen_note"])
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a form that changes nothing."""
+        """Return the entered values. Refuse a form that changes neither status nor note."""
         given: dict[str, Any] = self.cleaned_data
         if all(name in given and given[name] == given.get(f"seen_{name}") for name in ("status", "note", "to")):
             raise forms.ValidationError("Nothing was changed: status, assignee and note are the same as before.")
@@ -82,7 +82,7 @@ class StatusForm(forms.Form):
 
 @admin.register(FailureGroup)
 class Groups(ReadOnlyAdmin):
-    """List and pages of failure groups, open groups first."""
+    """The list of failure groups, open groups first, and their pages."""
 
     ordering = ("-last_at", "-id")
 
@@ -94,7 +94,7 @@ class Groups(ReadOnlyAdmin):
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show a page of groups."""
+        """Show a page of the list of groups."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         asked = Asked.read(request.GET)
@@ -126,11 +126,11 @@ class Groups(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the group, or set its status."""
+        """Show the page of a group; after its form is submitted, set the group's status and note."""
         return require_http_methods(["GET", "HEAD", "POST"])(self._group)(request, object_id)
 
     def may_settle(self, request: HttpRequest) -> bool:
-        """Return whether this person may change the status of failure groups."""
+        """Return whether this person may change the status and the note of failure groups."""
         return request.user.has_perm("reprocessing.change_failuregroup")
 
     def _merge(self, request: HttpRequest) -> HttpResponse:
@@ -167,7 +167,7 @@ class Groups(ReadOnlyAdmin):
         return self._overtaken(request, group)
 
     def _overtaken(self, request: HttpRequest, group: GroupRow) -> HttpResponse:
-        """Show the form again, with another person's change and the values that this person entered."""
+        """Show the form again with the entered values, and say how another person changed the group first."""
         now = failure_group_pages.find_group(group.id, seen=visible_rows.of(request))
         if now is None:
             raise Http404
@@ -213,9 +213,9 @@ class Groups(ReadOnlyAdmin):
     def _letters(
         self, request: HttpRequest, group: GroupRow, parts: list[MergedGroup], after: int | None, *, behind: bool
     ) -> list[Letter]:
-        """Return the group's newest messages, or the messages that wait behind them in their key queues.
+        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind those.
 
-        Return one message more than a page shows, if there is a next page.
+        `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
         """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
@@ -260,7 +260,7 @@ def _why(letter: Letter) -> str:
 
 
 def _readable(review: AuditEntry) -> dict[str, Any]:
-    """Return an audit entry for display, with the old and new values."""
+    """Return an audit entry as values for the template, with each changed value before and after."""
     changes = [
         (name, visible(str(review.before.get(name, ""))), visible(str(value)))
         for name, value in sorted(review.after.items())

@@ -1,4 +1,4 @@
-"""The list of the parking lot, with a filter. A bulk action acts on all messages that match the filter."""
+"""The list of the parking lot, with its filter. A person acts on selected messages, or on all that match the filter."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def filter_of(request: HttpRequest) -> MessageFilter:
     """Return the filter that the URL of the request describes.
 
     Raises:
-        InvalidFilter: the query is no filter.
+        InvalidFilter: the query is not a filter, or selects unfinished messages or masked values.
         PermissionDenied: the filter searches payloads, and this person may not see payloads.
     """
     sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
@@ -54,18 +54,19 @@ def filter_of(request: HttpRequest) -> MessageFilter:
 
 
 def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
-    """Return the filter, which then matches only messages that this person sees.
+    """Return the filter, limited to the DLQs that this person sees.
 
     Raises:
         PermissionDenied: the filter searches payloads, and this person may not see payloads.
-        InvalidFilter: the filter selects unfinished messages, which are not in this list.
+        InvalidFilter: the filter selects unfinished messages, which are not in this list; or it searches payloads that
+            may have masked values, and this person may not reveal them.
     """
     if sieve.text is not None and not may_see_payloads(request.user):
         raise PermissionDenied
     if sieve.text is not None and not show_payload.may_reveal(request) and viewed_content.masks_fields(sieve.dlq):
         raise InvalidFilter(
-            "These messages may have masked values, which a search for texts would find. It takes the permission to "
-            "reveal masked values."
+            "A text search could reveal masked values of these messages. It takes the permission to reveal masked "
+            "values."
         )
     if not set(sieve.states) <= set(FINISHED_STATES):
         raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")
@@ -73,7 +74,7 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
 
 
 def query_of(sieve: MessageFilter) -> str:
-    """Return a URL query that describes the filter."""
+    """Return the filter as a URL query."""
     return urlencode(sieve.to_query())
 
 
@@ -84,9 +85,9 @@ def address_of(sieve: MessageFilter) -> str:
 
 
 def names_of(request: HttpRequest, sieve: MessageFilter) -> dict[str, str]:
-    """Return the name of each DLQ, group or other row whose id is in the filter.
+    """Return the names of the DLQ, group, source, target, rule and run whose ids are in the filter, by condition.
 
-    Ids that are unknown, and those of rows that this person does not see, are left out.
+    Rows that do not exist, or that this person does not see, are left out.
     """
     rows: dict[str, QuerySet[Any]] = {
         "dlq": DeadLetterQueue.objects.all(), "group": FailureGroup.objects.all(), "source": Source.with_removed.all(),
@@ -155,9 +156,9 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
 
 
 def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
-    """Return a row of the list.
+    """Return a row of the list as values for the template.
 
-    `pick` is the value of the row's checkbox, `left` the time until SQS deletes the copy in the DLQ.
+    `pick` is the value of the row's checkbox, `left` the time until SQS deletes the message from the DLQ.
     """
     model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
@@ -192,13 +193,13 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
-    """Return the parts of the filter that the filter form keeps in hidden fields: those without a visible field."""
+    """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
     own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
 
 
 def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
-    """Yield parts of the filter without a visible form field, in words, each with the URL that removes the part."""
+    """Yield each condition of the filter that has no visible form field, in words, with the URL that removes it."""
     for name in ("group", "source", "target", "rule", "run", "key"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}
@@ -221,7 +222,7 @@ def _ways(request: HttpRequest, sieve: MessageFilter) -> Iterable[Button]:
 
 
 def _refusals(ways: Iterable[Button]) -> Iterable[tuple[str, str]]:
-    """Yield each missing permission, with the actions that this person may not use without it."""
+    """Yield, for each missing permission, the actions that this person may not use without it, and why."""
     closed: dict[str, list[str]] = {}
     for button in ways:
         if button.closed:

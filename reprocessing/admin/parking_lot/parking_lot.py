@@ -1,4 +1,4 @@
-"""The parking lot: messages that need a person, and the decisions about them."""
+"""The pages of the parking lot: the messages that need a person, and the pages that confirm decisions about them."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _DONE: Final = {
     DecisionKind.RELEASE: "queued for replay", DecisionKind.DISCARD: "discarded",
     DecisionKind.RESTORE: "restored to the parking lot", DecisionKind.NOTE: "got the note",
 }  # fmt: skip
-#: Actions that do not change a message's state. They do not explain why another action skipped the message.
+#: Actions that leave a message's state unchanged, so that they never explain why another action skipped the message.
 _BESIDE: Final = frozenset({AuditAct.REVEALED, AuditAct.EXPORTED, AuditAct.NOTED, AuditAct.ASSIGNED})
 _ITS_OWN: Final = {DecisionKind.NOTE: AuditAct.NOTED, DecisionKind.ASSIGN: AuditAct.ASSIGNED}
 
 
 @admin.register(ParkedLetter)
 class ParkingLot(MessagesAdmin):
-    """List and pages of parked messages; each decision needs a permission, a reason and a confirmation page."""
+    """The list and the pages of parked messages. Each decision takes a permission, a reason and a confirmation."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list."""
+        """Show the list of parked messages."""
         return message_list.page(request)
 
     def get_urls(self) -> list[URLPattern]:
@@ -73,7 +73,7 @@ class ParkingLot(MessagesAdmin):
         return super().change_view(request, object_id, form_url, extra_context)
 
     def page_context(self, request: HttpRequest, letter: Letter) -> dict[str, Any]:
-        """Return further values for the page: the actions that are possible for this message."""
+        """Return template values for the page of a message: the actions that its state allows."""
         offered = [action_of(request, deed) for deed in DecisionKind if deed.state == letter.state]
         return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}
 
@@ -112,7 +112,7 @@ class ParkingLot(MessagesAdmin):
         return self._page(request, deed, DecisionForm(request, deed, how, initial=asked))
 
     def _do(self, request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> HttpResponse:
-        """Act on the messages that did not change after the page was made."""
+        """Act on the messages of the form that did not change after the page was made."""
         found = form.cleaned_data
         _require_visible(request, found["letters"])
         by = request.user.get_username()
@@ -175,7 +175,7 @@ class ParkingLot(MessagesAdmin):
 
 
 def _of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the form's messages that are still in the state that the decision requires: number, reasons, examples."""
+    """Return template values about the form's messages that have the required state: number, reasons, examples."""
     seen = _seen_or_404(request, str(form["letters"].value() or ""))
     found = Letter.objects.filter(pk__in=seen, state=deed.state.value).select_related("dlq")
     there = list(found.order_by("pk"))
@@ -194,7 +194,7 @@ def _of_letters(request: HttpRequest, deed: DecisionKind, form: DecisionForm) ->
 
 
 def _seen_or_404(request: HttpRequest, letters: str) -> list[int]:
-    """Return the ids of messages that a hidden field contains; no ids if the field cannot be read.
+    """Return the ids of the messages that a hidden field names; an empty list if the field cannot be read.
 
     Raises:
         Http404: this person does not see one of the messages.
@@ -208,17 +208,14 @@ def _seen_or_404(request: HttpRequest, letters: str) -> list[int]:
 
 
 def _require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
-    """Refuse a selection with messages of another team; deleted messages are skipped later, with the reason."""
+    """Raise Http404 if this person does not see one of the messages. Deleted messages are skipped later."""
     there = Letter.objects.filter(pk__in=list(letters))
     if there.exclude(pk__in=visible_rows.rows(request, there).values("pk")).exists():
         raise Http404
 
 
 def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return the number of messages that match the filter now, why they were parked, and examples.
-
-    At most `MAX_COUNT` messages are counted.
-    """
+    """Return template values about all messages that match now: number (up to `MAX_COUNT`), reasons, examples."""
     try:
         sieve = _insist(request, deed, filter_of_query(str(form["query"].value() or "")))
         kinds, sample = message_filters.counts_by_reason(sieve), message_filters.newest_letters(sieve, limit=_SAMPLE)
@@ -239,10 +236,10 @@ def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -
 
 
 def _insist(request: HttpRequest, deed: DecisionKind, asked: MessageFilter) -> MessageFilter:
-    """Return the filter as this person may use it, if a decision is possible on all messages that match.
+    """Return the filter, limited to DLQs that this person sees, if the decision is possible on all matching messages.
 
     Raises:
-        InvalidFilter: the filter selects another state than the decision requires, or does not find all matches.
+        InvalidFilter: the filter selects another state than the decision requires, or may miss matching messages.
         PermissionDenied: the filter searches payloads, and this person may not see them.
     """
     sieve = message_list.allowed(asked, request)
@@ -255,7 +252,7 @@ def _why(state: str, reason: str) -> str:
 
 
 def _back(query: str) -> str:
-    """Return the URL of the list with the filter in `query`; without a filter, if `query` is not valid."""
+    """Return the URL of the list with the filter in `query`, or of the whole list if `query` is not valid."""
     try:
         return message_list.address_of(filter_of_query(query))
     except InvalidFilter:
@@ -282,7 +279,7 @@ def _done(deed: DecisionKind, form: DecisionForm, n: int) -> str:
 
 
 def _tell(request: HttpRequest, deed: DecisionKind, done: str, reviewed: Reviewed) -> None:
-    """Show what was done; for the first skipped messages, also why, and the last action on the message."""
+    """Show what was done. For each of the first 20 skipped messages, show why, and who acted on the message last."""
     if reviewed.done:
         messages.success(request, done)
     else:

@@ -1,1 +1,1 @@
-"""Pages of rules."""
+"""Admin pages that list, add, change, enable, disable and remove rules."""

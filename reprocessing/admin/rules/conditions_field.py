@@ -1,4 +1,4 @@
-"""The form field for the conditions of a rule: a JSON list of texts. It has examples and its own error messages."""
+"""The form field for the conditions of a rule, a JSON list of texts, with examples and understandable errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.domain.routing.conditions import Condition
 from reprocessing.domain.routing.first_match import CONDITIONS
 
 HELP: Final = 'A JSON list of texts that must all match: ["tenant equals acme"]. [] matches every message.'
-#: Examples of conditions, and what they match.
+#: Examples that the form offers: a condition, and what it matches.
 EXAMPLES: Final = (
     ("tenant equals acme", "messages of one tenant"),
     ("type in order.paid,order.sent", "one of several types"),
@@ -22,8 +22,8 @@ EXAMPLES: Final = (
     ("task regex ^billing\\.", "tasks of one module (RE2)"),
 )
 _SHAPE: Final = 'Write texts in double quotes, with commas between them: ["tenant equals acme", "task exists"].'
-_NEAR: Final = 24  # characters
-#: Part of an error message of Python's JSON parser, and the error message that the form shows instead.
+_NEAR: Final = 24  # max characters that an error quotes from the place where parsing stopped
+#: Part of an error message of Python's JSON parser, and the text that the form shows instead.
 _PROBLEMS: Final = {
     "trailing comma": "remove the comma after the last text.",
     "delimiter": "a comma or the closing ] is missing {here}.",
@@ -38,7 +38,7 @@ class ConditionsField(forms.CharField):
     """A form field for a JSON list of conditions."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
-        """Return the conditions; refuse those that cannot be evaluated."""
+        """Return the conditions as texts. Refuse JSON that is not a list of conditions, and too many conditions."""
         found = _list(str(super().clean(value)))
         if len(found) > CONDITIONS:
             raise forms.ValidationError(
@@ -55,7 +55,10 @@ class ConditionsField(forms.CharField):
 
 
 def with_example(text: str, number: str) -> str:
-    """Return the conditions `text`, with example `number` added if it is missing; unchanged if `text` is no list."""
+    """Return the conditions in `text` with the example of this number in `EXAMPLES` added, unless they have it.
+
+    A text that is not a JSON list is returned unchanged.
+    """
     try:
         found = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -79,7 +82,10 @@ def _list(text: str) -> list[Any]:
 
 
 def _problem(error: JSONDecodeError) -> str:
-    """Return what is wrong where parsing stopped. Versions of Python report a comma before the ] differently."""
+    """Return a text about what is wrong where JSON parsing stopped.
+
+    A comma before the closing ] is checked here, because versions of Python report it differently.
+    """
     rest, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
     if before.endswith(",") and rest.startswith("]"):
         return "remove the comma after the last text."

@@ -1,7 +1,7 @@
-"""Build a rule from a message: the initial conditions, and further conditions on the message's fields.
+"""Fill the form of a new rule from a message: first conditions, and further conditions on fields that a person selects.
 
-Conditions show values of the message. Everybody may use the message type, the task, and the names of other fields. The
-values of other fields require the permission to see payloads, and their use is recorded.
+A condition shows a value of the message. Everybody may use the message type, the task, and the names of other fields.
+Using the values of other fields takes the permission to see payloads, and the audit log records it.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ from reprocessing.store.parking_lot import message_edits
 from reprocessing.store.payloads import viewed_content
 
 _NAMED: Final = (FieldKind.TYPE, FieldKind.TASK)
-_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates, which no page can show
+_HALF: Final = re.compile("[\ud800-\udfff]")  # lone surrogates, characters that no page can show
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """The message that a rule is built from. `facts` has the values that rules read; None: the payload was deleted."""
+    """The message from which the form of a rule is filled.
+
+    `facts`: the values that rules read, masked; None: the payload was deleted or cannot be read.
+    """
 
     letter: Letter
     facts: MessageFields | None = field(repr=False)
 
     @property
     def fields(self) -> list[str]:
-        """Return the names of the message's fields, as conditions write them, such as attribute:customer."""
+        """Return the fields of the message on which a condition is possible, such as attribute:customer."""
         if self.facts is None:
             return []
         asked = [Field(kind) for kind in (FieldKind.TYPE, FieldKind.TENANT, FieldKind.TASK)]
@@ -55,7 +58,10 @@ class SourceMessage:
         return [known.text for known in asked if isinstance(self.facts.read(known), str | NotText)]
 
     def begin(self) -> dict[str, Any]:
-        """Return initial values for the form of a new rule."""
+        """Return initial values of the form: the message's DLQ, action quarantine, and conditions that match it.
+
+        The conditions are about the source queue, the message type and the task.
+        """
         conditions = [f"source equals {resource_name(self.letter.source.arn)}"] if self.letter.source else []
         for kind in _NAMED if self.facts else ():
             found = self.facts.read(Field(kind)) if self.facts else None
@@ -64,7 +70,7 @@ class SourceMessage:
         return {"dlq": self.letter.dlq_id, "conditions": to_json(conditions), "action": Action.QUARANTINE.value}
 
     def conditions(self, fields: Collection[str], *, values: bool) -> Iterator[str]:
-        """Yield a condition for each field: the field has this message's value; without `values`, the field exists."""
+        """Yield a condition for each field: it equals this message's value or, without `values`, it exists."""
         for name in self.fields if self.facts else ():
             if name in fields:
                 kind, _, of = name.partition(":")
@@ -73,7 +79,7 @@ class SourceMessage:
 
 
 def source_message(request: HttpRequest) -> SourceMessage | None:
-    """Return the message that the URL parameter `letter` names; None: there is none that this person may see."""
+    """Return the message whose id is in the URL parameter `letter`; None: no such message that the person may see."""
     key = request.GET.get("letter", "")
     if not (key.isascii() and key.isdecimal()) or not request.user.has_perm("reprocessing.view_letter"):
         return None
@@ -83,7 +89,11 @@ def source_message(request: HttpRequest) -> SourceMessage | None:
 
 
 def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, values: bool, by: str) -> str:
-    """Return `text` with conditions on these fields added. Text that is no list is returned unchanged."""
+    """Return the conditions in `text` with conditions on these fields of the message added.
+
+    With `values`, the conditions contain the message's values, and the audit log records that. A text that is not a
+    JSON list is returned unchanged.
+    """
     try:
         said = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -99,13 +109,16 @@ def with_conditions(of: SourceMessage, text: str, fields: Collection[str], *, va
 
 
 def to_json(conditions: list[Any]) -> str:
-    """Return conditions as indented JSON."""
+    """Return the conditions as indented JSON, for the form field."""
     text = json.dumps(conditions, indent=2, ensure_ascii=False)
     return json.dumps(conditions, indent=2) if _HALF.search(text) else text
 
 
 def _facts(of: Letter) -> MessageFields | None:
-    """Return the values that rules read, from the last edit or else from the captured message, with masked values."""
+    """Return the values that rules read from the message as it would be sent, with masked fields masked.
+
+    None: the payload was deleted, or cannot be decrypted.
+    """
     try:
         held = message_edits.read_letter(of.pk)
     except PayloadUnreadable:
@@ -119,7 +132,10 @@ def _facts(of: Letter) -> MessageFields | None:
 
 
 def _equal(name: str, value: str) -> str:
-    """Return the condition that a field has this value, or that it exists if no condition can contain the value."""
+    """Return the condition that the field equals this value or, if no condition can contain the value, that it exists.
+
+    A masked or too long value cannot be contained.
+    """
     if MASK in value:
         return f"{name} {Operator.EXISTS}"
     text = f"{name} {Operator.EQUALS} {json.dumps(value[: VALUE_LENGTH + 1], ensure_ascii=False)}"

@@ -37,7 +37,7 @@ from reprocessing.store.payloads import viewed_content
 from reprocessing.store.routing import rule_changes, rules
 
 ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
-#: Max messages that a preview evaluates; manage.py test_rules evaluates all messages.
+#: Max messages that a preview evaluates. The command test_rules has no such limit.
 MOST: Final = 20_000
 #: Seconds after which a preview stops evaluating messages.
 _PATIENCE: Final = 1.0
@@ -53,7 +53,7 @@ _WORDS: Final = {
 
 
 class RuleForm(PreviewForm):
-    """A form with the fields of a rule."""
+    """The form of a rule. Saving is refused if any rule changed after the form was opened."""
 
     sections = (
         ("Messages", ("name", "dlq", "conditions", "position")),
@@ -99,7 +99,7 @@ class RuleForm(PreviewForm):
             dlq.required, dlq.empty_label = True, "choose a DLQ"  # type: ignore[attr-defined]  # likewise
 
     def clean(self) -> dict[str, Any]:
-        """Refuse the form if somebody changed any rule after it was opened."""
+        """Return the entered values. Refuse the form if somebody changed any rule after it was opened."""
         if self.cleaned_data.get("opened") != str(rules.version()):
             raise forms.ValidationError(
                 f"Somebody changed the rules after you opened this page: {last_change(self.seen)} Open the page again."
@@ -110,7 +110,7 @@ class RuleForm(PreviewForm):
         """Return the rule's name, and the values that the person entered, by column.
 
         Raises:
-            InvalidTarget: no target has this name, or several targets have this name.
+            InvalidTarget: no target has this name, several targets have it, or the person does not see the target.
             QueueUnreachable: the target is a queue that cannot be read.
         """
         given = self.cleaned_data
@@ -124,7 +124,7 @@ class RuleForm(PreviewForm):
 
 
 def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
-    """Show the form of a new rule, or of an existing rule."""
+    """Show the form of a rule (`rule`: its id; None: a new rule), then the preview; save after the confirmation."""
     every = Rule.objects.select_related("dlq", "target", "rate_class")
     row, seen = visible_rows.changeable_or_403(request, every, rule) if rule else None, visible_rows.of(request)
     source = rule_draft.source_message(request) if row is None else None
@@ -151,7 +151,7 @@ def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
 
 
 def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
-    """Return the form's values. Add the conditions of the chosen example, or of the chosen fields of a message."""
+    """Return the submitted values, with conditions added: the chosen example, or the chosen fields of a message."""
     values = "values" in request.POST
     if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
         raise PermissionDenied
@@ -171,7 +171,7 @@ def _there(row: Rule | None) -> str:
 
 
 def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
-    """Return whether this person sees all values of this DLQ's messages; None: of all DLQs' messages."""
+    """Return whether this person may see all values in messages of this DLQ, also masked ones; None: of all DLQs."""
     if not may_see_payloads(request.user):
         return False
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)
@@ -194,10 +194,10 @@ def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
 
 
 def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
-    """Return what the rule would do to recent messages.
+    """Return, as template values, what the rule would do to messages of the last 7 days.
 
-    If `sees` is false, this person may not see payloads, or not their masked values. A rule with conditions on payloads
-    is then not tested.
+    `sees`: whether the person may see all values in these messages. If not, a rule with conditions that reveal values
+    is not tested, and `closed` has these conditions.
     """
     mine = rules.bind(row)
     closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
@@ -217,7 +217,10 @@ def _impatient() -> Callable[[], bool]:
 
 
 def _share(one: RulePreview) -> dict[str, Any]:
-    """Return a rule's preview with lists instead of Counters: in a template, `.items` of a Counter is a key."""
+    """Return the preview of one rule as template values.
+
+    Its counts become lists, because in a template `.items` of a Counter would look up the key "items".
+    """
     counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
     return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
 
@@ -244,6 +247,6 @@ def _settings(row: Rule) -> dict[str, Any]:
 
 
 def last_change(seen: VisibleDlqs) -> str:
-    """Return a sentence: who changed any rule last, and why, if the person sees the DLQ of that rule."""
+    """Return a sentence about who changed a rule last, and why; "user unknown" if the person does not see that rule."""
     last = AuditEntry.objects.filter(before__has_key="rule").order_by("-pk").first()
     return signature(seen.rows(AuditEntry.objects.filter(pk=last.pk)).first() if last else None)

@@ -1,4 +1,4 @@
-"""Lists and pages of rules and rate classes, and the pages that enable, disable and remove a rule."""
+"""The lists and pages of rules and rate classes, and the pages that enable, disable and remove a rule."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _FIELDS = (
 )  # fmt: skip
 _DOES = {
     "enable": "The rule decides about each message before the message is sent, unless an earlier rule matches.",
-    "disable": "The rule decides about no more messages. Messages that it held or delayed are evaluated again; "
-    "messages that it quarantined stay parked.",
+    "disable": "The rule decides about no more messages. The other rules decide about messages that it held or "
+    "delayed. Messages that it quarantined stay parked.",
 }
 
 
 class Switch(StrEnum):
-    """An action on a rule, and the last part of the page's URL."""
+    """An action on a rule. Its value is the last part of the URL of the page that asks for confirmation."""
 
     ENABLE = "enable"
     DISABLE = "disable"
@@ -53,7 +53,7 @@ class Switch(StrEnum):
 
 @admin.register(Rule)
 class Rules(ManagedAdmin):
-    """List and pages of rules."""
+    """The list and the pages of rules."""
 
     change_list_template = "admin/change_list.html"
     managed_kind = Kind.RULE
@@ -82,16 +82,16 @@ class Rules(ManagedAdmin):
     )
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new rule."""
+        """Return the page with the form of a new rule."""
         return rule_form.page(request)
 
     def pages(self) -> Iterable[Page]:
-        """Return the form of a rule, and the pages that enable, disable and remove it."""
+        """Return the page that changes a rule, and the pages that enable, disable and remove a rule."""
         switches = ((f"<int:rule>/{to}", _page, to.value, {"to": to}) for to in Switch)
         return ("<int:rule>/edit", rule_form.page, "edit", {}), *switches
 
     def buttons(self, request: HttpRequest, row: Rule) -> Iterable[Button]:
-        """Return the buttons of a rule's page."""
+        """Return the buttons of a rule's page: change, enable or disable, and remove."""
         switch = "disable" if row.enabled else "enable"
         changes, removes = ("change_rule", "change rules"), ("delete_rule", "remove rules")
         pages = (("change", "edit", changes), (switch, switch, changes), ("remove", "remove", removes))
@@ -103,7 +103,7 @@ class Rules(ManagedAdmin):
 
 @admin.register(RateClass)
 class RateClasses(ManagedAdmin):
-    """List of rate classes: rate limits that rules assign to messages. The command add_rate_class adds them."""
+    """The list of rate classes: rate limits and backoffs that rules assign to messages; see add_rate_class."""
 
     managed_kind = Kind.RATE_CLASS
     list_display = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backoff_jitter", "in_file")
@@ -112,7 +112,7 @@ class RateClasses(ManagedAdmin):
 
 @admin.register(Rulebook)
 class Rulebooks(ReadOnlyAdmin):
-    """The version number of all rules together, and the next time at which a rule becomes valid or expires."""
+    """The page with the version number of all rules together, and when the next rule becomes valid or expires."""
 
     list_display = ("__str__", "changes_at")
     ordering = ("pk",)

@@ -1,1 +1,1 @@
-"""Pages of runs."""
+"""Admin pages that list, plan, show, start, pause, resume and abort runs."""

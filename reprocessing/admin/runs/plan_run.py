@@ -1,4 +1,4 @@
-"""The form that plans a run. Planning a run sends nothing."""
+"""The form with which a person plans a run. Planning sends nothing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from reprocessing.pipeline.runs import request_plan
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs.plans import RunRequest
 
-#: Max message ids in one form.
+#: Max message ids that a person can enter.
 IDS: Final = 1_000
 _LONGEST_TEXT: Final = 1_024
 _WAVES: Final = {"": None, "yes": True, "no": False}
 
 
 class RunForm(forms.Form):
-    """A form with the selection, the options and the reason of a run."""
+    """The form of a planned run: which messages it selects, its options, name and reason."""
 
     dlq = forms.ModelChoiceField(
         DeadLetterQueue.objects.order_by("name"), label="Dead-letter queue", empty_label="Choose a DLQ",
@@ -66,7 +66,11 @@ class RunForm(forms.Form):
         field.queryset = seen.rows(DeadLetterQueue.objects.order_by("name"))  # type: ignore[attr-defined]  # a choice field's
 
     def clean(self) -> dict[str, Any]:
-        """Refuse dates that exclude all messages, unknown source queues, too many ids, and DLQs that allow no plan."""
+        """Return the entered values.
+
+        Refuse times that exclude all messages, unknown source queues, too many ids, and a DLQ for which no run can be
+        planned now.
+        """
         given = super().clean() or self.cleaned_data
         dlq = given.get("dlq")
         if dlq is None or self.errors:
@@ -98,7 +102,7 @@ class RunForm(forms.Form):
 
 
 def initial_from(run: Run) -> dict[str, Any]:
-    """Return the initial values of a form that repeats a run."""
+    """Return the initial values of a form that plans a copy of this run: its selection, options and reason."""
     wish = Selection.read(run.selection)
     return {
         "dlq": run.dlq_id, "limit": wish.limit, "source": wish.source, "died_after": wish.died_after,
@@ -108,7 +112,9 @@ def initial_from(run: Run) -> dict[str, Any]:
 
 
 def plan_from_form(form: RunForm, *, by: str) -> Run:
-    """Plan the run. Its messages are selected now or, with "Capture first", after the next capture of the DLQ.
+    """Plan the run of a valid form, and return it.
+
+    Its messages are selected now or, with "Capture first", after the next capture of the DLQ.
 
     Raises:
         RunIdInUse: a run with another selection has this name.

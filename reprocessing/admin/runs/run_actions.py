@@ -1,6 +1,6 @@
-"""Pages that start, pause, resume and abort a run.
+"""The pages that start, pause, resume and abort a run.
 
-Each page asks for a reason. It does nothing if the run changed after the page was made.
+Each page asks for a reason. Nothing is done if the run changed after the page was opened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PERMISSION: Final = "reprocessing.operate_run"
 
 
 class AbortRunForm(ReasonForm):
-    """A form that asks for the reason, and whether to stop the DLQ as well."""
+    """The form of an abort: the reason, and whether to stop the DLQ as well."""
 
     stop_dlq = forms.BooleanField(
         required=False,
@@ -37,7 +37,7 @@ class AbortRunForm(ReasonForm):
 
 
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    """Ask for the reason, then execute the action."""
+    """Show what the action does and ask for the reason; after that, execute it. `deed`: a name of `RUN_ACTIONS`."""
     which = RUN_ACTIONS[deed]
     visible_rows.row_or_404(request, Run.objects, run)
     question, act = partial(_question, request, run, which), partial(_act, run, which)
@@ -46,7 +46,10 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether the page offers to stop the DLQ, too. It does not for a plan, which sent nothing."""
+    """Return whether the page of an abort offers to stop the DLQ, too.
+
+    It does if this person may stop DLQs, except for a planned run, which has sent nothing.
+    """
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")
         and not Run.objects.filter(pk=run, state=RunState.PLANNED).exists()

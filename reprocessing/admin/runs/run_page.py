@@ -1,4 +1,4 @@
-"""The values on a run's page: selection, plan, progress and expected end."""
+"""Read the values that a run's page shows: selection, plan, progress and expected end."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from reprocessing.store.runs.plan_figures import TargetFigures
 from reprocessing.store.runs.progress import MAX_EXACT
 from reprocessing.store.safety import stops
 
-#: Max age of a plan's figures on an open page. The figures of more than `MAX_EXACT` messages are not refreshed.
+#: The figures of a plan on an open page are refreshed after this time, unless it has more than `MAX_EXACT` messages.
 _FRESH: Final = timedelta(seconds=60)
-#: Max audit entries that are shown.
+#: Max audit entries that the page shows.
 _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
@@ -44,7 +44,7 @@ _MARKS: Final = {
 
 
 def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return all values of the page. Only those of `live_context` are refreshed while the page is open."""
+    """Return the template values of the whole page. While it is open, only those of `live_context` are refreshed."""
     return {
         "asked": visible(_asked(run)),
         "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
@@ -54,7 +54,10 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, 
 
 
 def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBase | None) -> dict[str, Any]:
-    """Return the values that are refreshed while the page is open."""
+    """Return the template values that an open page requests every 3 seconds.
+
+    `base`: the number of messages sent at an earlier time, to compute the rate; None: the page has just been opened.
+    """
     now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,
@@ -72,9 +75,9 @@ def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBas
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
-    """Return whether an open page of a plan is still right, so that it need not be refreshed.
+    """Return whether an open page of a plan still shows right figures, so that it need not be refreshed.
 
-    `shown` is what the page sent, as `_shown` wrote it: the plan's state and the time of the figures.
+    `shown`: the text that `_shown` wrote into the page: the plan's state, and the time of the figures.
     """
     stood, _, at = shown.rpartition("@")
     try:
@@ -96,7 +99,7 @@ def _stands(run: Run) -> str:
 
 
 def _standing(run: Run) -> str:
-    """Return why the run sends nothing, or cannot be started; empty: nothing prevents that."""
+    """Return a sentence about why the run sends nothing or cannot be started; empty if nothing prevents it."""
     if run.state in {RunState.PAUSED, RunState.ABORTED}:
         return actions.state_sentence(run)
     stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""
@@ -154,7 +157,10 @@ def _plan(run: Run) -> dict[str, Any]:
 
 
 def _hindrances(outlook: PlanForecast) -> Iterator[tuple[int, str]]:
-    """Yield reasons why messages cannot be sent, each with the number of messages; 0: they are not counted."""
+    """Yield the reasons why messages of the DLQ are not sent or are sent late, each with the number of messages.
+
+    The number is 0 if the messages are not counted.
+    """
     for blocked_reason in outlook.objections:
         yield blocked_reason.letters, f"{ParkedReason(blocked_reason.reason).sentence} Parked when the run starts."
     if outlook.run.behind:

@@ -1,4 +1,4 @@
-"""The progress of a run: states of the run's messages and key queues, the rate, and the earliest end."""
+"""Read the progress of a run for its page: states of its messages and key queues, the rate, and the earliest end."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCount
 from reprocessing.store.runs.remaining_letters import TargetRemainder
 from reprocessing.store.safety import breaker_status
 
-#: Max key queues of a run that are read.
+#: Max key queues of a run whose state is read.
 _LANES: Final = 20_000
-#: Max waves that are shown; a DLQ's standing run has many.
+#: Max waves that the page shows, because a standing run has many.
 _WAVES: Final = 12
-#: Max seconds over which a rate is measured.
+#: Seconds over which the rate is measured.
 _MEASURED: Final = 20.0
 _TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
 
 
 @dataclass(frozen=True, slots=True)
 class RateBase:
-    """The number of messages that a run had sent at an earlier time, which an open page keeps to compute the rate."""
+    """How many messages a run had sent at an earlier time. An open page sends this back, to compute the rate."""
 
     sent: int
     at: datetime
 
     @classmethod
     def read(cls, text: str) -> RateBase | None:
-        """Read the number and the time that a page sent, as `__str__` writes them; None: the text is not valid."""
+        """Return the number and time in a text that `__str__` wrote; None: the text is not valid."""
         sent, _, at = text.partition("@")
         try:
             moment = datetime.fromisoformat(at)
@@ -59,7 +59,7 @@ class RateBase:
 
 
 def progress_context(run: Run, now: datetime, base: RateBase | None, seen: VisibleDlqs) -> dict[str, Any]:
-    """Return the values that change on the page of a started run."""
+    """Return the template values about the progress of a started run. `base`: see `RateBase`; None: no rate yet."""
     tally = progress.estimate_counts(run.pk, selected=run.selected)
     count_lag = conf.current().count_lag.total_seconds()
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag, seen=seen) if tally.awaiting else []
@@ -91,7 +91,7 @@ def progress_context(run: Run, now: datetime, base: RateBase | None, seen: Visib
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
-    """Return numbers of key queues, each with what these key queues do or wait for, the largest number first."""
+    """Group key queues by what they do or wait for. Return number and text of each group, the largest number first."""
     counts = Counter[str]()
     for lanes in found:
         counts[visible(lane_counts.describe_lanes(lanes))] += lanes.n
@@ -99,18 +99,21 @@ def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
 
 
 def _moves(found: list[LaneCount]) -> bool:
-    """Return whether one of these key queues has a message that is being sent, or may be sent now."""
+    """Return whether a message of one of these key queues is being sent, or may be sent now."""
     return any(lanes.phase == LanePhase.LEASED or (lanes.due and not lanes.is_barred) for lanes in found)
 
 
 def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
-    """Return, for each target, the number of messages without known outcome, and what the outcomes wait for."""
+    """Return, for each target, how many sent messages have no known outcome, and a text about what this waits for."""
     texts = ((wait.unsettled, resource_name(wait.target), pending_outcomes.describe(wait)) for wait in found)
     return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the min seconds until all outcomes are known; None: that is not known, or no outcome is pending."""
+    """Return the min seconds until all outcomes are known; None: this cannot be said, or no outcome is pending.
+
+    `known`: for each target, the min seconds until its outcomes are known; None: cannot be said.
+    """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
 
@@ -119,7 +122,7 @@ def _unknown(  # noqa: PLR0913  # each of another kind
     run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
     *, seen: VisibleDlqs,
 ) -> str:  # fmt: skip
-    """Return why the end of the run is unknown; empty: the end is known."""
+    """Return a text about why the end of the run cannot be predicted; empty: it can."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why
@@ -136,7 +139,10 @@ def _unknown(  # noqa: PLR0913  # each of another kind
 
 
 def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
-    """Yield the parts of the progress bar, finished messages first. `start` and `length` are in 1/1000 of the bar."""
+    """Yield the parts of the progress bar as template values, finished messages first.
+
+    `start` and `length` are in thousandths of the bar. `more` is "+" if the messages were counted only up to a limit.
+    """
     capped = tally.capped if isinstance(tally, RoughRunCounts) else frozenset()
     on_lanes = tally.waiting - tally.captured - tally.sending
     certain = {} if isinstance(tally, RoughRunCounts) else {"presumed__exact": 0}
@@ -162,14 +168,20 @@ def _pieces(run: Run, tally: RunCounts) -> Iterator[dict[str, Any]]:
 
 
 def letters_of(run: Run, asked: Mapping[str, object]) -> str:
-    """Return the URL of a list of those messages of a run that match `asked`. Parked messages have their own list."""
+    """Return the URL of the list of a run's messages that match `asked`, the list's filters by name.
+
+    Parked messages are in the list of the parking lot.
+    """
     model = "parkedletter" if asked.get("state__exact") == LetterState.PARKED else "letter"
     query = urlencode({"run__id__exact": run.pk, **asked})
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
 def _rate(sent: int, now: datetime, base: RateBase | None) -> str:
-    """Return the messages sent per second since the time of `base`; empty: `base` is missing, too new or too old."""
+    """Return the messages sent per second since the time of `base`, as text.
+
+    Empty: `base` is None, less than a second old, or more than a minute old.
+    """
     passed = (now - base.at).total_seconds() if base else 0.0
     if base is None or passed < 1 or passed > 3 * _MEASURED:
         return ""
@@ -214,7 +226,7 @@ def _ends_by_rate(run: Run, tally: RunCounts) -> str:
 
 
 def rate_in_words(rate: float | None) -> str:
-    """Return a rate in words."""
+    """Return a rate as text, such as "10 messages/s"; None: "no rate limit"."""
     return "no rate limit" if rate is None else f"{rate:g} messages/s"
 
 

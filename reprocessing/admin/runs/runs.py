@@ -1,4 +1,4 @@
-"""List and pages of runs, and the page that plans a run."""
+"""The list and the pages of runs, and the page that plans a run."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _PAGE: Final = 50
 
 @admin.register(Run)
 class Runs(ReadOnlyAdmin):
-    """List and pages of runs, with their selection, author and progress."""
+    """The list and the pages of runs, with their selection, author and progress."""
 
     add_permission = run_actions.PERMISSION
 
     def pages(self) -> Iterable[Page]:
-        """Return the progress, which an open page of a run refreshes, and the pages of the actions."""
+        """Return the URL of the progress, which an open page of a run requests, and the pages that change a run."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
@@ -44,7 +44,7 @@ class Runs(ReadOnlyAdmin):
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the runs, the newest first."""
+        """Show the list of runs, the newest first, filtered by DLQ and state."""
         self._look(request)
         found = visible_rows.rows(request, Run.objects.select_related("dlq"))
         asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
@@ -79,7 +79,7 @@ class Runs(ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the form that plans a run."""
+        """Show the form that plans a run; after a valid form is submitted, plan the run and show its page."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         if request.method == "POST":
@@ -103,7 +103,7 @@ class Runs(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the initial values of the form, from another run or from the URL."""
+        """Return the initial values of the form: from the run in the URL parameter `like`, or from other parameters."""
         if "like" in request.GET:
             self._look(request)
             return plan_run.initial_from(_found(request, request.GET["like"]))
@@ -117,7 +117,7 @@ class Runs(ReadOnlyAdmin):
 
 
 def _planned(form: RunForm, by: str) -> Run | None:
-    """Plan and return the run; None: the run cannot be planned, and the form shows the reason."""
+    """Plan the run and return it; None: the run cannot be planned, and the form has the reason as an error."""
     if why := request_plan.moved_by_aws(form.cleaned_data["dlq"]):
         form.add_error("dlq", why)
         return None

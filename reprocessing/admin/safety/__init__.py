@@ -1,1 +1,1 @@
-"""Pages of stops, circuit breakers, waves and health checks."""
+"""Admin pages of stops, key queues, circuit breakers, waves and health checks."""

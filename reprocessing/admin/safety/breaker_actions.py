@@ -1,6 +1,6 @@
-"""Pages that close, open and half-open a circuit breaker.
+"""The pages that close, open and half-open a circuit breaker.
 
-Each page asks for a reason. It does nothing if the circuit breaker changed after the page was made.
+Each page asks for a reason. Nothing is done if the circuit breaker changed after the page was opened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reprocessing.store.safety.breaker_resets import State
 from reprocessing.store.safety.breaker_status import BreakerStatus
 
 PERMISSION: Final = "reprocessing.reset_breaker"
-#: The last part of each page's URL, and the state into which the page puts the breaker.
+#: For the last part of each page's URL: the state into which the page puts the circuit breaker.
 MOVES: Final[Mapping[str, State]] = {"close": "closed", "open": "open", "half-open": "half_open"}
 _WORDS: Final = {"closed": "closed", "open": "open", "half_open": "half open"}
 _DOES: Final = {
@@ -35,7 +35,7 @@ _DOES: Final = {
 
 
 class OpenForm(ReasonForm):
-    """A form that asks for the reason, and how long the circuit breaker stays open."""
+    """The form that opens a circuit breaker: the reason, and how long the circuit breaker stays open."""
 
     seconds = forms.FloatField(
         required=False, min_value=0.1, max_value=MAX_SECONDS, label="Cooldown (s)",
@@ -44,12 +44,18 @@ class OpenForm(ReasonForm):
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return the keys of `MOVES` that are possible now. An open breaker can be opened again, to change its cooldown."""
+    """Return the keys of `MOVES` for the actions that are possible now.
+
+    An open circuit breaker can be opened again, which changes its cooldown.
+    """
     return [deed for deed, state in MOVES.items() if state != breaker.state or state == "open"]
 
 
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
-    """Ask for the reason, then change the breaker."""
+    """Show what the action does and ask for the reason; after that, change the circuit breaker.
+
+    `breaker`: its id. `move`: a key of `MOVES`.
+    """
     if move not in MOVES:
         raise Http404
     visible_rows.changeable_or_403(request, Breaker.objects, breaker)

@@ -1,4 +1,4 @@
-"""Lists and pages of key queues, circuit breakers, waves and health checks."""
+"""The lists and pages of key queues, circuit breakers, waves and health checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reprocessing.models import Breaker, HealthCheck, Lane, Wave
 
 @admin.register(Lane)
 class Lanes(RecordsAdmin):
-    """List and pages of key queues; a key queue is stopped and resumed on its page."""
+    """The list and the pages of key queues. On the page of a key queue, a person can stop and resume the key queue."""
 
     list_display = ("id", "key", "dlq", "source", "phase", "due_at", "why", "stopped_by")
     list_filter = ("dlq", "phase")
@@ -35,7 +35,7 @@ class Lanes(RecordsAdmin):
 
 @admin.register(Breaker)
 class Breakers(ReadOnlyAdmin):
-    """List and pages of circuit breakers. The command reset_breaker changes circuit breakers, too."""
+    """The list and the pages of circuit breakers, with buttons that close, open or half-open a circuit breaker."""
 
     list_display = ("id", "target", "rate_class", "state", "since", "why", "retry_at", "ramp", "ramp_reason")
     list_filter = ("state",)
@@ -58,7 +58,7 @@ class Breakers(ReadOnlyAdmin):
 
 @admin.register(Wave)
 class Waves(RecordsAdmin):
-    """List of waves, the parts of a run. The next wave starts if the wave before it succeeded."""
+    """The list of waves, the parts of a run. The next wave of a run starts if the wave before succeeded."""
 
     list_display = ("id", "run", "no", "size", "opened_at", "settled_at", "touched", "failed")
     list_select_related = ("run",)
@@ -67,7 +67,7 @@ class Waves(RecordsAdmin):
 
 @admin.register(HealthCheck)
 class HealthChecks(ReadOnlyAdmin):
-    """List of health checks. The command check_health adds and removes them."""
+    """The list of health checks. The command check_health adds and removes them."""
 
     list_display = ("id", "target", "kind", "subject", "ceiling", "verdict", "detail", "checked_at")
     list_filter = ("kind", "verdict")

@@ -1,6 +1,6 @@
-"""Pages that stop and resume a DLQ, a key queue or all DLQs.
+"""The pages that stop and resume a DLQ, a key queue or all DLQs.
 
-Each page asks for a reason. It does nothing if somebody else stopped or resumed first.
+Each page asks for a reason. Nothing is done if somebody else stopped or resumed first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESUMES: Final = "Workers send again, as fast as circuit breakers and rate limi
 
 
 class StopAct(StrEnum):
-    """An action of these pages, and the last part of the page's URL."""
+    """Stop or resume. The value is the last part of the URL of the page."""
 
     STOP = "stop"
     RESUME = "resume"
@@ -39,17 +39,18 @@ class StopAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StopKind:
-    """A kind of object that can be stopped: a DLQ, a key queue, or all DLQs.
+    """A kind of object that can be stopped (a DLQ, a key queue, or all DLQs), and how to stop and resume it.
 
     Attributes:
-        name: the model's name; `everything` for all DLQs.
-        says: sentences that say what a stop does.
-        of: returns the name of the object with an id.
-        stopped: returns the object's stop, if any.
-        stop: stops the object.
-        resume: ends the stop.
-        resumes: a sentence that says what happens after the stop ends.
-        dlq: returns the id of the object's DLQ; None: all DLQs.
+        name: the name of the object's model; "everything" for all DLQs.
+        permission: the permission that a stop and a resume take.
+        says: sentences about what a stop does.
+        of: returns the name of the object with this id; None: there is no such object.
+        stopped: returns the stop of the object with this id; None: it is not stopped.
+        stop: stops the object with this id.
+        resume: ends the stop of the object with this id.
+        resumes: sentences about what happens after a resume.
+        dlq: returns the id of the DLQ of the object with this id; None: all DLQs.
         model: the object's model; None: all DLQs.
     """
 
@@ -65,7 +66,7 @@ class StopKind:
     model: type[DeadLetterQueue | Lane] | None = None
 
     def back(self, key: int) -> str:
-        """Return the URL of the page of the DLQ or key queue; for all DLQs, of the dashboard."""
+        """Return the URL of the page of the DLQ or key queue with this id; for all DLQs, the dashboard's URL."""
         return (
             reverse("admin:index")
             if self.name == _ALL
@@ -93,21 +94,21 @@ _KINDS: Final = {
     for kind in (
         StopKind(
             "deadletterqueue", "reprocessing.stop_deadletterqueue",
-            "Within two seconds, no worker sends messages of this DLQ or receives from it. Messages that are being "
-            "sent get their result; all others keep their state.",
+            "After two seconds at most, no worker sends messages of this DLQ or receives from it. Sends that have "
+            "started finish. Other messages keep their state.",
             _dlq, stops.stop_of, stops.stop, stops.resume, model=DeadLetterQueue,
         ),
         StopKind(
             "lane", "reprocessing.stop_lane",
-            "No worker sends messages of this ordering key. Messages that are being sent get their result. All other "
-            "key queues go on.",
+            "No worker sends messages of this ordering key. Sends that have started finish. All other key queues "
+            "continue.",
             _lane, stops.stop_of_lane, stops.stop_lane, stops.resume_lane,
             dlq=lambda key: Lane.objects.get(pk=key).dlq_id, model=Lane,
         ),
         StopKind(
             _ALL, "reprocessing.stop_sends",
-            "Within two seconds, no worker sends messages of any DLQ. Messages that are being sent get their result; "
-            "all others keep their state. Messages are still captured.",
+            "After two seconds at most, no worker sends messages of any DLQ. Sends that have started finish. Other "
+            "messages keep their state. Messages are still captured.",
             lambda _: _ALL, lambda _: stops.stop_of(None), partial(_of_all, stops.stop),
             partial(_of_all, stops.resume), f"{_RESUMES} A DLQ that was stopped on its own stays stopped.",
             lambda _: None,
@@ -117,19 +118,25 @@ _KINDS: Final = {
 
 
 def pages(kind: str, parameter: str) -> Iterable[Page]:
-    """Return the pages that stop and resume DLQs, or key queues."""
+    """Return the pages that stop and resume objects of this kind. `parameter`: name of the id in the URL."""
     return ((f"<int:{parameter}>/{act}", page, act.value, {"kind": kind, "act": act}) for act in StopAct)
 
 
 def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[str, str]) -> Button:
-    """Return the button that stops a row, or resumes a stopped row."""
+    """Return the button that stops this DLQ or key queue or, if it is stopped, resumes it.
+
+    `takes`: the required permission, and what it allows, in words.
+    """
     act = StopAct.RESUME if row.stopped_at else StopAct.STOP
     address = reverse(f"admin:reprocessing_{row._meta.model_name}_{act}", args=[row.pk])  # noqa: SLF001  Django's name
     return button(request, f"{act.capitalize()}…", address, takes, grave=act is StopAct.STOP)
 
 
 def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
-    """Ask for the reason, then stop or resume. `named` has the id of the object; it is empty for all DLQs."""
+    """Show what the action does and ask for the reason; after that, stop or resume.
+
+    `kind`: the name of a `StopKind`. `named`: the id of the object by the parameter's name; empty for all DLQs.
+    """
     key, which = next(iter(named.values()), 0), _KINDS[kind]
     if which.model is None:
         visible_rows.require_all(request)
@@ -183,7 +190,10 @@ def _act(key: int, kind: StopKind, act: StopAct, given: Mapping[str, Any], by: s
 
 
 def _moment(text: str) -> datetime:
-    """Return the time in the field `seen`, when the shown stop began; for other texts, a time that no stop has."""
+    """Return the start of the stop that the page showed, from the hidden field `seen`.
+
+    If the text is not a time, return a time at which no stop began.
+    """
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

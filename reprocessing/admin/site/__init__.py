@@ -1,1 +1,1 @@
-"""Parts that every page of the admin uses."""
+"""Base classes and functions that pages of the admin share: lists, forms, confirmations, buttons, labels and errors."""

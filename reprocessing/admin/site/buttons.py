@@ -1,4 +1,4 @@
-"""Buttons that lead to another page, or say which permission is missing."""
+"""Make buttons that lead to another page, or say which permission is missing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from django.http import HttpRequest
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button.
+    """A button that leads to the page at `address`.
 
     Attributes:
         closed: why this person may not use the button; empty: the person may.
-        grave: the button has the colour of a warning.
-        how: what the next page of a release also asks for: a time or a target.
+        grave: whether the button has the colour of a warning.
+        how: in the parking lot, what the next page of a release also asks for: "at" (a time) or "to" (a target).
     """
 
     label: str
@@ -25,16 +25,17 @@ class Button:
     how: str = ""
 
 
-#: Why a person who may change things of the own DLQs may not change this one.
+#: Text of a closed button, if a person may change such objects, but DLQs of other teams use this object.
 SHARED: Final = "DLQs of other teams use it, too: this takes the permission to see all DLQs"
 
 
 def button(  # noqa: PLR0913  # each by its name
     request: HttpRequest, label: str, address: str, takes: tuple[str, str], *, grave: bool = False, shared: bool = False
 ) -> Button:
-    """Return a button for this person. `takes`: the required permission, and what it allows, such as "stop DLQs".
+    """Return a button, closed if this person may not use it.
 
-    `shared`: DLQs that this person does not see use the object, so the person may not change it.
+    `takes`: the required permission, and what it allows in words, such as "stop DLQs". `shared`: whether DLQs that this
+    person does not see use the object, so that the person may not change it.
     """
     permission, allows = takes
     closed = "" if request.user.has_perm(f"reprocessing.{permission}") else f"You may not {allows}"

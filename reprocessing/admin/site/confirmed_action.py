@@ -1,6 +1,6 @@
-"""The confirmation page of an action. The page shows the effect, asks for the reason, then acts.
+"""The page that confirms an action: it shows what the action will do, and asks for the reason. Then it acts.
 
-If the state changed after the page was made, nothing is done, and the page shows who changed the state.
+If the object changed after the page was opened, nothing is done, and the page shows who changed the object.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LONGEST: Final = 2_000
 
 
 def reason_field(*, required: bool = True, rows: int = 3, autofocus: bool = False) -> forms.CharField:
-    """Return a form field that asks for the reason."""
+    """Return a form field for the reason of an action, which the audit log records."""
     widget = forms.Textarea(attrs={"rows": rows, **({"autofocus": True} if autofocus else {})})
     help_text = "Recorded with your name in the audit log."
     return forms.CharField(required=required, max_length=LONGEST, widget=widget, help_text=help_text)
 
 
 class ReasonForm(forms.Form):
-    """A form that asks for the reason; a hidden field has the state that the page showed."""
+    """A form that asks for the reason. Its hidden field `seen` has the state of the object that the page showed."""
 
     seen = forms.CharField(
         widget=forms.HiddenInput,
@@ -49,14 +49,14 @@ class Question:
     """The content of a confirmation page.
 
     Attributes:
-        says: sentences that say what the action will do.
-        seen: the present state, as text for the hidden field.
-        back: the URL of the page of the object that the action changes.
-        about: the name of that object.
-        facts: the present state, as labels and values that the page shows.
+        title, button: title of the page, and label of its button.
+        says: sentences about what the action will do.
+        seen: a text that changes if the object changes, for the hidden field of the form.
+        back: URL of the page of the object that the action changes; `about`: name of the object.
+        facts: the state of the object now, as labels and values.
         idle: why the action would change nothing; empty: it would change something.
         begin: initial values of the form.
-        notice: says that the action needs a second person; empty: it needs none.
+        notice: a text that the action needs a second person; empty: it needs none.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Question:
 
     @property
     def does(self) -> str:
-        """Return the label of the button."""
+        """Return the label of the button: "Request approval" if the action needs a second person."""
         return requested.BUTTON if self.notice else self.button
 
 
@@ -86,7 +86,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class NotDone:
-    """Nothing was done. `why`: the reason, with the person who changed the state before."""
+    """Nothing was done. `why`: a text for the page, for example who changed the object first."""
 
     why: str
 
@@ -102,9 +102,9 @@ def page(
     act: Callable[[Mapping[str, Any], str], Answer],
     form_class: type[ReasonForm] = ReasonForm,
 ) -> HttpResponse:
-    """Show the confirmation page. After it is submitted, call `act` with the form's values and the user's name.
+    """Show the page that `question` describes; after a valid form is submitted, call `act`.
 
-    If the action needs a second person, an approval is requested instead.
+    `act` takes the form's values and the user's name. If it raises ApprovalNeeded, an approval is requested instead.
     """
     if not request.user.has_perm(permission):
         raise PermissionDenied

@@ -1,4 +1,4 @@
-"""Error pages of the admin: why nothing was done, and links back."""
+"""The error pages of the admin. They say why nothing was done, and have links back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLACE: Final = re.compile(r"/admin/(\w+)/(\w+)(?:/(\d+))?(?:/|\Z)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The content of an error page: why nothing was done, and what to do instead."""
+    """The content of an error page: its title, and sentences about why nothing was done and what to do instead."""
 
     title: str
     says: str
@@ -53,17 +53,20 @@ _UNREADABLE: Final = Refusal("Invalid request", "The submitted data is not a for
 
 
 def denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's own
-    """Answer 403: a permission is missing."""
+    """Return the error page (403) for a person who lacks a permission."""
     return _page(request, _DENIED, 403)
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  Django's own
-    """Answer 404: there is no such URL, or no such row."""
+    """Return the error page (404) for a URL that does not exist, or a row that does not exist or is hidden."""
     return _page(request, _MISSING, 404, row=False)
 
 
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400: the request or a filter cannot be read. Without a session, answer with Django's plain page."""
+    """Return the error page (400) for a request that is too large, cannot be read, or has an unknown filter.
+
+    If the error came before the session was read, return Django's plain page.
+    """
     if not hasattr(request, "user"):
         return bad_request(request, exception)
     found = _UNREADABLE
@@ -75,12 +78,15 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unsure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001  Django's own
-    """Answer 403: the CSRF token does not belong to this session."""
+    """Return the error page (403) for a form whose CSRF token does not belong to this session."""
     return _page(request, _UNSURE, 403)
 
 
 def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
-    """Answer 405 with an explanation. `answer` is Django's response, which lists the allowed HTTP methods."""
+    """Return the error page (405) for an HTTP method that the URL does not accept.
+
+    `answer`: Django's own response, whose header Allow lists the accepted methods.
+    """
     found = _SENT_ONLY if request.method in {"GET", "HEAD"} else _SHOWN_ONLY
     page = _page(request, found, 405)
     page.headers["Allow"] = answer.headers["Allow"]

@@ -1,4 +1,4 @@
-"""Form fields of the admin, and their error messages."""
+"""Form fields that several forms of the admin use, with their checks and error messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
 
 _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
-#: What a person enters to remove a limit.
+#: The word that a person enters to remove a limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
 JITTER: Final = (
@@ -56,28 +56,28 @@ def utc_datetime(
 
 
 def number(label: str, help_text: str = "", *, least: float, most: float) -> forms.FloatField:
-    """Return a form field for an optional number in this range."""
+    """Return a form field for an optional number from `least` to `most`."""
     return forms.FloatField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def whole_number(label: str, help_text: str = "", *, least: int = 1, most: int = 2**31 - 1) -> forms.IntegerField:
-    """Return a form field for an optional whole number in this range."""
+    """Return a form field for an optional whole number from `least` to `most`."""
     return forms.IntegerField(required=False, min_value=least, max_value=most, label=label, help_text=help_text)
 
 
 def choice(
     label: str, choices: Iterable[tuple[str, str]], help_text: str = "", *, empty: str = ""
 ) -> forms.ChoiceField:
-    """Return a form field for an optional choice. `empty` is the label for making no choice."""
+    """Return a form field for an optional choice. `empty`: label of the entry for no choice; "": no such entry."""
     every = [*([("", empty)] if empty else []), *choices]
     return forms.ChoiceField(required=False, choices=every, label=label, help_text=help_text)
 
 
 class UtcDateTimeField(forms.DateTimeField):
-    """A field for a date and time. A time without an offset is in UTC."""
+    """A field for a date and time. A time without an offset is taken as UTC."""
 
     def to_python(self, value: Any) -> datetime | None:  # noqa: ANN401  Django's own
-        """Return the time in UTC."""
+        """Return the entered time in UTC; None: the field is empty."""
         try:
             found = super().to_python(value)
             return found and found.astimezone(UTC)
@@ -93,7 +93,7 @@ class NumberOrOff(forms.CharField):
         super().__init__(required=False, max_length=40, **more)
 
     def clean(self, value: Any) -> Any:  # noqa: ANN401  Django's own
-        """Return the number, `off`, or an empty value."""
+        """Return the number, `off`, or an empty text. Refuse anything else."""
         given = super().clean(value)
         if given in {"", OFF}:
             return given
@@ -107,10 +107,10 @@ class NumberOrOff(forms.CharField):
 
 
 class SelectorField(forms.CharField):
-    """A field for a selector: where a value is in a message, such as `attribute:customer`.
+    """A field for a selector, which says where a value is in a message, such as `attribute:customer`.
 
-    With `shared`, the field refuses selectors that give every message another value, or none; with `or_none`, it
-    accepts `none`.
+    With `shared`, the field refuses `message-id`, `content-hash` and `none`: their values are not shared by messages.
+    With `or_none`, it takes `none`.
     """
 
     def __init__(self, *, shared: bool = False, or_none: bool = False, **more: Any) -> None:  # noqa: ANN401  Django's own
@@ -118,7 +118,7 @@ class SelectorField(forms.CharField):
         super().__init__(required=False, max_length=LONGEST, **more)
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the selector in its normal form, or an empty text."""
+        """Return the selector in its normal form, or an empty text. Refuse an invalid selector."""
         given = super().clean(value)
         if not given:
             return ""
@@ -135,7 +135,7 @@ class RoleField(forms.CharField):
     """A field for the ARN of an IAM role."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the ARN, or an empty text."""
+        """Return the ARN, or an empty text. Refuse anything else."""
         given = str(super().clean(value))
         if given and not arn.is_role(given):
             raise ValidationError("Not the ARN of an IAM role. Example: arn:aws:iam::111122223333:role/redrive")
@@ -146,7 +146,7 @@ class CrontabField(forms.CharField):
     """A field for a schedule: the five fields of a crontab."""
 
     def clean(self, value: Any) -> str:  # noqa: ANN401  Django's own
-        """Return the five fields separated by single spaces, or an empty text."""
+        """Return the five fields separated by single spaces, or an empty text. Refuse an invalid schedule."""
         given = " ".join(str(super().clean(value)).split())
         try:
             if given:
@@ -160,7 +160,7 @@ class ExpressionsField(forms.CharField):
     """A field for JMESPath expressions, one per line."""
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
-        """Return the expressions; refuse those that may not be evaluated."""
+        """Return the expressions without repetitions. Refuse an expression that is not valid."""
         found = list(dict.fromkeys(_lines(super().clean(value))))
         for number, expression in enumerate(found, 1):
             if problem := self.problem(expression):
@@ -168,7 +168,7 @@ class ExpressionsField(forms.CharField):
         return found
 
     def problem(self, expression: str) -> str | None:
-        """Return why an expression cannot be used; None: it can."""
+        """Return why an expression is not valid; None: it is valid."""
         return jmespath_query.problem(expression, as_in="order.id")
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401  Django's own
@@ -177,10 +177,10 @@ class ExpressionsField(forms.CharField):
 
 
 class MaskRulesField(ExpressionsField):
-    """A field for masking rules, one per line."""
+    """A field for masking rules, one per line: names of fields, or JMESPath expressions of the body."""
 
     def problem(self, expression: str) -> str | None:
-        """Return why a text is no masking rule; None: it is one."""
+        """Return why a text is not a masking rule; None: it is a masking rule."""
         return mask_problem(expression) or None
 
 

@@ -1,4 +1,4 @@
-"""Names of models, labels of fields and names of states, as every page of the admin shows them."""
+"""The names of models and states, and the labels of fields, that all pages of the admin show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 
 from reprocessing.domain.lifecycle import STATE_NAMES
 
-#: Singular and plural of a model's name, where the pages show another name than Django's.
+#: Singular and plural of a model's name, if the pages show another name than Django would.
 _NAMES: Final = {
     "letter": ("message", "messages"), "parkedletter": ("parked message", "parked messages"),
     "failuregroup": ("failure group", "failure groups"), "bulkaction": ("bulk action", "bulk actions"),
@@ -72,12 +72,12 @@ FIELDS: Final = {
 
 
 def singular(options: Options[Any]) -> str:
-    """Return the name of a row of this model, such as "circuit breaker"."""
+    """Return the name for one row of this model, such as "circuit breaker"."""
     return _NAMES.get(str(options.model_name), (str(options.verbose_name),))[0]
 
 
 def plural(options: Options[Any]) -> str:
-    """Return the name of several rows of this model, such as "circuit breakers"."""
+    """Return the name for several rows of this model, such as "circuit breakers"."""
     return _NAMES.get(str(options.model_name), ("", str(options.verbose_name_plural)))[1]
 
 

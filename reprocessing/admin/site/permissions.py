@@ -1,4 +1,4 @@
-"""The page that shows a person which actions are allowed, and which permission each action requires."""
+"""The page on which a person sees which actions they may do, and which permission each action takes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PERMISSIONS: Final = {
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show each action, its permission, and whether this person has the permission; also groups and roles."""
+    """Show each action, its permission, and whether this person has it; also the roles, and the person's groups."""
     user = request.user
     context = {
         **admin.site.each_context(request),

@@ -1,6 +1,6 @@
-"""A form with a preview: the page checks the values and shows what would change, before it saves the values.
+"""A page with a form and a preview: it checks the entered values and shows what would change, before it saves them.
 
-The page contains a digest of the preview. If the save would differ from the preview, nothing is saved, and a new
+The preview contains a digest of the changes. If saving would now change something else, nothing is saved, and a new
 preview is shown.
 """
 
@@ -34,12 +34,15 @@ _WRITE: Final = "write"
 
 
 class PreviewForm(forms.Form):
-    """A form whose field `opened` is a digest of the row's values, to notice that somebody changed the row since.
+    """A form that adds or changes a row.
+
+    Its hidden field `opened` has a digest of the row's values, so that a change by somebody else is noticed.
 
     Attributes:
-        sections: headings and their fields. A heading in brackets: the section is collapsed at first.
+        sections: headings and their fields. A section with its heading in brackets is collapsed at first.
         fixed: fields that only the form of a new row has.
         row: the row that the form changes; None: the form adds a row.
+        now: digest of the row's values now.
     """
 
     sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
@@ -55,7 +58,7 @@ class PreviewForm(forms.Form):
             del self.fields[name]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse the form if somebody changed the row after it was opened."""
+        """Return the entered values. Refuse the form if somebody changed the row after the form was opened."""
         given = super().clean() or self.cleaned_data
         if self.row and given.get("opened") != self.now:
             raise forms.ValidationError(
@@ -64,12 +67,12 @@ class PreviewForm(forms.Form):
         return given
 
     def last(self) -> str:
-        """Return a sentence: who changed the row last, and why."""
+        """Return a sentence about who changed the row last, and why."""
         return signature(self.row.reviews.order_by("-pk").first())
 
     @property
     def parts(self) -> list[tuple[str, bool, list[forms.BoundField]]]:
-        """Return the sections: heading, whether the section is collapsed at first, and fields."""
+        """Return the sections of the form: heading, whether the section is collapsed at first, and fields."""
         found = []
         for heading, names in self.sections:
             fields = [self[name] for name in names if name in self.fields]
@@ -80,15 +83,18 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview: what would be saved, and the problems that checks found.
+    """What a save would change, and the problems that checks found.
 
     Attributes:
-        payload: what `FormPage.write` saves.
+        payload: the value that `FormPage.write` saves.
+        changes: the fields that a save would change.
+        findings: problems; some forbid saving.
         passed: names of checks that found no problem.
-        new: the row does not exist yet.
-        version: version of other data on which the preview depends, such as that of all rules.
-        preview: the effect of a save, for the template `FormPage.preview`.
-        about: the messages that the guard of approvals counts; empty: a save needs no second person.
+        new: whether the row does not exist yet.
+        version: version of other data on which the preview depends, for example of all rules.
+        facts: labels and values that the page shows.
+        preview: further effects of a save, for the template `FormPage.preview`.
+        about: number of messages by DLQ, by which the need of a second person is decided; empty: none is needed.
     """
 
     payload: Any
@@ -103,12 +109,12 @@ class Preview:
 
     @property
     def is_refused(self) -> bool:
-        """Return whether a problem forbids saving."""
+        """Return whether one of the problems forbids saving."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     @property
     def shown(self) -> list[tuple[str, str, str, str]]:
-        """Return the changes for display: object, field, value before, value after."""
+        """Return the changes as texts: object, label of the field, value before, and value after."""
         return [
             (change.label, labels.column(change.field), _text(change.before), _text(change.after))
             for change in self.changes
@@ -123,14 +129,17 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPage:
-    """The texts and functions of a form page.
+    """The texts and functions of a page with a form and a preview.
 
     Attributes:
-        back: the URL of the page to which Cancel leads; `about`: its name.
-        make: returns the form, with the submitted values or the present values of the row.
-        look: returns the preview.
-        write: saves the previewed values; takes the preview, the user name and the reason.
-        preview: name of the template that shows `Preview.preview`; empty: none.
+        permission: the permission that the page takes.
+        title, intro, button: title, first sentences, and label of the button that saves.
+        back: URL of the page to which Cancel leads; `about`: the name of that page.
+        make: returns the form with the submitted values; with the row's values if given None.
+        look: returns the preview of a valid form.
+        write: saves a preview; takes the preview, the user's name and the reason.
+        preview: name of the template that shows `Preview.preview`; empty: no such template.
+        extra: further values for the page's template.
     """
 
     permission: str
@@ -147,19 +156,19 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form, then the preview. Save the values if the save would change what the preview showed."""
+    """Show the form, then the preview; when confirmed, save, if that changes exactly what the preview showed."""
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)
 
 
 def signature(review: AuditEntry | None) -> str:
-    """Return who made a change, and why, from the audit entry of the change; None: the user is unknown."""
+    """Return a text about who made a change, and why, from its audit entry; None: "user unknown."."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
 
 
 def digest(what: object) -> str:
-    """Return a hash of a value; equal values have equal hashes."""
+    """Return a hash of a value as text; equal values have equal hashes."""
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -192,7 +201,7 @@ def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 
 def _written(request: HttpRequest, asked: FormPage, look: Preview, reason: str) -> HttpResponse:
-    """Save the values, or request an approval if the save needs a second person."""
+    """Save the previewed values or, if this needs a second person, request an approval. Redirect to the result."""
     try:
         done = asked.write(look, request.user.get_username(), reason)
     except ApprovalNeeded as needed:
@@ -202,7 +211,7 @@ def _written(request: HttpRequest, asked: FormPage, look: Preview, reason: str) 
 
 
 def show_initial(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form with its initial values, and ignore submitted values."""
+    """Show the form with its initial values, without submitted values and without a preview."""
     return _shown(request, asked, asked.make(None), None, "")
 
 
@@ -219,7 +228,10 @@ def _shown(
 
 
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the problems: severity, text, and what to do. Both texts have form labels instead of command options."""
+    """Return the problems that the preview found: severity, text, and what to do.
+
+    In both texts, labels of the form replace options of commands.
+    """
 
     def shown(text: str) -> str:
         return with_links(without_hidden_names(request, text), form.fields)
@@ -229,7 +241,7 @@ def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> lis
 
 
 def _why_not(request: HttpRequest, form: PreviewForm, look: Preview) -> str:
-    """Return why the submitted values are not saved; empty: no save was requested."""
+    """Return why the submitted values are not saved; empty: they can be saved, or no save was requested."""
     if request.POST.get("do") != _WRITE:
         return ""
     if look.is_refused:

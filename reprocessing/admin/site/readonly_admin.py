@@ -1,6 +1,6 @@
-"""Base classes of the lists and pages of the admin. The pages change nothing, and no list reads a whole table.
+"""Base classes of the admin's lists and pages. Django's own forms change nothing, and no list reads a whole table.
 
-Keyset pagination: the next page of a list begins after the last row of the page before.
+The lists use keyset pagination: the next page begins after the values of the last row of the page before.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ else:
     Desk = admin.ModelAdmin
     Pages = Paginator
 
-#: Max rows that a list counts. If there are more rows, the list shows "at least 1,000".
+#: A list counts rows up to this number. If there are more rows, it shows "at least 1,000".
 REACH = 1_000
-#: The URL parameter with the place where a page begins: the sort values of the last row of the page before, as JSON.
+#: The URL parameter that says where a page begins: the sort values of the last row of the page before, as JSON.
 AFTER: Final = "after"
 
 
 @dataclass(frozen=True, slots=True)
 class OrderColumn:
-    """A column that a list is ordered by."""
+    """A column by which a list is ordered, and its direction."""
 
     field: Field[Any, Any]
     is_descending: bool
 
 
-#: Django lookups that a URL may use.
+#: Django lookups that a filter in a URL may use.
 _COMPARED: Final = frozenset({"", "exact", "in", "id", "id__exact", "pk", "pk__exact", "isnull"})
 
 
@@ -60,15 +60,15 @@ class FirstPages(Pages):
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, at most `REACH`."""
+        """The number of rows, counted up to `REACH`."""
         listed = self.object_list
         return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
 
 class KeysetList(ChangeList):
-    """One page of a list. `more` is the URL query of the next page; empty: this is the last page.
+    """One page of a list. `more`: URL query of the next page; empty: this is the last page.
 
-    If a list is ordered by a column that may be null, it has Django's numbered pages.
+    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, it has Django's pages.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
@@ -83,26 +83,26 @@ class KeysetList(ChangeList):
 
     @property
     def goes_on(self) -> bool:
-        """Whether this page has pages before it."""
+        """Whether this is not the first page of the list."""
         return self.is_keyed and self._after is not None
 
     @property
     def counts_all(self) -> bool:
-        """Whether `result_count` is exact."""
+        """Whether the shown number of rows is exact, not "at least 1,000"."""
         return self.result_count < REACH or self.known is not None
 
     @cached_property
     def known(self) -> int | None:
-        """The number of rows, if it is known without counting rows; else None. Subclasses override this."""
+        """The number of rows, if a subclass knows it without counting rows; else None."""
         return None
 
     def ordered_rows(self) -> QuerySet[Any]:
-        """Return the rows in the order of the list. Subclasses may choose another query for the same order."""
+        """Return the rows in the order of the list. A subclass can return a faster query with the same rows."""
         rows: QuerySet[Any] = self.queryset
         return rows
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the rows of this page, and the count."""
+        """Read the rows of this page, and the number of rows in the list."""
         keys = _keys(self.queryset, self.opts)
         if keys is None:
             super().get_results(request)
@@ -115,21 +115,24 @@ class KeysetList(ChangeList):
         self.result_list = rows[: self.list_per_page]
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         self.result_count = self.paginator.count if self.known is None else self.known
-        self.full_result_count = (
-            None if self.query else self.result_count
-        )  # shown in the link to all rows, after a search
+        # Shown in the link to all rows, after a search.
+        self.full_result_count = None if self.query else self.result_count
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         self.show_admin_actions = True
         if len(rows) > self.list_per_page:
             self.more = self.get_query_string({AFTER: _written(keys, self.result_list[-1])})
 
 
-#: A page besides Django's own: the route, the view, the end of the URL's name, and fixed arguments of the view.
+#: A page that Django's admin does not have: route, view, end of the URL's name, and fixed arguments of the view.
 Page = tuple[str, Callable[..., HttpResponseBase], str, dict[str, Any]]
 
 
 class ReadOnlyAdmin(Desk):
-    """Read-only list and pages of a model. Nobody can add, change or delete rows with Django's own forms."""
+    """The list and the pages of a model. Nobody can add, change or delete rows with Django's own forms.
+
+    `link_filters`: filters that only links to the list use. `labels`: labels of fields on these pages only.
+    `add_permission`: the permission to add a row; empty: nobody can add rows here.
+    """
 
     paginator = FirstPages
     show_full_result_count = False
@@ -144,11 +147,11 @@ class ReadOnlyAdmin(Desk):
     adds_for_all: ClassVar[bool] = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows that this person sees; lists, pages, searches and histories read no others."""
+        """Return the rows that this person sees. Lists, pages, searches and histories read only these rows."""
         return visible_rows.rows(request, super().get_queryset(request))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Return the filters; those by another model offer only rows that this person sees."""
+        """Return the filters of the list. A filter by another model offers only rows that this person sees."""
         return [
             (name, VisibleRelatedFilter) if isinstance(self.opts.get_field(str(name)), ForeignKey) else name
             for name in self.list_filter
@@ -177,24 +180,24 @@ class ReadOnlyAdmin(Desk):
         return KeysetList
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Return the list. Refuse an invalid filter, where Django would show all rows."""
+        """Return the list. Refuse a filter that is not valid (status 400), for which Django would show all rows."""
         try:
             return super().get_changelist_instance(request)
         except IncorrectLookupParameters as error:
             raise DisallowedModelAdminLookup("A filter cannot be read") from error
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, *about: object) -> HttpResponse:
-        """Answer 404 for a missing row, where Django would redirect to the dashboard."""
+        """Raise Http404 for a missing row; Django would redirect to the dashboard."""
         raise Http404
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the form of a new row."""
+        """Show the page that adds a row."""
         return self.add_page(request)
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return Django's form, which nobody may open. Subclasses with `add_permission` return their own form."""
+        """Return the page that adds a row. Subclasses with `add_permission` override it; Django's page is refused."""
         return super().add_view(request)
 
     def change_view(
@@ -212,12 +215,12 @@ class ReadOnlyAdmin(Desk):
         *args: Any,  # noqa: ANN401  Django's own
         **options: Any,  # noqa: ANN401  likewise
     ) -> HttpResponse:
-        """Show a page with the model's name as title. Django's titles would begin with "View" or "Change"."""
+        """Show the page of a row, with the model's name as title: Django's title would begin with "View"."""
         context["title"] = capfirst(labels.singular(self.opts))
         return super().render_change_form(request, context, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Return whether the list's own filters and links use this lookup; all others are refused."""
+        """Return whether a filter in the URL is allowed: only filters that the list or links to it use are."""
         name, _, how = lookup.partition("__")
         return name in {*self.list_filter, *self.link_filters} and how in _COMPARED and "\0" not in value
 
@@ -227,30 +230,30 @@ class ReadOnlyAdmin(Desk):
         return bool(self.add_permission) and request.user.has_perms(needed)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Return False: nobody may use Django's form."""
+        """Return False, because nobody may use Django's own form."""
         return False
 
     has_delete_permission = has_change_permission
 
 
 class RecordsAdmin(ReadOnlyAdmin):
-    """A read-only list of records, the newest first."""
+    """The list and the pages of a model whose rows record events: the newest row comes first."""
 
     ordering = ("-id",)
     sortable_by = ()
 
 
 def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], int | None]:
-    """Return the `size` newest rows with ids below `after`, and the `after` of the next page; None: the last page."""
+    """Return the `size` newest rows with ids below `after` (if it is an id), and the next `after`; None: last page."""
     rows = rows.order_by("-pk")
     found = list((rows.filter(pk__lt=after) if is_id(after) else rows)[: size + 1])
     return found[:size], found[size - 1].pk if len(found) > size else None
 
 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
-    """Return the columns that the list is ordered by, up to the first unique column.
+    """Return the columns by which the list is ordered, up to the first unique column.
 
-    Return None if keyset pagination cannot use a column: it may be null, or does not belong to this model.
+    Return None if keyset pagination is not possible: no column is unique, or one may be null or is of another model.
     """
     found: list[OrderColumn] = []
     for name in rows.query.order_by:
@@ -274,7 +277,7 @@ def _written(keys: list[OrderColumn], row: Model) -> str:
 
 
 def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
-    """Return the values that `_written` wrote; None: the text is invalid."""
+    """Return the sort values that `_written` wrote into a URL; None: the text is not valid."""
     try:
         said = json.loads(text)
         if not isinstance(said, list) or len(said) != len(keys) or "\0" in "".join(said):
@@ -286,7 +289,7 @@ def _read(keys: list[OrderColumn], text: str) -> list[Any] | None:
 
 
 def _beyond(rows: QuerySet[Any], keys: list[OrderColumn], values: list[Any] | None) -> QuerySet[Any]:
-    """Return the rows after the row with these values. The condition `begins` adds nothing, but can use an index."""
+    """Return the rows after the row with these sort values; None: all rows. `begins` only lets an index be used."""
     if values is None:
         return rows
     first, equal, behind = keys[0], Q(), Q(pk__in=[])

@@ -1,4 +1,4 @@
-"""Select the rows that the person of a request may see. All admin pages read their rows through this module."""
+"""Select the rows that the person of a request sees. All pages of the admin read their rows through this module."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from reprocessing.models import Breaker, DeadLetterQueue, Rule, Target
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS, Row, VisibleDlqs, visible_dlqs
 
 _CACHE_NAME: Final = "_redrive_visible_dlqs"  # attribute of the user
-_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
-#: Replaces the name of a DLQ, rule or target of another team.
+_ID_DIGITS: Final = 19  # digits of PostgreSQL's largest bigint; a number with fewer digits always fits
+#: Replaces, in texts, the name of a DLQ, rule or target that a person does not see.
 HIDDEN: Final = "(of another team)"
 
 
 def of_user(user: Any) -> VisibleDlqs:  # noqa: ANN401  any of Django's users
-    """Return the DLQs that a person sees. They are read once for each request."""
+    """Return the DLQs that a person sees. They are read from PostgreSQL once for each request."""
     if not hasattr(user, _CACHE_NAME):
         setattr(user, _CACHE_NAME, visible_dlqs(user))
     found: VisibleDlqs = getattr(user, _CACHE_NAME)
@@ -30,12 +30,12 @@ def of_user(user: Any) -> VisibleDlqs:  # noqa: ANN401  any of Django's users
 
 
 def of(request: HttpRequest) -> VisibleDlqs:
-    """Return the DLQs that the person of this request sees."""
+    """Return the DLQs that the person who sent this request sees."""
     return of_user(request.user)
 
 
 def rows(request: HttpRequest, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
-    """Return the rows that this person sees."""
+    """Return those of the rows that the person who sent this request sees."""
     return of(request).rows(every.all())
 
 
@@ -52,7 +52,7 @@ def row_or_404(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: i
 
 
 def changeable_or_403(request: HttpRequest, every: Manager[Row] | QuerySet[Row], key: int) -> Row:
-    """Return a target, circuit breaker or rule that this person may change.
+    """Return the target, circuit breaker or rule with this id, if this person may change it.
 
     Raises:
         Http404: this person does not see the row.
@@ -65,12 +65,12 @@ def changeable_or_403(request: HttpRequest, every: Manager[Row] | QuerySet[Row],
 
 
 def is_shared(request: HttpRequest, row: Breaker | Rule | Target) -> bool:
-    """Return whether this person may not change a row, because DLQs use it that the person does not see."""
+    """Return whether DLQs that this person does not see use the row, so that the person may not change it."""
     return not of(request).changeable(type(row)._default_manager.filter(pk=row.pk)).exists()  # noqa: SLF001  see above
 
 
 def require_all(request: HttpRequest) -> None:
-    """Refuse the request of a person who does not see all DLQs.
+    """Check that the person sees all DLQs.
 
     Raises:
         PermissionDenied: the permission `view_all_dlqs` is missing.
@@ -80,12 +80,12 @@ def require_all(request: HttpRequest) -> None:
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text can be the id of a row."""
+    """Return whether a text is a number that can be the id of a row."""
     return text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
 
 
 def without_hidden_names(request: HttpRequest, text: str) -> str:
-    """Replace the names of DLQs, rules and targets that this person does not see by HIDDEN."""
+    """Return the text with names of DLQs, rules and targets that this person does not see replaced by `HIDDEN`."""
     if of(request).are_all or not text:
         return text
     names = sorted({name for name in _hidden_names(request) if name and name in text}, key=len, reverse=True)
@@ -104,12 +104,12 @@ def _hidden_names(request: HttpRequest) -> Iterator[str]:
 
 
 class VisibleRelatedFilter(RelatedFieldListFilter):
-    """A list filter by a related object. It offers only objects that this person sees."""
+    """A filter of a list by a related object, such as a DLQ. It offers only objects that this person sees."""
 
     def field_choices(
         self, field: RelatedField[Any, Any], request: HttpRequest, model_admin: ModelAdmin[Any]
     ) -> list[tuple[Any, Any]]:
-        """Return the choices, in the order of the other model's list."""
+        """Return the ids and names of the offered objects, in the order of their own list."""
         model = field.related_model
         ordering = self.field_admin_ordering(field, request, model_admin)
         every = rows(request, model._default_manager.order_by(*ordering))  # noqa: SLF001  Django's public name for it

@@ -1,1 +1,1 @@
-"""Pages of targets."""
+"""Admin pages that list, add and change targets."""

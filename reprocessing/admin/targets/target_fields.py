@@ -1,4 +1,4 @@
-"""Form fields about targets: outcome, rate, circuit breaker and ramp-up."""
+"""The form fields of a target's outcome, rate, circuit breaker and ramp-up, for the forms of targets and of DLQs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
-#: The value of a field that was emptied or set to "off"; fields that are not listed get None.
+#: For each field, the value that is stored if it was emptied or set to "off". Fields that are not listed get None.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -35,7 +35,7 @@ _ADVANCES: Final = (
 
 
 class TargetFieldsForm(forms.Form):
-    """The form fields of a target's settings. A field that was left empty changes nothing."""
+    """The form fields of a target's outcome, rate, circuit breaker and ramp-up. An unchanged field changes nothing."""
 
     proof = choice(
         "Outcome", _PROOFS,
@@ -44,8 +44,8 @@ class TargetFieldsForm(forms.Form):
     )  # fmt: skip
     advance = choice(
         "Next message", _ADVANCES,
-        "When a key's next message is sent. Default: when the outcome is known, for standard queues with an ordering "
-        "key; else when accepted.",
+        "When a key's next message is sent. Default: for standard queues with an ordering key, when the outcome is "
+        "known; else when accepted.",
         empty=_AS_IS,
     )  # fmt: skip
     window = number(
@@ -56,7 +56,10 @@ class TargetFieldsForm(forms.Form):
         least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)", help_text='For all workers together. "off": no limit.'
     )
     burst = NumberOrOff(
-        least=1, most=MAX_RATE, label="Burst (messages)", help_text='Max messages at once. "off": those of one second.'
+        least=1,
+        most=MAX_RATE,
+        label="Burst (messages)",
+        help_text='Max messages at once. "off": as many as the rate allows in one second.',
     )
     breaker_threshold = whole_number(
         "Failures to open", "Failures in a row that open the circuit breaker. Default: 5.", most=1_000
@@ -91,7 +94,7 @@ class TargetFieldsForm(forms.Form):
 
 
 def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
-    """Return the registered target with this ARN, URL or name; None: there is none.
+    """Return the registered target with this ARN, URL or name; None: there is no such target.
 
     Raises:
         InvalidTarget: several targets have this name, or the person does not see the target.
@@ -103,6 +106,9 @@ def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """Return the changed values by field name; for "off" and emptied fields, the value in `VALUES_OF_OFF` or None."""
+    """Return the values of those fields that the person changed, by field name.
+
+    For "off" and for an emptied field, the value is the one in `VALUES_OF_OFF`, or None.
+    """
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

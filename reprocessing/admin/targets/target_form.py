@@ -59,28 +59,28 @@ class TargetForm(TargetFieldsForm, PreviewForm):
     )
 
     def clean_answers(self) -> str:
-        """Return the meanings of status codes in their normal form."""
+        """Return the entered meanings of status codes in their normal form, or an empty text."""
         try:
             return str(http_responses.parse_answers(given)) if (given := str(self.cleaned_data["answers"])) else ""
         except InvalidAnswers as error:
             raise forms.ValidationError(str(error)) from error
 
     def clean_content_type(self) -> str:
-        """Refuse a text that is no content type."""
+        """Return the entered content type, or an empty text. Refuse any other text."""
         given = str(self.cleaned_data["content_type"])
         if given and not is_media_type(given):
             raise forms.ValidationError("Not a content type. Example: application/json")
         return given
 
     def clean_region(self) -> str:
-        """Refuse a text that is no AWS region."""
+        """Return the entered AWS region, or an empty text. Refuse any other text."""
         given = str(self.cleaned_data["region"])
         if given and not arn.is_region(given):
             raise forms.ValidationError("Not an AWS region. Example: eu-west-1")
         return given
 
     def clean(self) -> dict[str, Any]:
-        """Refuse an empty field that must have a value."""
+        """Return the entered values. For an existing target, refuse to empty a field that must have a value."""
         given = super().clean()
         for name in ("proof", "advance", "window", "timeout", "region", *BRAKES):
             if self.row and name in self.changed_data and given.get(name) in ("", None):
@@ -89,7 +89,7 @@ class TargetForm(TargetFieldsForm, PreviewForm):
 
 
 def page(request: HttpRequest, target: int | None = None) -> HttpResponse:
-    """Show the form of a new target, or of a registered target."""
+    """Show the form of a target (`target`: its id; None: a new target), then the preview; save after confirmation."""
     row = visible_rows.changeable_or_403(request, Target.objects, target) if target else None
     if row is None:
         visible_rows.require_all(request)

@@ -1,4 +1,4 @@
-"""List and pages of targets. The form in `target_form` adds and changes a target."""
+"""The list and the pages of targets, with buttons that change a target and show its circuit breakers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reprocessing.models import DeadLetterQueue, Target
 
 @admin.register(Target)
 class Targets(ManagedAdmin):
-    """List and pages of targets."""
+    """The list and the pages of targets."""
 
     managed_kind, name_field = Kind.TARGET, "arn"
     changing = ("edit",)
@@ -45,31 +45,31 @@ class Targets(ManagedAdmin):
     ordering = ("arn",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Target]:
-        """Return the targets, each with the name of the DLQ behind it, if this person sees the DLQ."""
+        """Return the targets, each with the name of the DLQ for its failed messages, if this person sees the DLQ."""
         seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(pk=OuterRef("watched_by")))
         targets: QuerySet[Target] = super().get_queryset(request)
         return targets.annotate(_watcher=Subquery(seen.values("name")))
 
     def get_fields(self, request: HttpRequest, obj: Target | None = None) -> Any:  # noqa: ANN401  Django's own
-        """Return the fields of a target's page; the DLQ behind it is shown as in the list."""
+        """Return the fields of a target's page, with `watcher` instead of `watched_by`, which could be hidden."""
         return ["watcher" if name == "watched_by" else name for name in super().get_fields(request, obj)]
 
     @admin.display(description=labels.FIELDS["watched_by"])
     def watcher(self, target: Target) -> str | None:
-        """Return the name of the DLQ that failed messages of the target come to."""
+        """Return the name of the DLQ for the target's failed messages; None: unknown, or hidden from this person."""
         name: str | None = getattr(target, "_watcher", None)
         return name
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
-        """Return the form of a new target."""
+        """Return the page with the form of a new target."""
         return target_form.page(request)
 
     def pages(self) -> Iterable[Page]:
-        """Return the page with a target's settings."""
+        """Return the page that changes a target's settings."""
         return (("<int:target>/edit", target_form.page, "edit", {}),)
 
     def buttons(self, request: HttpRequest, row: Target) -> Iterable[Button]:
-        """Return the buttons of a target's page."""
+        """Return the buttons of a target's page: one that changes the target, and one for each circuit breaker."""
         form = reverse("admin:reprocessing_target_edit", args=[row.pk])
         shared = visible_rows.is_shared(request, row)
         yield button(request, "Change…", form, ("change_target", "change targets"), shared=shared)

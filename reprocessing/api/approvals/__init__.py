@@ -1,1 +1,1 @@
-"""Approvals by a second person."""
+"""Operations of the API on requests for approval by a second person."""

@@ -1,4 +1,4 @@
-"""Approvals, as the API answers them."""
+"""JSON answers of the API about requests for approval by a second person."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from reprocessing.models import Approval
 
 
 class PreviewView(Answer):
-    """A part of what is done: a label and a text."""
+    """One line that describes the requested change: a label and a text."""
 
     label: str
     text: str
 
 
 class ApprovalView(Answer):
-    """A change that waits for a second person, or waited for one."""
+    """A request for a change that needs the approval of a second person."""
 
     id: int
     title: str
     deed: str
-    state: str = Field(description="open, approved, declined, expired, void (something changed) or alone")
-    messages: int | None = Field(description="number of messages; null: any number")
-    preview: list[PreviewView] = Field(description="what is done, frozen with the request")
+    state: str = Field(description="open, approved, declined, expired, void (something changed) or alone (no approval)")
+    messages: int | None = Field(description="number of messages that change; null: any number")
+    preview: list[PreviewView] = Field(description="what is done, in words stored with the request")
     by: str
     reason: str
     asked_at: datetime
     expires_at: datetime
     decided_by: str | None
     decision_reason: str | None
-    outcome: str | None = Field(description="what came of it")
+    outcome: str | None = Field(description="result of the change, or why it was not made; null: not decided")
 
     @classmethod
     def of(cls, row: Approval) -> ApprovalView:
-        """Return an approval."""
+        """Return the JSON answer for this request."""
         return cls(
             id=row.pk, title=row.title, deed=row.deed, state=row.state, messages=row.messages,
             preview=[PreviewView(label=str(label), text=str(text)) for label, text in row.preview], by=row.by,
@@ -47,27 +47,29 @@ class ApprovalView(Answer):
 
 
 class ApprovalDetail(ApprovalView):
-    """An approval, and whether it could still be given."""
+    """A request for approval, and whether something changed since, so that it cannot be approved."""
 
-    void_because: str | None = Field(description="what changed since an open request: it would be void; null: nothing")
+    void_because: str | None = Field(
+        description="what changed since an open request, so that approving it does nothing; null: nothing changed"
+    )
 
 
 class ApprovalPage(Answer):
-    """A page of approvals, the newest first."""
+    """A page of requests for approval, the newest first."""
 
     items: list[ApprovalView]
     next: str | None
 
 
 class ApprovalNeededAnswer(ChangeAnswer):
-    """Nothing was done: a second person is needed, and an approval was requested."""
+    """The answer to a change that needs a second person: nothing was done, and an approval was requested."""
 
     needs_approval: Literal[True]
     approval: ApprovalView
-    approval_url: str = Field(description="path of the request")
+    approval_url: str = Field(description="path of the stored request in this API")
 
 
 class DecisionAboutApproval(ChangeAnswer):
-    """What became of the decision about a request."""
+    """The result of approving or declining a request, with the request in its state now."""
 
     approval: ApprovalView

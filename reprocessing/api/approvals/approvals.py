@@ -1,4 +1,4 @@
-"""Request an approval for a change that needs a second person; list, approve and decline requests."""
+"""List, approve and decline requests for approval; store a request if a change needs a second person."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TAG: Final = "Approvals"
 
 
 class ApprovalQuery(Request):
-    """The query of a list of approvals."""
+    """Query parameters of the list of requests for approval."""
 
     state: Literal["open", "approved", "declined", "expired", "void", "alone"] | None = None
     limit: Limit = paging.DEFAULT
@@ -47,11 +47,14 @@ class ApprovalQuery(Request):
 
 
 def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
-    """Store the request of a change that the guard did not let pass, and answer 202 with its address."""
+    """Store a request for approval of a change that needs a second person. Return status 202 with the request's path.
+
+    django-ninja calls this for an operation that raised `ApprovalNeeded`.
+    """
     reason, by = str(json.loads(request.body)["reason"]), caller_of(request).by
     row = requesting.request(needed, by=by, reason=reason, lasts=conf.current().approval_life)
     until = f"{row.expires_at:%Y-%m-%d %H:%M} UTC"
-    says = [f"Nothing was done yet: {row.title} needs a second person, and is requested. It expires at {until}."]
+    says = [f"Nothing was done yet: {row.title} needs a second person. Approval is requested. It expires at {until}."]
     address = f"/api/v1/approvals/{row.pk}"
     told = ApprovalNeededAnswer(
         dry_run=False,
@@ -66,7 +69,7 @@ def request_approval(request: HttpRequest, needed: ApprovalNeeded) -> HttpRespon
 
 @reads(router, "/approvals", Scope.APPROVALS_READ, ApprovalPage, tag=_TAG)
 def list_approvals(request: HttpRequest, query: Query[ApprovalQuery]) -> ApprovalPage:
-    """List approvals, the newest first."""
+    """List requests for approval, the newest first."""
     rows = caller_of(request).rows(Approval.objects)
     rows = rows if query.state is None else rows.filter(state=query.state)
     found, following = paging.page_by_id(rows, after=query.after, limit=query.limit)
@@ -75,7 +78,7 @@ def list_approvals(request: HttpRequest, query: Query[ApprovalQuery]) -> Approva
 
 @reads(router, "/approvals/{int:approval}", Scope.APPROVALS_READ, ApprovalDetail, tag=_TAG)
 def get_approval(request: HttpRequest, approval: int) -> ApprovalDetail:
-    """Show an approval, and what changed since."""
+    """Show a request for approval, and what changed since it was made."""
     row = _row(request, approval)
     changed = decide.changed_since(row) if row.state == ApprovalState.OPEN else ""
     return ApprovalDetail(**ApprovalView.of(row).model_dump(), void_because=changed or None)
@@ -85,26 +88,28 @@ def get_approval(request: HttpRequest, approval: int) -> ApprovalDetail:
 def approve(request: HttpRequest, approval: int, change: Change) -> DecisionAboutApproval:
     """Approve a request as the second person.
 
-    It is done at once, exactly as requested, with both names in the audit log. Takes the token of a user who may do it,
-    and who did not ask for it.
+    The change is made at once, exactly as requested. The audit log gets both names. Send the token of a user who has
+    the permission to make the change, and who did not request it.
     """
     row, caller = _row(request, approval), caller_of(request)
     user = _person(caller)
     if people.is_same_person(row.by, caller.by):
-        raise Problem(HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} asked for it, so somebody else approves it.")
+        raise Problem(
+            HTTPStatus.FORBIDDEN, f"Nothing was done: {row.by} asked for it, so somebody else must approve it."
+        )
     _require(user, row)
 
     def act() -> Decision:
         return decide.approve(row.pk, by=caller.by, reason=change.reason, conf=conf.current())
 
-    return _decide(request, row, change, act, "It would be done at once, with both names in the audit log.")
+    return _decide(request, row, change, act, "Approval makes the change at once. The audit log gets both names.")
 
 
 @changes(router, "/approvals/{int:approval}/decline", Scope.APPROVALS_DECIDE, DecisionAboutApproval, tag=_TAG)
 def decline(request: HttpRequest, approval: int, change: Change) -> DecisionAboutApproval:
-    """Decline a request.
+    """Decline a request for approval.
 
-    Nothing is done. Takes the token of a user who may do it, or who asked for it.
+    The change is not made. Send the token of a user who requested the change, or who has the permission to make it.
     """
     row, caller = _row(request, approval), caller_of(request)
     user = _person(caller)
@@ -114,7 +119,7 @@ def decline(request: HttpRequest, approval: int, change: Change) -> DecisionAbou
     def act() -> Decision:
         return decide.decline(row.pk, by=caller.by, reason=change.reason)
 
-    return _decide(request, row, change, act, "The request would end. Nothing would be done.")
+    return _decide(request, row, change, act, "The request would end, and the change would not be made.")
 
 
 def _row(request: HttpRequest, approval: int) -> Approval:
@@ -123,7 +128,7 @@ def _row(request: HttpRequest, approval: int) -> Approval:
 
 def _person(caller: Caller) -> User:
     if caller.token.user is None:
-        why = "Nothing was done: a person decides about an approval, and this is a token of teams. Send a user's token."
+        why = "Nothing was done: only people decide about approvals, and this is a token of teams. Send a user's token."
         raise Problem(HTTPStatus.FORBIDDEN, why)
     return caller.token.user
 
@@ -131,7 +136,9 @@ def _person(caller: Caller) -> User:
 def _require(user: User, row: Approval) -> None:
     permission = DeedKind(row.deed).permission
     if not user.has_perm(permission):
-        why = f"Nothing was done: those who may do it may decide about it. The token's user does not have {permission}."
+        why = (
+            f"Nothing was done: this decision needs the permission {permission}, which the token's user does not have."
+        )
         raise Problem(HTTPStatus.FORBIDDEN, why)
 
 

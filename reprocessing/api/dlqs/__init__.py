@@ -1,1 +1,1 @@
-"""DLQs and their status."""
+"""Operations of the API that list DLQs and show their status."""

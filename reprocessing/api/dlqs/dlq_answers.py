@@ -1,4 +1,4 @@
-"""DLQs and their status, as the API answers them."""
+"""JSON answers of the API about DLQs, their status and their stops."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from reprocessing.store.safety import stops
 
 
 class StopView(Answer):
-    """A stop of sends."""
+    """A stop of one DLQ or of all DLQs: who stopped it, when and why. While it is stopped, nothing is sent."""
 
     since: datetime
     by: str
     reason: str
-    after_restore: bool = Field(description="the hold after a restore, which only the command after_restore ends")
+    after_restore: bool = Field(
+        description="whether PostgreSQL was restored from a backup; only the command after_restore ends this stop"
+    )
 
     @classmethod
     def of(cls, stop: stops.Stop | None) -> StopView | None:
-        """Return a stop; None: nothing is stopped."""
+        """Return the JSON answer for a stop, or None if nothing is stopped."""
         if stop is None:
             return None
         return cls(since=stop.since, by=stop.by, reason=stop.reason, after_restore=stop.restored)
 
 
 class SourceView(Answer):
-    """A source queue, and where its messages are redriven to."""
+    """A source queue of a DLQ, and the target to which its messages are redriven."""
 
     id: int
     arn: str
@@ -61,7 +63,7 @@ class DlqPage(Answer):
 
 
 class Depth(Answer):
-    """SQS's own counts. `at`: when SQS was asked; null: never."""
+    """SQS's approximate counts of messages in the DLQ at the time `at`. null: SQS was never asked."""
 
     visible: int | None
     in_flight: int | None
@@ -69,16 +71,16 @@ class Depth(Answer):
 
 
 class CaptureView(Answer):
-    """Captures of a DLQ. `trouble`: why the last one failed."""
+    """Captures of a DLQ. `trouble`: why the last capture failed; null: it did not fail."""
 
     last_clean: datetime | None = Field(description="start of the last capture that emptied the DLQ")
-    running_until: datetime | None = Field(description="a capture runs; its lease ends then")
+    running_until: datetime | None = Field(description="end of the running capture's lease; null: none runs")
     next_poll: datetime | None
     trouble: str | None
 
 
 class OpenRunView(Answer):
-    """A run that has not ended."""
+    """A planned, running or paused run. `unfinished`: number of messages, up to 50,000. `why`: why it is paused."""
 
     run: str
     kind: str
@@ -88,31 +90,31 @@ class OpenRunView(Answer):
 
 
 class WaitingView(Answer):
-    """Key queues that wait, and why."""
+    """The number of key queues that wait for the same reason, and the reason."""
 
     key_queues: int
     why: str
 
 
 class DlqStatusView(Answer):
-    """The status of a DLQ."""
+    """The status of a DLQ: stops, numbers of messages, captures, open runs, and why messages wait."""
 
     name: str
     mode: str
-    stopped: StopView | None = Field(description="the stop of this DLQ alone")
-    everything_stopped: StopView | None = Field(description="the stop of all DLQs")
+    stopped: StopView | None = Field(description="the stop of this DLQ alone; null: not stopped")
+    everything_stopped: StopView | None = Field(description="the stop of all DLQs; null: none")
     depth: Depth
     messages: dict[str, int] = Field(description="number of messages by state; presumed: presumed delivered")
     parked: dict[str, int] = Field(description="number of parked messages by reason")
     oldest_unfinished: datetime | None
     first_expiry: datetime | None = Field(description="when SQS deletes the first copy of an unfinished message")
     capture: CaptureView
-    native_redrive: str | None = Field(description="AWS's own redrive moves the messages of the DLQ")
+    native_redrive: str | None = Field(description="since when AWS's own redrive runs; null: it does not run")
     runs: list[OpenRunView]
     waiting: list[WaitingView]
 
 
 class StopAnswer(ChangeAnswer):
-    """What became of a stop."""
+    """The result of a request to stop or resume a DLQ, or all DLQs."""
 
     stopped: StopView | None = Field(description="the stop after this request; null: not stopped")

@@ -1,4 +1,4 @@
-"""List DLQs, and show their status."""
+"""List DLQs, show one DLQ, and show its status."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def list_dlqs(request: HttpRequest, limit: Limit = paging.DEFAULT, after: After 
 
 @reads(router, "/dlqs/{slug:dlq}", Scope.DLQS_READ, DlqDetail, tag=_TAG)
 def get_dlq(request: HttpRequest, dlq: str) -> DlqDetail:
-    """Show one DLQ."""
+    """Show a DLQ and its source queues."""
     row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
     sources = row.sources.select_related("target").order_by("arn")
     return DlqDetail(
@@ -67,7 +67,7 @@ def get_dlq(request: HttpRequest, dlq: str) -> DlqDetail:
 def get_dlq_status(request: HttpRequest, dlq: str) -> DlqStatusView:
     """Show the status of a DLQ.
 
-    The number of messages by state, stops, open runs, and what messages wait for. Sends no request to SQS.
+    Returns the number of messages by state, stops, open runs, and why messages wait. Sends no request to SQS.
     """
     row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
     watch = dlq_status.dlq_statuses(row.pk, copies=False)[0]

@@ -1,1 +1,1 @@
-"""Messages, their history and bodies."""
+"""Operations of the API that list messages, and show their history and bodies."""

@@ -1,4 +1,4 @@
-"""Messages, as the API answers them."""
+"""JSON answers of the API about messages, their history and their bodies."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class MessageView(Answer):
     message_id: str = Field(description="the id that the message had in the DLQ")
     dlq: str
     state: str
-    reason: str | None = Field(description="why it is parked")
+    reason: str | None = Field(description="why the message is parked; null: it is not")
     key: str | None = Field(description="ordering key")
     failure_group: int | None
-    cause: str | None = Field(description="title of the failure group")
-    sent_at: datetime = Field(description="when it was first sent, before it failed")
-    expires_at: datetime | None = Field(description="when SQS deletes its copy in the DLQ; null: there is no copy")
-    finished_at: datetime | None = Field(description="since when it is parked or finished")
+    cause: str | None = Field(description="title of the failure group; null: in no group")
+    sent_at: datetime = Field(description="when its producer sent it, before it failed")
+    expires_at: datetime | None = Field(description="when SQS deletes it from the DLQ; null: it is not there")
+    finished_at: datetime | None = Field(description="since when it is parked or finished; null: neither")
     attempts: int
     assigned_to: str | None
     edited: bool
 
     @classmethod
     def of(cls, letter: ListedLetter) -> MessageView:
-        """Return a letter of a list."""
+        """Return the JSON answer for a message of a list."""
         return cls(
             redrive_id=letter.public_id, message_id=letter.message_id, dlq=letter.dlq, state=letter.state,
             reason=letter.reason or None, key=letter.key, failure_group=letter.group_id, cause=letter.cause,
@@ -50,22 +50,22 @@ class MessagePage(Answer):
 
 
 class AttemptView(Answer):
-    """One counted try to deliver the message."""
+    """An attempt: one counted try to deliver the message."""
 
     no: int
     target: str = Field(description="ARN of the target")
     run: str | None
     opened_at: datetime
-    taken_at: datetime | None = Field(description="when the target accepted it")
+    taken_at: datetime | None = Field(description="when the target accepted the message; null: it did not")
     closed_at: datetime | None
-    returned_at: datetime | None = Field(description="when it came back")
+    returned_at: datetime | None = Field(description="when the message came back to the DLQ; null: it did not")
     outcome: str | None = Field(description="null: not known yet")
     detail: str | None
     sent_message_id: str | None
 
 
 class DecisionView(Answer):
-    """An entry of the audit log about the message."""
+    """An entry of the audit log about the message: what was done (`act`), when, by whom and why."""
 
     at: datetime
     act: str
@@ -74,7 +74,7 @@ class DecisionView(Answer):
 
 
 class EditView(Answer):
-    """An edit of the message."""
+    """An edit of the message: its number, when, by whom and why, and the edited body's size in bytes."""
 
     no: int
     at: datetime
@@ -84,7 +84,7 @@ class EditView(Answer):
 
 
 class DeliveryView(Answer):
-    """What is known about the delivery."""
+    """Whether the message was delivered (null: not known), how this is known, since when, and a sentence about it."""
 
     how: str
     worked: bool | None
@@ -93,7 +93,7 @@ class DeliveryView(Answer):
 
 
 class MessageDetail(MessageView):
-    """A message with its history, the newest first; without its body."""
+    """A message with its attempts, edits and audit log, the newest first, at most 200 of each; without its body."""
 
     detail: str | None
     sequence: str | None
@@ -109,7 +109,7 @@ class MessageDetail(MessageView):
 
 
 class AttributeView(Answer):
-    """A message attribute. Binary values are base64."""
+    """A message attribute. A value that is not UTF-8 is encoded in base64."""
 
     name: str
     type: str
@@ -118,7 +118,7 @@ class AttributeView(Answer):
 
 
 class BodyView(Answer):
-    """A body with its attributes."""
+    """The body of a message with its attributes. A body that is not UTF-8 is encoded in base64."""
 
     redrive_id: UUID
     edit: int = Field(description="number of the edit; 0: the captured body")

@@ -1,4 +1,7 @@
-"""The filter of messages: the names and values of the admin's parking lot, with names of DLQs, runs and rules."""
+"""Read a filter of messages from a request.
+
+The filter has the fields of the admin's parking lot, but takes names of DLQs, runs and rules where the admin takes ids.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _Words = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
 
 class MessageQuery(Request):
-    """A filter of messages. A message matches if all conditions hold."""
+    """A filter of messages. A message matches if it meets all given conditions."""
 
     dlq: Name | None = Field(None, description="name of the DLQ")
     state: list[LetterState] = Field([], description="any of these states (default: parked)", max_length=8)
@@ -51,11 +54,11 @@ _NAMED: Final[Mapping[str, tuple[Manager[Any], str]]] = {
 
 
 def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
-    """Return the filter, which matches only messages that the token sees.
+    """Return the filter of the query, limited to messages of the DLQs that the token sees.
 
     Raises:
-        InvalidFilter: a value is not valid, or `text` would search masked values.
-        Problem: the token sees no DLQ, run or rule of this name, or it searches bodies without their scope.
+        InvalidFilter: a value is not valid, or `text` would search messages whose values may be masked.
+        Problem: the token sees no DLQ, run or rule of this name, or `text` is given without the scope messages:bodies.
     """
     if query.text is not None:
         caller.require(Scope.MESSAGES_BODIES)
@@ -66,7 +69,7 @@ def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
     lists = {name: value if isinstance(value, list) else [str(value)] for name, value in given.items()}
     found = MessageFilter.from_query(lists)
     if found.text is not None and viewed_content.masks_fields(found.dlq):
-        raise InvalidFilter("These messages may have masked values, which a search for texts would find. Omit `text`.")
+        raise InvalidFilter("A text search could reveal masked values of these messages. Omit `text`.")
     return replace(found, dlqs=caller.seen.ids)
 
 

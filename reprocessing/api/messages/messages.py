@@ -1,4 +1,4 @@
-"""List messages, and show one with its history or its body."""
+"""List messages, show the history of a message, and show its body."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from reprocessing.store.parking_lot import message_filters, open_messages
 
 router: Final = Router()
 _TAG: Final = "Messages"
-#: Max attempts, edits and decisions of a message's history.
+#: The history of a message has at most this many attempts, this many edits and this many audit entries.
 _MOST: Final = 200
 
 
@@ -51,7 +51,7 @@ class _Readable:
 
 
 class PagedMessages(MessageQuery):
-    """The query of a list of messages."""
+    """Query parameters of a list of messages: the filter, and the page."""
 
     limit: Limit = paging.DEFAULT
     after: After = ""
@@ -61,8 +61,8 @@ class PagedMessages(MessageQuery):
 def list_messages(request: HttpRequest, query: Query[PagedMessages]) -> MessagePage:
     """List messages.
 
-    Takes the filter of the admin's parking lot; by default, lists parked messages. Finished and parked messages are
-    ordered by the time of that, others by the time when they were first sent. A query lists either kind.
+    Without `state`, lists parked messages. The newest come first: finished and parked messages by the time when they
+    were finished or parked, others by the time when they were first sent. A request lists only one of the two kinds.
     """
     asked = MessageQuery(**query.model_dump(exclude={"limit", "after"}))
     sieve, below = read_filter(asked, caller_of(request)), paging.read_place(query.after)
@@ -115,8 +115,8 @@ def get_message(request: HttpRequest, redrive_id: UUID) -> MessageDetail:
 def get_message_body(request: HttpRequest, redrive_id: UUID, *, captured: bool = False) -> BodyView:
     """Show the body of a message.
 
-    Returns the body that would be sent; with captured=true, the captured body of an edited message. Each request is in
-    the audit log.
+    Returns the body that would be sent. With captured=true, returns the captured body, also if the message was edited.
+    Each request is recorded in the audit log.
     """
     letter = _letter(request, redrive_id)
     found = read_body(letter, captured=captured, by=caller_of(request).by)

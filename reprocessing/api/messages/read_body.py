@@ -1,7 +1,4 @@
-"""Read the body of a message for a token: masked, and recorded in the audit log under the token's name.
-
-Every body that the API answers is read here.
-"""
+"""Read the body of a message for the API. Masked fields stay masked, and the audit log records each view."""
 
 from __future__ import annotations
 
@@ -15,7 +12,9 @@ _WHY: Final = "Read the body over the HTTP API."
 
 
 def read_body(letter: Letter, *, captured: bool, by: str) -> ViewedContent | None:
-    """Return the body that would be sent, or the captured one, with masked values; None: it was deleted.
+    """Return the body and attributes with masked values, as they would be sent or, if `captured`, as captured.
+
+    None: the body was deleted. The audit log records that `by` viewed it.
 
     Raises:
         PayloadUnreadable: the content is encrypted, and its key is missing or was destroyed.

@@ -1,1 +1,1 @@
-"""Decisions about messages, and bulk actions."""
+"""Operations of the API that release, discard and restore messages: by redrive id, or all that match a filter."""

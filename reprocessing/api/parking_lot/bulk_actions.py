@@ -1,4 +1,4 @@
-"""Start, list and abort bulk actions."""
+"""Start, list and abort bulk actions. A bulk action changes all messages that a filter matches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from reprocessing.store.parking_lot import bulk_actions, message_filters
 router: Final = Router()
 _ANSWERS: Final = {200: BulkAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Bulk actions"
-#: Names the ids of bulk actions, which are made from idempotency keys.
+#: Namespace of the UUIDs that are derived from idempotency keys, so that a repeated request starts nothing twice.
 _NAMESPACE: Final = UUID("6c1f7c52-5f6c-4a35-8f0e-6b9f5c0c6d11")
 _SCOPES: Final = {
     BulkActionKind.RELEASE: Scope.MESSAGES_RELEASE, BulkActionKind.DISCARD: Scope.MESSAGES_DISCARD,
@@ -63,9 +63,10 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 
 @changes(router, "/bulk-actions", Scope.MESSAGES_READ, _ANSWERS, tag=_TAG)
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
-    """Act on all messages that a filter matches.
+    """Release, discard or restore all messages that a filter matches.
 
-    Workers change the messages in batches. Also takes the scope of the action: messages:release or messages:discard.
+    Workers change the messages in batches. The token also needs the scope of the action: messages:release for
+    release, messages:discard for discard and restore.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
     caller.require(_SCOPES[kind])
@@ -90,7 +91,8 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
 def abort_bulk_action(request: HttpRequest, bulk_action: int, change: AbortRequest) -> AbortAnswer:
     """Abort a bulk action.
 
-    Messages that were changed stay changed. Also takes the scope of its action.
+    Messages that were changed stay changed. The token also needs the scope of the action: messages:release or
+    messages:discard.
     """
     caller = caller_of(request)
     row = caller.row(BulkAction.objects, "bulk action", pk=bulk_action)
@@ -101,20 +103,20 @@ def abort_bulk_action(request: HttpRequest, bulk_action: int, change: AbortReque
         says = ["It would be aborted. Messages that were changed stay changed."]
         return AbortAnswer(dry_run=True, changed=False, says=says, bulk_action=_view(row))
     if not bulk_actions.abort(row.pk, by=caller.by, why=change.reason):
-        raise conflict("The bulk action ended before.")
+        raise conflict("The bulk action ended before it could be aborted.")
     row.refresh_from_db()
     says = ["It is aborted. Messages that were changed stay changed."]
     return AbortAnswer(dry_run=False, changed=True, says=says, bulk_action=_view(row))
 
 
 def _with_state(kind: BulkActionKind, query: MessageQuery) -> MessageQuery:
-    """Return the filter; if it names no state, with the state that the action requires."""
+    """Return the filter. If it has no state, add the state that the action requires, such as parked for a release."""
     return query if query.state else query.model_copy(update={"state": [start_bulk_action.STATES[kind]]})
 
 
 def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[str, Any]:
     if kind is not BulkActionKind.RELEASE and (bulk.at or bulk.target):
-        raise InvalidFilter("`at` and `target` are for releases. Leave them out.")
+        raise InvalidFilter("`at` and `target` are only for releases. Leave them out.")
     require_future(bulk.at)
     found: dict[str, Any] = {"due": bulk.at.isoformat()} if bulk.at else {}
     if bulk.target:

@@ -1,4 +1,4 @@
-"""Bodies and answers of decisions about messages, and of bulk actions."""
+"""Request bodies and JSON answers of the API for decisions about messages, and for bulk actions."""
 
 from __future__ import annotations
 
@@ -21,56 +21,56 @@ Ids = Annotated[list[UUID], Field(min_length=1, max_length=MOST, description="re
 
 
 class Decision(Change):
-    """A decision about some messages."""
+    """The request to discard or restore the messages with these redrive ids."""
 
     redrive_ids: Ids
     selection: str | None = Field(
         None, max_length=40,
-        description="`selection` of the dry run: then nothing is done if one of the messages changed since",
+        description="`selection` of the dry run's answer: nothing is done if a message changed since the dry run",
     )  # fmt: skip
 
 
 class Release(Decision):
-    """The release of some messages."""
+    """The request to release the messages with these redrive ids."""
 
-    at: Moment | None = Field(None, description="send not before this time; later messages of the keys wait, too")
+    at: Moment | None = Field(None, description="send not before this time; later messages of their keys wait too")
     target: Text | None = Field(None, description="send to this target, whatever rules say: name, ARN or URL")
 
 
 class RefusedMessage(Answer):
-    """A message that was not changed, or would not be, and why."""
+    """A message that was not changed (or in a dry run, would not be changed), and why."""
 
     redrive_id: UUID
     why: str
 
 
 class DecisionAnswer(ChangeAnswer):
-    """What became of a decision."""
+    """The result of a decision about messages, or of its dry run."""
 
-    selection: str = Field(description="identifies exactly the messages that can be changed, in their present state")
-    messages: int = Field(description="number of messages that were changed, or would be")
+    selection: str = Field(description="a digest of the messages that can be changed, in their present state")
+    messages: int = Field(description="number of changed messages; in a dry run, of those that would change")
     done: list[UUID] = Field(description="redrive ids of the messages that were changed")
     refused: list[RefusedMessage]
 
 
 class BulkRequest(Change):
-    """One action on all messages that a filter matches."""
+    """The request to release, discard or restore all messages that a filter matches."""
 
     action: Literal["release", "discard", "restore"]
     filter: MessageQuery
     at: Moment | None = Field(None, description="of a release: send not before this time")
     target: Text | None = Field(None, description="of a release: send to this target, whatever rules say")
     seen_at: Moment | None = Field(
-        None, description="`seen_at` of the dry run: messages that match only since then are not changed"
+        None, description="`seen_at` of the dry run's answer: messages that first matched after it are not changed"
     )
 
 
 class AbortRequest(Change):
-    """The end of a bulk action."""
+    """The request to abort a bulk action."""
 
 
 class CountView(Answer):
-    """Messages of a DLQ in one state, for one reason."""
+    """The number of matching messages of a DLQ in one state and with one parking reason (null: none)."""
 
     dlq: str
     state: str
@@ -79,14 +79,14 @@ class CountView(Answer):
 
 
 class SkippedView(Answer):
-    """Why messages were skipped; the first 20 reasons are kept."""
+    """A reason why messages were skipped, and their number. Only the first 20 skipped messages are counted here."""
 
     why: str
     messages: int
 
 
 class BulkActionView(Answer):
-    """A bulk action."""
+    """A bulk action: one action on all messages that a filter matches, and its progress."""
 
     id: int
     action: str
@@ -112,7 +112,7 @@ class BulkActionPage(Answer):
 
 
 class BulkAnswer(ChangeAnswer):
-    """What became of the request for a bulk action."""
+    """The result of the request to start a bulk action, or of its dry run."""
 
     seen_at: datetime
     counts: list[CountView] = Field(description="matching messages, counted up to 10,001 in all")
@@ -120,16 +120,16 @@ class BulkAnswer(ChangeAnswer):
 
 
 class AbortAnswer(ChangeAnswer):
-    """What became of the request to abort a bulk action."""
+    """The result of the request to abort a bulk action, or of its dry run."""
 
     bulk_action: BulkActionView
 
 
 def require_future(at: datetime | None) -> None:
-    """Refuse a time of sending that is past, or more than a year ahead.
+    """Check the time of sending; None is accepted.
 
     Raises:
-        InvalidFilter: it is.
+        InvalidFilter: the time is past, or more than 366 days ahead.
     """
     now = lanes.database_now()
     if at is not None and not now < at <= now + _A_YEAR:

@@ -1,4 +1,4 @@
-"""Release, discard and restore some messages."""
+"""Release, discard or restore the messages with given redrive ids, at most 500 in one request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Act = Callable[[list[int]], Reviewed]
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """A message that can be changed, and since when it is in its state."""
+    """The letter id of a message that can be changed, and since when the message is in its state."""
 
     id: int
     since: datetime
@@ -55,7 +55,7 @@ class _Chosen:
 def release_messages(request: HttpRequest, decision: Release) -> DecisionAnswer:
     """Release parked messages.
 
-    They return to their key queues and are sent again, with all attempts that their DLQ allows.
+    The messages return to their key queues and are sent again. Each has as many attempts as its DLQ allows.
     """
     caller = caller_of(request)
     require_future(decision.at)
@@ -73,7 +73,7 @@ def release_messages(request: HttpRequest, decision: Release) -> DecisionAnswer:
 def discard_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
     """Discard parked messages.
 
-    They are not sent any more. POST /messages/restore undoes it.
+    The messages are not sent any more. POST /messages/restore returns them to the parking lot.
     """
 
     def act(letters: list[int]) -> Reviewed:
@@ -95,7 +95,10 @@ def restore_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer
 def _decide(  # noqa: PLR0913  # each of another kind
     request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None
 ) -> DecisionAnswer:
-    """Act on the messages in one transaction, in which they are locked; in a dry run, only look."""
+    """Lock the messages and change them in one transaction; in a dry run, only tell what would change.
+
+    `state`: the state that the messages must be in. `done`: the change as a past participle, such as "released".
+    """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)
     confirmed = acts(request, confirm=decision.confirm)
@@ -139,7 +142,7 @@ def _chosen(letters: Sequence[int]) -> list[_Chosen]:
 
 
 def _stopped(letters: Sequence[int], done: str) -> list[str]:
-    """Return a sentence for each stop that keeps released messages queued."""
+    """Return a sentence for each stop that keeps the released messages from being sent; none for other decisions."""
     if done != "released" or not letters:
         return []
     dlqs = DeadLetterQueue.objects.filter(letters__in=letters).distinct().order_by("name")

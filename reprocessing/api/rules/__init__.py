@@ -1,1 +1,1 @@
-"""Rules."""
+"""Operations of the API that list, enable and disable rules."""

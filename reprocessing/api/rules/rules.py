@@ -1,4 +1,4 @@
-"""List rules, and enable or disable one."""
+"""List rules, show a rule, and enable or disable a rule."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RulePage(Answer):
 
 
 class RuleAnswer(ChangeAnswer):
-    """What became of the request for a rule."""
+    """The result of the request to enable or disable a rule, or of its dry run."""
 
     rule: RuleView
 
@@ -69,7 +69,7 @@ _ANSWERS: Final = {200: RuleAnswer, 202: ApprovalNeededAnswer}
 def list_rules(request: HttpRequest, limit: Limit = paging.DEFAULT, after: After = "") -> RulePage:
     """List rules.
 
-    Lists the rules of the DLQs that the token sees, and those of all DLQs, by name.
+    Lists, by name, the rules of the DLQs that the token sees, and the rules that apply to all DLQs.
     """
     rows = caller_of(request).rows(Rule.objects.select_related("dlq", "target", "rate_class"))
     found, following = paging.page_by_name(rows, after=after, limit=limit, name=lambda rule: rule.name)
@@ -86,7 +86,7 @@ def get_rule(request: HttpRequest, rule: str) -> RuleView:
 def enable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     """Enable a rule.
 
-    It decides about each message before the message is sent, unless an earlier rule matches.
+    Before a message is sent, enabled rules are evaluated by position, and the first that matches decides about it.
     """
     return _switch(request, rule, change, enabled=True)
 
@@ -95,7 +95,7 @@ def enable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
 def disable_rule(request: HttpRequest, rule: str, change: Change) -> RuleAnswer:
     """Disable a rule.
 
-    Messages that it held or delayed are evaluated again; messages that it quarantined stay parked.
+    The other rules decide about messages that this rule held or delayed. Messages that it quarantined stay parked.
     """
     return _switch(request, rule, change, enabled=False)
 
@@ -124,9 +124,13 @@ def _rule(request: HttpRequest, name: str) -> Rule:
 
 
 def _require_changeable(request: HttpRequest, row: Rule) -> None:
-    """Refuse to change a rule of all DLQs for one team, and a rule that a configuration file manages."""
+    """Check that the request may change the rule.
+
+    Raises:
+        Problem: the rule also applies to DLQs that the token does not see, or a configuration file manages the rule.
+    """
     if not caller_of(request).seen.changeable(Rule.objects.filter(pk=row.pk)).exists():
-        why = f"{row.name} also decides about messages of DLQs that this token does not see. Ask somebody who sees all."
+        why = f"{row.name} also decides about messages of DLQs that this token does not see. Use a token that sees all."
         raise Problem(HTTPStatus.FORBIDDEN, f"Nothing was done. {why}")
     mark = managed.find_mark(Kind.RULE, row.name)
     if mark is not None and mark.unlocked_at is None:

@@ -1,1 +1,1 @@
-"""Runs."""
+"""Operations of the API that plan, start, show, pause, resume and abort runs."""

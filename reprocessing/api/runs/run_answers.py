@@ -1,4 +1,4 @@
-"""Bodies and answers of runs."""
+"""Request bodies and JSON answers of the API about runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from reprocessing.store.runs import run_transitions
 
 
 class PlanRequest(Change):
-    """The plan of a run. Without a selection, it has all messages of the DLQ."""
+    """The request to plan a run. Without any condition that selects messages, the run has all messages of the DLQ."""
 
     dlq: Name
-    run: Name | None = Field(None, description="id of the new run (default: made up)")
+    run: Name | None = Field(None, description="id of the new run (default: generated)")
     limit: Count | None = Field(None, description="max messages; keys with the oldest messages are taken first")
     source: Text | None = Field(None, description="name or ARN of the source queue")
     died_after: Moment | None = Field(None, description="failed at this time or later")
@@ -31,25 +31,25 @@ class PlanRequest(Change):
 
 
 class RunChange(Change):
-    """A change of a run's state."""
+    """The request to start, pause or resume a run."""
 
     version: str | None = Field(
-        None, max_length=100, description="`version` of the run as you saw it: nothing is done if it changed since"
+        None, max_length=100, description="`version` of the run when you read it: if the run changed, nothing is done"
     )
 
 
 class AbortRun(RunChange):
-    """The end of a run."""
+    """The request to abort a run."""
 
-    stop_dlq: Yes = Field(default=False, description="also stop the DLQ; takes the scope dlqs:stop")
+    stop_dlq: Yes = Field(default=False, description="also stop the DLQ; the token needs the scope dlqs:stop")
 
 
 class RunView(Answer):
-    """A run."""
+    """A run: one redrive operation on a DLQ."""
 
     run: str
     dlq: str
-    kind: str = Field(description="drain: a selection of messages; standing: of a DLQ in mode automatic")
+    kind: str = Field(description="drain: has selected messages; standing: has all new messages of an automatic DLQ")
     state: str = Field(description="planned, running, paused, finished or aborted")
     version: str = Field(description="changes with every change of the state")
     selected: int | None = Field(description="number of messages of the plan; null: the DLQ is captured first")
@@ -57,7 +57,7 @@ class RunView(Answer):
     waves: bool
     asked_by: str
     reason: str
-    stopped_by: str | None = Field(description="who paused or aborted it")
+    stopped_by: str | None = Field(description="who paused or aborted the run; `why` is the reason")
     why: str | None
     created_at: datetime
     started_at: datetime | None
@@ -65,7 +65,7 @@ class RunView(Answer):
 
     @classmethod
     def of(cls, run: Run) -> RunView:
-        """Return a run."""
+        """Return the JSON answer for a run."""
         return cls(
             run=run.name, dlq=run.dlq.name, kind=run.kind, state=run.state, version=run_transitions.page_stamp(run),
             selected=run.selected, selection=run.selection, waves=run.waves, asked_by=run.asked_by, reason=run.reason,
@@ -82,7 +82,7 @@ class RunPage(Answer):
 
 
 class ProgressView(Answer):
-    """Number of messages of the run by state. `held`: of the waiting, those behind a message that needs a person."""
+    """Number of messages of the run by state. `held`: queued messages whose key waits for the decision of a person."""
 
     messages: int
     delivered: int
@@ -99,7 +99,7 @@ class ProgressView(Answer):
 
 
 class WaveView(Answer):
-    """A wave. `size`: null: all remaining messages; `settled_at`: null: it is in progress."""
+    """A wave of a run. `size`: max messages; null: all that remain. `settled_at`: the wave's end; null: in progress."""
 
     no: int
     size: int | None
@@ -109,13 +109,13 @@ class WaveView(Answer):
 
 
 class RunTargetView(Answer):
-    """Messages of the run that are still to be sent to a target."""
+    """A target to which messages of the run are still to be sent, their number, and the target's limits."""
 
     target: str
     messages: int
     longest_key_queue: int
     rate: float | None = Field(description="messages a second; null: no limit")
-    rate_now: float | None
+    rate_now: float | None = Field(description="messages a second that the ramp-up allows now; null: no limit")
     circuit_breaker: str
 
 
@@ -125,13 +125,13 @@ class RunDetail(RunView):
     progress: ProgressView
     wave_history: list[WaveView]
     targets: list[RunTargetView]
-    seconds_left: float | None = Field(description="at least; null: not running, or not known")
-    failing: str | None = Field(description="the most frequent answer of recent failed attempts")
-    arrived_since: int | None = Field(description="messages captured since the start, which the run does not send")
+    seconds_left: float | None = Field(description="min seconds until the run ends; null: not running, or not known")
+    failing: str | None = Field(description="most frequent answer of recent failed attempts; null: none")
+    arrived_since: int | None = Field(description="messages captured since the start; the run does not send them")
 
     @classmethod
     def read(cls, seen: RunStatus) -> RunDetail:
-        """Return a run and its status."""
+        """Return the JSON answer for a run and its progress."""
         tally = seen.tally
         return cls(
             **RunView.of(seen.run).model_dump(),
@@ -158,6 +158,6 @@ class RunDetail(RunView):
 
 
 class RunAnswer(ChangeAnswer):
-    """What became of the request for a run."""
+    """The result of the request to plan or change a run, or of its dry run."""
 
     run: RunView | None = Field(description="null: a dry run planned nothing")

@@ -1,4 +1,4 @@
-"""Plan, start, watch, pause, resume and abort runs."""
+"""List, plan, start, show, pause, resume and abort runs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from reprocessing.store.runs.plans import RunRequest
 router: Final = Router()
 _ANSWERS: Final = {200: RunAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Runs"
-#: Names the ids of runs, which are made from idempotency keys.
+#: Namespace of the UUIDs that are derived from idempotency keys, so that a repeated request plans no second run.
 _NAMESPACE: Final = UUID("0d4b6cf4-1f7e-4a43-9d5c-90f3a6f8a1f2")
 
 
 class RunQuery(Request):
-    """The query of a list of runs."""
+    """Query parameters of the list of runs."""
 
     dlq: Name | None = None
     state: Literal["planned", "running", "paused", "finished", "aborted"] | None = None
@@ -78,8 +78,8 @@ def get_run(request: HttpRequest, run: str) -> RunDetail:
 def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
     """Plan a run.
 
-    Planning sends nothing. With `capture`, workers receive the DLQ's messages first: `selected` is null until then.
-    Start the run with POST /runs/{run}/start.
+    Planning sends no messages. With `capture`, workers receive the DLQ's messages first. Until they have, `selected`
+    is null, and the run cannot be started. Start the run with POST /runs/{run}/start.
     """
     caller = caller_of(request)
     dlq = caller.row(DeadLetterQueue.objects, "DLQ", name=plan.dlq)
@@ -101,7 +101,7 @@ def plan_run(request: HttpRequest, plan: PlanRequest) -> RunAnswer:
 def start_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     """Start a planned run.
 
-    Workers send its messages, in order per key, as fast as rate limits and circuit breakers allow.
+    Workers send the run's messages, in order per key, as fast as rate limits and circuit breakers allow.
     """
     return _move(request, run, RUN_ACTIONS["start"], change)
 
@@ -110,7 +110,7 @@ def start_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
 def pause_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     """Pause a run.
 
-    It sends nothing until somebody resumes it. Messages that are being sent get their result.
+    The run sends nothing until it is resumed. Sends that have started finish, and their results are recorded.
     """
     return _move(request, run, RUN_ACTIONS["pause"], change)
 
@@ -119,7 +119,7 @@ def pause_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
 def resume_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
     """Resume a paused run.
 
-    A run in waves begins again with one message.
+    If the run has waves, they begin again: one message is sent first.
     """
     return _move(request, run, RUN_ACTIONS["resume"], change)
 
@@ -128,7 +128,7 @@ def resume_run(request: HttpRequest, run: str, change: RunChange) -> RunAnswer:
 def abort_run(request: HttpRequest, run: str, change: AbortRun) -> RunAnswer:
     """Abort a run.
 
-    It cannot be resumed. The next run of the DLQ takes its queued messages.
+    An aborted run cannot be resumed. The next run of the DLQ takes the queued messages of this run.
     """
     if change.stop_dlq:
         caller_of(request).require(Scope.DLQS_STOP)

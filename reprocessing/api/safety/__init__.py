@@ -1,1 +1,1 @@
-"""Stops."""
+"""Operations of the API that stop and resume redrive."""

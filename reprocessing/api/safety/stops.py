@@ -1,4 +1,4 @@
-"""Stop and resume a DLQ, or everything."""
+"""Stop and resume redrive of one DLQ, or of all DLQs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _TAG: Final = "Stops"
 def stop_everything(request: HttpRequest, change: Change) -> StopAnswer:
     """Stop all sends.
 
-    Within two seconds, no worker sends messages of any DLQ. Messages that are being sent get their result. Messages
-    are still captured. Takes the token of a user who sees all DLQs.
+    After two seconds at most, no worker sends messages of any DLQ. Sends that have started finish, and their results
+    are recorded. Messages are still captured. Send the token of a user who sees all DLQs.
     """
     caller_of(request).require_all_dlqs()
     return _stop(request, None, "Everything", change)
@@ -36,7 +36,8 @@ def stop_everything(request: HttpRequest, change: Change) -> StopAnswer:
 def resume_everything(request: HttpRequest, change: Change) -> StopAnswer:
     """Resume all sends.
 
-    A DLQ that was stopped on its own stays stopped. Takes the token of a user who sees all DLQs.
+    This ends the stop of all DLQs. A DLQ that was stopped on its own stays stopped. Send the token of a user who sees
+    all DLQs.
     """
     caller_of(request).require_all_dlqs()
     return _resume(request, None, "Everything", change)
@@ -56,7 +57,7 @@ def stop_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
 def resume_dlq(request: HttpRequest, dlq: str, change: Change) -> StopAnswer:
     """Resume a DLQ.
 
-    The stop of everything is another stop, and stays.
+    This ends the stop of this DLQ. If all sends are stopped, too, nothing is sent until POST /resume.
     """
     row = caller_of(request).row(DeadLetterQueue.objects, "DLQ", name=dlq)
     return _resume(request, row.pk, row.name, change)
@@ -95,6 +96,6 @@ def _resume(request: HttpRequest, dlq: int | None, name: str, change: Change) ->
 
 
 def _still(dlq: int | None) -> list[str]:
-    """Return a sentence if a DLQ stays stopped because everything is stopped."""
+    """Return a sentence if the resumed DLQ still sends nothing because all sends are stopped; else an empty list."""
     halt = stops.stop_of(None) if dlq is not None else None
     return [f'Everything is still stopped by {halt.by} ("{halt.reason}").'] if halt else []

@@ -1,1 +1,1 @@
-"""What all requests of the API share: tokens, scopes, rate limit, idempotency keys, errors and pages."""
+"""Code for all operations of the API: tokens, scopes, rate limit, idempotency keys, errors and pages of lists."""

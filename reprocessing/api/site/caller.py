@@ -1,4 +1,4 @@
-"""Who sends a request: a token, what it may do, and the DLQs that it sees."""
+"""Authenticate a request by its API token, and check what the token may do and which DLQs it sees."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _BEARER: Final = {"WWW-Authenticate": "Bearer"}
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The token of a request, and the DLQs that it sees. `key`: the request's idempotency key; None: it has none."""
+    """The API token of a request, and the DLQs that the token sees.
+
+    `key`: the request's idempotency key; None: the request has none.
+    """
 
     token: ApiToken
     seen: VisibleDlqs
@@ -39,20 +42,27 @@ class Caller:
 
     @property
     def by(self) -> str:
-        """Return the name for the audit log: who owns the token or, if teams own it, who made it; and the token."""
+        """Return the name for the audit log: a person's name and the token's name.
+
+        The person is the user who owns the token. If teams own the token, it is the person who made the token.
+        """
         person = self.token.user.get_username() if self.token.user else self.token.added_by
         return f"{person}{VIA_API}{self.token.name}"
 
     def may(self, scope: Scope) -> bool:
-        """Return whether the token has a scope; a user's token also needs the user's permission."""
+        """Return whether the token has the scope and, if a user owns the token, the user has its permission."""
         user = self.token.user
         return scope in self.token.scopes and (user is None or user.has_perm(scope.permission))
 
     def require(self, scope: Scope) -> None:
-        """Refuse the request if the token may not do this."""
+        """Check that the token may do what the scope allows.
+
+        Raises:
+            Problem: the token lacks the scope, or its user lacks the permission.
+        """
         if scope not in self.token.scopes:
             has = ", ".join(self.token.scopes)
-            why = f"This takes the scope {scope}, which allows to {scope.sentence}. The token {self.token.name} has: "
+            why = f"This takes the scope {scope}, to {scope.sentence}. The scopes of the token {self.token.name} are: "
             raise Problem(
                 HTTPStatus.FORBIDDEN, f"{why}{has}. Make a token with this scope: the command is make_api_token."
             )
@@ -61,22 +71,33 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, f"{why} Ask an administrator for {scope.permission}.")
 
     def approval_notice(self, messages: Messages) -> list[str]:
-        """Return a sentence if a change of these messages needs a second person."""
+        """Return a sentence if a change of these messages needs a second person; else an empty list.
+
+        `messages`: the number of changed messages of each DLQ.
+        """
         notice = "This needs a second person: with confirm, an approval is requested, and nothing is done until then."
         return [notice] if guard.is_needed(messages, by=self.by) else []
 
     def require_all_dlqs(self) -> None:
-        """Refuse the request if the token does not see all DLQs."""
+        """Check that the token sees all DLQs.
+
+        Raises:
+            Problem: the token sees only some DLQs.
+        """
         if not self.seen.are_all:
             why = "This is about all DLQs, and this token sees only some. Use the token of a user who sees all DLQs."
             raise Problem(HTTPStatus.FORBIDDEN, why)
 
     def rows(self, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
-        """Return the rows that the token sees."""
+        """Return those of the rows that belong to DLQs that the token sees."""
         return self.seen.rows(every.all())
 
     def row(self, every: Manager[Row] | QuerySet[Row], what: str, **named: object) -> Row:
-        """Return the row with this name or id; refuse the request if there is none, or the token does not see it."""
+        """Return the row with this name or id. `what` names the kind of row in the error, such as "run".
+
+        Raises:
+            Problem: there is no such row, or the token does not see it.
+        """
         found = self.rows(every).filter(**named).first()
         if found is None:
             raise not_found(what)
@@ -84,14 +105,16 @@ class Caller:
 
 
 def admit(request: HttpRequest, scope: Scope, *, key: str | None) -> Caller:
-    """Return the caller of a request.
+    """Authenticate a request, count it for the rate limit, check its scope, and return its caller.
+
+    `key`: the idempotency key of the request, or None.
 
     Raises:
         Problem: the token is unknown, revoked, expired or without an owner, lacks the scope, or sends too fast.
     """
     token = _token(request)
     if wait := request_rates().wait(token.pk, rate=conf.current().api_rate):
-        why = f"The token {token.name} sends more than {conf.current().api_rate:g} requests a second. Send it later."
+        why = f"The token {token.name} sends more than {conf.current().api_rate:g} requests a second. Retry later."
         raise Problem(HTTPStatus.TOO_MANY_REQUESTS, why, {"Retry-After": str(math.ceil(wait))})
     caller = Caller(token, dlqs_of_token(token), key)
     caller.require(scope)
@@ -100,14 +123,14 @@ def admit(request: HttpRequest, scope: Scope, *, key: str | None) -> Caller:
 
 
 def caller_of(request: HttpRequest) -> Caller:
-    """Return the caller that `admit` found."""
+    """Return the caller of a request that `admit` has authenticated."""
     found: Caller = getattr(request, _CALLER)
     return found
 
 
 @cache
 def request_rates() -> RequestRates:
-    """Return the request rates of all tokens, which Redis stores."""
+    """Return the rate limiter of all API tokens. It counts requests in Redis, for all web processes together."""
     return RequestRates.at(settings.REDIS_URL)
 
 
@@ -115,9 +138,9 @@ def _token(request: HttpRequest) -> ApiToken:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     found = tokens.by_secret(secret.strip()) if scheme.lower() == "bearer" else None
     if found is None:
-        why = "No API token is known by this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
+        why = "No API token has this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
-        why = f"The token {found.name} is refused: {state}. Make another by the command make_api_token or in the admin."
+        why = f"The token {found.name} is refused: {state}. Make another with make_api_token or in the admin."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     return found

@@ -1,4 +1,4 @@
-"""The API of django-ninja, and its OpenAPI document with scopes, headers and errors of every operation."""
+"""Register the operations of the API, and write its OpenAPI document with scopes, headers and errors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ View = TypeVar("View", bound=Callable[..., Any])
 _SCHEME: Final = "ApiToken"
 _SCOPE: Final = "x-scope"
 _REFS: Final = "#/components"
-#: Errors of every operation, and of those that change something.
+#: Errors of every operation. `_OF_CHANGES` has more errors, of operations that change something.
 _EVERYWHERE: Final = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read, or lacks its Idempotency-Key.",
     HTTPStatus.UNAUTHORIZED: "The token is missing, unknown, revoked or expired.",
     HTTPStatus.FORBIDDEN: "The token lacks the scope, or may not change what several teams use.",
     HTTPStatus.NOT_FOUND: "There is no such thing, or the token does not see it.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "A field is not valid, or the Idempotency-Key belongs to another request.",
-    HTTPStatus.TOO_MANY_REQUESTS: "The token sends too fast. Retry-After has the seconds to wait.",
+    HTTPStatus.TOO_MANY_REQUESTS: "The token sends requests too fast. Retry-After has the seconds to wait.",
     HTTPStatus.SERVICE_UNAVAILABLE: "PostgreSQL or SQS cannot be reached. Retry-After has the seconds to wait.",
 }  # fmt: skip
 _OF_CHANGES: Final = {
@@ -37,12 +37,16 @@ _WAITS: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def reads(router: Router, path: str, scope: Scope, response: object, *, tag: str) -> Callable[[View], View]:
-    """Return the decorator of an operation that reads."""
+    """Return a decorator that registers a function as a GET operation, which changes nothing.
+
+    The first line of the function's docstring is the operation's summary in the OpenAPI document, the rest its
+    description.
+    """
     return _operation(router.get, path, scope, response, tag, changes=False)
 
 
 def changes(router: Router, path: str, scope: Scope, response: object, *, tag: str) -> Callable[[View], View]:
-    """Return the decorator of an operation that changes something if its body confirms that."""
+    """Return a decorator that registers a function as a POST operation, which changes something if confirm is true."""
     return _operation(router.post, path, scope, response, tag, changes=True)
 
 
@@ -62,7 +66,7 @@ def _operation(  # noqa: PLR0913  # each of another kind
 
 
 class RedriveAPI(NinjaAPI):
-    """The API. Its document says for each operation which scope it takes, and which errors it answers."""
+    """The API of django-ninja, with an OpenAPI document that has the scope and the errors of each operation."""
 
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
@@ -90,13 +94,13 @@ class RedriveAPI(NinjaAPI):
 
 _KEY_PARAMETER: Final[dict[str, Any]] = {
     "name": KEY_HEADER, "in": "header", "required": False, "schema": {"type": "string", "pattern": f"^{KEY_PATTERN}$"},
-    "description": "A new UUID for each change, and the same one for its repetition: the same key and body get the "
-    "same answer for a day, and nothing is done twice. Required if `confirm` is true.",
+    "description": "Send a new UUID for each change. If you repeat a request, send the same UUID and body: for a day, "
+    "you get the same answer, and nothing is done twice. Required if `confirm` is true.",
 }  # fmt: skip
 
 
 def _complete(operation: dict[str, Any], *, changes: bool) -> None:
-    """Add what django-ninja does not know to an operation."""
+    """Add the scope, the errors and the header Idempotency-Key to an operation of the OpenAPI document."""
     for parameter in operation["parameters"]:
         _without_null(parameter["schema"])
     operation["security"] = [{_SCHEME: [operation[_SCOPE]]}]
@@ -107,7 +111,7 @@ def _complete(operation: dict[str, Any], *, changes: bool) -> None:
 
 
 def _without_null(schema: dict[str, Any]) -> None:
-    """Let the schema of an optional parameter allow no null, which a URL cannot say."""
+    """Remove null from the schema of an optional query parameter, because a URL cannot contain null."""
     if "anyOf" in schema:
         (kind,) = (one for one in schema.pop("anyOf") if one != {"type": "null"})
         schema |= kind

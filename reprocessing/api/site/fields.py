@@ -1,4 +1,4 @@
-"""Types of fields that several requests and answers share."""
+"""Types of fields, and base classes, of the API's requests and answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Yes = StrictBool
 
 
 class Request(BaseModel):
-    """The body of a request; unknown fields are refused."""
+    """The body or query of a request. A request with an unknown field is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -68,12 +68,12 @@ class Change(Request):
 
 
 class Answer(BaseModel):
-    """The body of an answer."""
+    """The JSON body of an answer."""
 
 
 class ChangeAnswer(Answer):
-    """What a request changed, or would change."""
+    """The answer to a request that may change something: what it changed, or in a dry run, would change."""
 
-    dry_run: bool = Field(description="nothing was changed, since confirm was not true")
+    dry_run: bool = Field(description="whether this was a dry run, which changes nothing")
     changed: bool = Field(description="whether this request changed something")
     says: list[str] = Field(description="what happened or would happen, in sentences")

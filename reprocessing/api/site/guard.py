@@ -1,4 +1,7 @@
-"""The guard of each operation: token, rate limit and scope first; an idempotency key is answered once."""
+"""Check each request before its operation runs: token, rate limit, scope, query and idempotency key.
+
+A repeated request with the same idempotency key gets the stored answer, and its operation does not run again.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ Run = Callable[..., HttpResponse]
 
 
 def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
-    """Return a decorator of an operation that takes this scope. `changes`: it may change something."""
+    """Return a decorator that checks each request before an operation that takes this scope runs.
+
+    `changes`: the operation may change something, so that its idempotency key is used.
+    """
 
     def guard(run: Run) -> Run:
         known = _query_names(run)
@@ -58,14 +64,15 @@ def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
 
 
 def acts(request: HttpRequest, *, confirm: bool) -> bool:
-    """Return whether the request asks for the change itself, not for a dry run.
+    """Return whether to make the change (True) or a dry run (False).
 
     Raises:
-        Problem: it has no idempotency key, so that a repetition after a lost answer could change something twice.
+        Problem: `confirm` is true, and the request has no idempotency key. If such a request were repeated after a
+            lost answer, it could change something twice.
     """
     if confirm and caller_of(request).key is None:
         why = (
-            f"Nothing was done: a request with confirm: true takes the header {KEY_HEADER}, so that a repetition does "
+            f"Nothing was done: a request with confirm: true needs the header {KEY_HEADER}, so that a repetition does "
             "nothing twice. Send a new UUID as its value, and the same one if you repeat the request."
         )
         raise Problem(HTTPStatus.BAD_REQUEST, why)
@@ -73,13 +80,17 @@ def acts(request: HttpRequest, *, confirm: bool) -> bool:
 
 
 def _query_names(run: Run) -> frozenset[str]:
-    """Return the names of the query's parameters; `run` is a method of django-ninja's operation."""
+    """Return the names of the operation's query parameters. `run` is a bound method of a django-ninja `Operation`."""
     models = [model for model in run.__self__.models if model.__ninja_param_source__ == "query"]  # type: ignore[attr-defined]  # see above
     return frozenset(name for model in models for name in model.__ninja_flatten_map__)
 
 
 def _refuse_unknown(request: HttpRequest, known: frozenset[str]) -> None:
-    """Refuse a query with a name that the operation does not have: a mistyped filter would find everything."""
+    """Check that the operation knows each query parameter: without a mistyped condition, a filter matches everything.
+
+    Raises:
+        Problem: the query has an unknown parameter.
+    """
     if unknown := sorted(set(request.GET) - known):
         there_are = f"The parameters are: {', '.join(sorted(known))}." if known else "There are none."
         why = f"Nothing was done: there is no parameter {unknown[0][:60]!a} in the query. {there_are}"
@@ -120,7 +131,7 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
         case Answered(status, answer):
             return HttpResponse(answer, status=status, content_type=_JSON, headers={"Idempotency-Replayed": "true"})
         case InProgress():
-            why = f"A request with this {KEY_HEADER} is being answered now. Send it again for the answer."
+            why = f"A request with this {KEY_HEADER} is being answered now. To get the answer, send it again."
             raise Problem(HTTPStatus.CONFLICT, why, {"Retry-After": "1"})
         case OtherRequest():
             why = f"Nothing was done: this {KEY_HEADER} belongs to another request. Send a new UUID."
@@ -130,7 +141,10 @@ def _answer_once(request: HttpRequest, caller: Caller, run: Callable[[], HttpRes
 
 
 def _run_leased(held: Leased, run: Callable[[], HttpResponse]) -> HttpResponse:
-    """Run the request and keep its answer. An error is not kept: nothing was done, and it may be sent again."""
+    """Run the operation, and store its answer for repeated requests.
+
+    An error is not stored: nothing was done, so a repeated request with the same idempotency key runs the operation.
+    """
     kept = False
     try:
         answer = run()

@@ -1,4 +1,4 @@
-"""Answer every error below /api/ as a problem, also those that Django answers before or after the API's own code."""
+"""Answer each error of a path below /api/ as application/problem+json, also errors that Django itself answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PREFIX: Final = "/api/"
 _DETAILS: Final = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read. Check its host, path, query and headers.",
     HTTPStatus.NOT_FOUND: "There is no such address. The addresses are in /api/v1/openapi.json.",
-    HTTPStatus.METHOD_NOT_ALLOWED: "The address does not take this method. The header Allow has the methods.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "The address does not allow this method. The header Allow has the methods.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The service has a fault, which its log describes. Send the request again with "
     "the same Idempotency-Key; if the answer is the same, tell the operators the time of the request.",
 }  # fmt: skip
@@ -23,13 +23,13 @@ _KEPT: Final = ("Allow", "Retry-After", "WWW-Authenticate")
 
 
 class ApiMiddleware:
-    """Turns error pages into problems, and forbids caches to keep answers."""
+    """Replaces error pages below /api/ by application/problem+json, and forbids caches to store answers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer of the next middleware; below /api/, an error as a problem."""
+        """Return the answer of the next middleware; for a path below /api/, an error as application/problem+json."""
         given = self._get_response(request)
         if not request.path_info.startswith(_PREFIX):
             return given

@@ -1,4 +1,4 @@
-"""Pages of lists. `next` is the value of `after` for the next page."""
+"""Divide the API's lists into pages. The answer's `next` is the value of the parameter `after` for the next page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import Field
 from reprocessing.api.site.problems import Problem
 
 Row = TypeVar("Row", bound=Model)
-#: Parameters of a list.
+#: Query parameters of a list: `limit` and `after`.
 Limit = Annotated[int, Field(ge=1, le=200, description="max items of the page")]
 After = Annotated[
     str, Field(pattern="^[-a-zA-Z0-9_]*$", max_length=100, description="`next` of the page before; empty: first page")
@@ -31,13 +31,22 @@ _ID_DIGITS: Final = 18
 def page_by_name(
     rows: QuerySet[Row], *, after: str, limit: int, name: Callable[[Row], str]
 ) -> tuple[list[Row], str | None]:
-    """Return the first rows by name after the name `after`, and the `after` of the next page."""
+    """Return a page of rows in the order of their names, and the `after` of the next page (None: no more rows).
+
+    The page begins after the name `after`. `name` returns the name of a row.
+    """
     found = list(rows.filter(name__gt=after).order_by("name")[: limit + 1])
     return found[:limit], name(found[limit - 1]) if len(found) > limit else None
 
 
 def page_by_id(rows: QuerySet[Row], *, after: str, limit: int) -> tuple[list[Row], str | None]:
-    """Return the newest rows with ids below `after`, and the `after` of the next page."""
+    """Return a page of rows, the newest first, and the `after` of the next page (None: no more rows).
+
+    The page has the newest rows whose ids are below `after`.
+
+    Raises:
+        Problem: `after` is not an id.
+    """
     if after and not (after.isdecimal() and len(after) <= _ID_DIGITS):
         raise bad_cursor()
     found = list((rows.filter(pk__lt=int(after)) if after else rows).order_by("-pk")[: limit + 1])
@@ -45,7 +54,11 @@ def page_by_id(rows: QuerySet[Row], *, after: str, limit: int) -> tuple[list[Row
 
 
 def read_place(after: str) -> tuple[datetime, int] | None:
-    """Return the time and the id of the last message of the page before; None: the first page."""
+    """Return the time and the letter id that `write_place` wrote into `after`; None if `after` is empty (first page).
+
+    Raises:
+        Problem: `after` is not valid.
+    """
     if not after:
         return None
     found = _PLACE.fullmatch(after)
@@ -55,12 +68,12 @@ def read_place(after: str) -> tuple[datetime, int] | None:
 
 
 def write_place(at: datetime, key: int) -> str:
-    """Return a place that `read_place` reads."""
+    """Return the `after` of the next page: the time and the letter id of this page's last message, as text."""
     return f"{(at - _EPOCH) // _MICROSECOND}-{key}"
 
 
 def bad_cursor() -> Problem:
-    """Return the refusal of an `after` that no page had as `next`."""
+    """Return the error (422) for a parameter `after` that is not valid."""
     return Problem(
         HTTPStatus.UNPROCESSABLE_ENTITY, "`after` is not valid. Send `next` of the page before, or leave it out."
     )

@@ -32,24 +32,24 @@ _UNREADABLE: Final = "The body is not JSON. Send a JSON object, with Content-Typ
 
 
 class FieldProblem(BaseModel):
-    """What is wrong with one field of the request."""
+    """A field of the request that is not valid, and why."""
 
     field: str = Field(description="where the field is: body.reason, query.limit")
-    problem: str = Field(description="what is wrong with it; its value is not repeated")
+    problem: str = Field(description="what is wrong with the field; without the field's value")
 
 
 class ProblemAnswer(BaseModel):
-    """An error (RFC 9457)."""
+    """An error in the format of RFC 9457."""
 
     type: str = Field(description="always about:blank")
     title: str = Field(description="the name of the status code")
     status: int = Field(description="the status code")
     detail: str = Field(description="what happened, why, and what to send")
-    errors: list[FieldProblem] = Field(description="of a request that is not valid: each field that is wrong")
+    errors: list[FieldProblem] = Field(description="fields that are not valid; empty for other errors")
 
 
 class Problem(Exception):
-    """The request is refused: status code, text and headers of the answer."""
+    """Raised to refuse a request. Has the status code, text and headers of the answer."""
 
     def __init__(self, status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -59,7 +59,7 @@ class Problem(Exception):
 def answer(
     status: int, detail: str, *, errors: Iterable[FieldProblem] = (), headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return an error as an HTTP answer."""
+    """Return the HTTP answer of an error, as application/problem+json."""
     told = ProblemAnswer(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
     )
@@ -68,35 +68,35 @@ def answer(
 
 
 def refused(problem: Problem) -> HttpResponse:
-    """Return the answer to a refused request."""
+    """Return the HTTP answer to a request that was refused with this `Problem`."""
     return answer(problem.status, str(problem), headers=problem.headers)
 
 
 def not_found(what: str) -> Problem:
-    """Return the refusal of a request for something that does not exist, or that the token does not see."""
+    """Return the error (404) for an object that does not exist, or that the token does not see. `what`: its kind."""
     return Problem(HTTPStatus.NOT_FOUND, f"There is no such {what}, or this token does not see it.")
 
 
 def conflict(why: str) -> Problem:
-    """Return the refusal of a request that the present state does not allow."""
+    """Return the error (409) for a change that the present state does not allow. `why`: a sentence."""
     return Problem(HTTPStatus.CONFLICT, f"Nothing was done. {why}")
 
 
 def unavailable(error: Exception) -> HttpResponse:
-    """Return the answer of a time without PostgreSQL."""
+    """Log the database error, and return the answer (503) to a request during an outage of PostgreSQL."""
     logger.warning("A request of the API was not answered: %s", str(error).partition("\n")[0])
     why = "PostgreSQL cannot be reached. Send the request again, with the same Idempotency-Key."
     return answer(HTTPStatus.SERVICE_UNAVAILABLE, why, headers={"Retry-After": "5"})
 
 
 def add_handlers(api: NinjaAPI) -> None:
-    """Answer the exceptions that mean an error of the request, or of the moment."""
+    """Register the answers to expected exceptions: refused and invalid requests, and outages of PostgreSQL or SQS."""
     api.add_exception_handler(Problem, lambda _, problem: refused(problem))  # type: ignore[arg-type]  # an instance
-    api.add_exception_handler(ValidationError, _invalid)  # type: ignore[arg-type]  # as above
+    api.add_exception_handler(ValidationError, _invalid)  # type: ignore[arg-type]  # gets an instance
     api.add_exception_handler(HttpError, lambda _, __: answer(HTTPStatus.BAD_REQUEST, _UNREADABLE))
-    api.add_exception_handler(RedriveError, _refused)  # type: ignore[arg-type]  # as above
+    api.add_exception_handler(RedriveError, _refused)  # type: ignore[arg-type]  # gets an instance
     for outage in OUTAGES:
-        api.add_exception_handler(outage, lambda _, error: unavailable(error))  # type: ignore[arg-type]  # as above
+        api.add_exception_handler(outage, lambda _, error: unavailable(error))  # type: ignore[arg-type]
 
 
 def _invalid(_: HttpRequest, error: ValidationError) -> HttpResponse:
@@ -107,7 +107,7 @@ def _invalid(_: HttpRequest, error: ValidationError) -> HttpResponse:
 
 
 def _field(place: Sequence[str | int]) -> str:
-    """Return where a field is. django-ninja adds the name of the parameter of the view that takes body or query."""
+    """Return where a field is, such as body.reason, without the name of the view's parameter that django-ninja adds."""
     source, *names = map(str, place)
     is_parameter = source == "body" or names[:1] == ["query"]
     return ".".join([source, *(names[1:] if is_parameter else names)])

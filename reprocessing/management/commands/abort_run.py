@@ -1,4 +1,4 @@
-"""`manage.py abort_run`."""
+"""The command `manage.py abort_run`, which ends a run for good."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """End a run for good.
 
-    Messages that are being sent get their result. Unsent messages wait for the DLQ's next run. Nothing else of the DLQ
-    is sent either, until resume_redrive, because it would probably fail as well. A run that is only planned is deleted,
-    and its messages can be planned again.
+    Sends that have started finish, and their results are recorded. Unsent messages wait for the DLQ's next run. The
+    command also stops the DLQ, because its other messages would probably fail too; resume_redrive ends the stop. A run
+    that is only planned is deleted, without a stop, and its messages can be planned again.
 
     Examples:
         abort_run orders-1a2b3c4d --reason "wrong selection"
@@ -32,9 +32,7 @@ class Command(RunCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--keep-dlq", action="store_true", help="end only the run; other messages of the DLQ are still sent"
-        )
+        parser.add_argument("--keep-dlq", action="store_true", help="end only the run, and do not stop the DLQ")
 
     def refuse(self, run: Run) -> None:
         if run.kind == RunKind.STANDING:

@@ -1,4 +1,4 @@
-"""`manage.py add_dlq`."""
+"""The command `manage.py add_dlq`, which registers a DLQ, or changes its settings."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _DLQ = (
 class Command(Console):
     """Register a DLQ, or change its settings.
 
-    Examines the DLQ and its source queues, and shows problems. Receives and sends no messages. For a registered
-    DLQ, only the options that are given change.
+    Examines the DLQ and its source queues, and shows problems. Receives and sends no messages. If the DLQ is registered
+    already, changes only the settings whose options are given.
 
     Examples:
         add_dlq orders --url https://sqs.eu-west-1.amazonaws.com/111122223333/orders-dlq
@@ -82,7 +82,7 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Wanted:
-    """Return the settings of the DLQ that were given on the command line."""
+    """Return the settings of the DLQ and of its target that the command line gives."""
     return Wanted(
         name=options["name"],
         url=options["url"],
@@ -100,13 +100,13 @@ def _teams(named: list[str] | None) -> tuple[str, ...] | None:
         return None
     if OFF in named and len(named) > 1:
         raise CommandError(
-            f"--team {OFF} means no team, so it stands alone. Type --team NAME for each team, or one off."
+            f"--team {OFF} means no team, so other teams cannot be given with it. Leave out one or the other."
         )
     return () if named == [OFF] else tuple(sorted(set(named)))
 
 
 def screen(found: Examination, done: Registered) -> Iterable[str]:
-    """Yield lines: the DLQ, its source queues, the changes and the problems."""
+    """Yield the lines to print: the DLQ with its depth, its source queues, the changed settings and the problems."""
     depth = found.observed.depth
     yield f"{found.proposal.name}: {found.observed.dlq.facts.arn}"
     yield f"  about {depth.visible:,} messages visible, {depth.in_flight:,} in flight"
@@ -120,7 +120,7 @@ def screen(found: Examination, done: Registered) -> Iterable[str]:
 
 
 def last_line(name: str, done: Registered, *, acted: bool) -> str:
-    """Return what was done with the DLQ, and the next step."""
+    """Return a sentence about what was done with the DLQ or, in a dry run, would be done, and about the next step."""
     told = outcome(name, new=done.new, changed=bool(done.differences), acted=acted, verb="added")
     if not acted or not any(one.field == "mode" for one in done.differences):
         return told

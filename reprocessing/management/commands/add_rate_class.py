@@ -1,4 +1,4 @@
-"""`manage.py add_rate_class`."""
+"""The command `manage.py add_rate_class`, which adds or changes a rate class for the messages of some rules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from reprocessing.store.routing import rule_changes
 class Command(Console):
     """Add or change a rate class: a rate limit and a backoff for the messages of some rules.
 
-    A rule puts messages into the class (add_rule --rate-class). They are sent within the rate limit of the class and
-    the rate limit of their target. For an existing class, only the options that are given change.
+    A rule puts messages into the class (add_rule --rate-class). Both the rate limit of the class and the rate limit of
+    the target apply to these messages. If the class exists, only the settings whose options are given change.
 
     Examples:
         add_rate_class bulk --rate 5 --reason "slow partner"

@@ -1,4 +1,4 @@
-"""`manage.py add_reporter`."""
+"""The command `manage.py add_reporter`, which lets a consumer report outcomes of messages over HTTP."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reprocessing.store.outcomes import reporters
 class Command(Console):
     """Let a consumer report outcomes of messages to POST /reports.
 
-    The consumer may report on messages that were sent to the targets given here. Prints the consumer's token once;
-    only its digest is stored. For an existing reporter, only the options that are given change.
+    The consumer may report on messages that were sent to the targets given with --target. Prints the consumer's token
+    once; only its digest is stored. If the reporter exists, only the settings whose options are given change.
 
     Examples:
         add_reporter shop --target orders --confirm
@@ -52,7 +52,7 @@ class Command(Console):
         if options["json"]:
             self.report(told)
             return
-        self.say(f"{who} may report on messages sent to: {', '.join(told['targets'])}")
+        self.say(f"{who} may report outcomes of messages sent to: {', '.join(told['targets'])}")
         self.say(outcome(who, new=told["new"], changed=True, acted=options["confirm"]))
         if told.get("token"):
             self.say(f"Its token, which is not shown again:\n{told['token']}")

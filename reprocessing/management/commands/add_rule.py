@@ -1,4 +1,4 @@
-"""`manage.py add_rule`."""
+"""The command `manage.py add_rule`, which adds or changes a rule."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Command(Console):
 
 
 def last_line(row: Rule, *, new: bool, acted: bool, changed: bool) -> str:
-    """Return what was done with the rule, and the next step."""
+    """Return a sentence about what was done with the rule or, in a dry run, would be done, and about the next step."""
     where = row.dlq.name if row.dlq else "every DLQ"
     name = row.name if acted or not (new or changed) else f"{row.name}, for messages of {where},"
     told = outcome(name, new=new, changed=changed, acted=acted, verb="made")

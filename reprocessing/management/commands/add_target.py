@@ -1,4 +1,4 @@
-"""`manage.py add_target`."""
+"""The command `manage.py add_target`, which adds or changes a target."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from reprocessing.store.targets import targets
 class Command(Console):
     """Add or change a target: an HTTP endpoint, Lambda function, SQS queue, SNS topic or EventBridge bus.
 
-    Sends nothing. Messages go to the target when add_dlq --to or a rule names it. For an existing target, only the
-    options that are given change.
+    Sends nothing. Messages go to the target only after add_dlq --to or a rule names it. If the target exists, only the
+    settings whose options are given change.
 
     Examples:
         add_target https://shop.example.com/orders --secret shop --timeout 10
@@ -64,7 +64,7 @@ class Command(Console):
 
 
 def screen(found: TargetCase, changes: list[Difference]) -> Iterable[str]:
-    """Yield the changes and the problems."""
+    """Yield the lines to print: the target, the changed settings and the problems."""
     yield f"{found.arn}: {found.kind.label}"
     yield ""
     yield from findings_output.lines(changes, found.findings, new=found.row is None)

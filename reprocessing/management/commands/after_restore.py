@@ -1,4 +1,4 @@
-"""`manage.py after_restore`."""
+"""The command `manage.py after_restore`, which resumes redrive safely after PostgreSQL was restored from a backup."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from reprocessing.store.ordering import lanes
 class Command(Console):
     """Resume safely after PostgreSQL was restored from a backup.
 
-    Messages that were unfinished at the time of the backup may have been sent since. Run "hold" before workers start.
-    Then start workers: they capture, but send nothing. "report" shows what is known about the unfinished messages,
-    "resolve" records your decisions, and "release" lets workers send again.
+    Messages that were unfinished at the time of the backup may have been sent since. Run "hold" before workers start,
+    to stop all sends. Then start workers: they capture, but send nothing. "report" shows what is known about the
+    unfinished messages. "resolve" records your decisions about them. "release" lets workers send again.
 
     Examples:
         after_restore hold --since 2026-03-01T08:00:00Z --reason INC-7 --confirm
@@ -61,12 +61,12 @@ class Command(Console):
                 help=f"what to do with messages that report shows as {kind}",
             )
         release = deeds.add_parser(
-            "release", help="resume sending; refused while a message that report shows is undecided"
+            "release", help="resume sending; refused while report shows messages without a decision"
         )
         release.add_argument(
             "--early",
             action="store_true",
-            help="resume before a capture has emptied each DLQ; messages may be sent twice",
+            help="do not wait until a capture has emptied each DLQ; messages may be sent twice",
         )
         for one in (begin, deciding, release):
             add_change_options(one)

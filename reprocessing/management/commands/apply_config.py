@@ -1,4 +1,4 @@
-"""`manage.py apply_config`."""
+"""The command `manage.py apply_config`, which applies a configuration file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.configuration import apply as applying
 from reprocessing.pipeline.configuration.plan import Plan, make_plan
 
-_TRIES: Final = 3  #: how often an apply is tried, if somebody else changes the configuration meanwhile
+_TRIES: Final = 3  #: max tries to apply the file, if somebody else changes the configuration meanwhile
 _MARKED: Final = "No settings changed. The file now manages these objects."
 
 
 class Command(Console):
-    """Apply a configuration file: add and change what the file describes.
+    """Apply a configuration file: add and change DLQs, targets, rules and other objects as the file describes.
 
-    Shows a plan first. Sections that are not in the file stay unchanged. Objects that are missing in a section stay,
-    unless --prune is given. All changes are one transaction. If the file has a problem, nothing is changed.
+    Without --confirm, only shows the plan. Sections that are not in the file stay unchanged. Objects that are missing
+    in a section stay, unless --prune is given. All changes are one transaction. If the file has a problem, nothing
+    changes.
 
     Examples:
         apply_config redrive.yaml
@@ -36,7 +37,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="the configuration file; export_config writes one")
+        parser.add_argument("file", metavar="FILE", help="the configuration file; export_config prints such a file")
         parser.add_argument(
             "--prune", action="store_true", help="also remove objects that are missing in a section of the file"
         )
@@ -69,10 +70,10 @@ class Command(Console):
     def _planned(
         self, options: dict[str, Any], found: Document, given: State, problems: list[Problem]
     ) -> Plan:  # fmt: skip
-        """Return a plan without problems.
+        """Return the plan that applies the file.
 
         Raises:
-            CommandError: the file has problems; the text lists them.
+            CommandError: the file or its plan has problems; the error lists them.
         """
         refused = {problem.path[:2] for problem in problems}
         plan = None

@@ -1,4 +1,4 @@
-"""`manage.py approve`."""
+"""The command `manage.py approve`, which approves, as the second person, what somebody else requested."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reprocessing.pipeline.approvals.decide import Decision
 
 
 class Command(ApprovalCommand):
-    """Approve, as the second person, what somebody else requested. It is done at once.
+    """Approve, as the second person, a change that somebody else requested. The change is made at once.
 
-    Without --confirm, shows what was requested. If anything changed since the request, the request is void: nothing is
-    done.
+    Without --confirm, shows the requested change. If its messages, rule or settings changed since the request, the
+    request is void, and nothing is done.
 
     Examples:
         approve 12 --reason "checked with the shop" --by bob

@@ -1,4 +1,4 @@
-"""`manage.py break_glass`."""
+"""The command `manage.py break_glass`, which executes a requested change without the approval of a second person."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from reprocessing.pipeline.approvals.decide import Decision
 
 
 class Command(ApprovalCommand):
-    """Do, in an emergency, what was requested, without the second person who is needed.
+    """In an emergency, make a requested change without the approval of a second person.
 
-    The audit log and a notification say that nobody approved it.
+    The audit log and a notification say that nobody approved the change.
 
     Examples:
         break_glass 12 --reason "the shop is down and nobody answers"

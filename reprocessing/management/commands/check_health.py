@@ -1,4 +1,4 @@
-"""`manage.py check_health`."""
+"""The command `manage.py check_health`, which runs, adds or removes health checks of targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,13 @@ _DRY = "NOT CHANGED: this was a dry run. With --confirm and --reason"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Ids of the added and the removed check. In a dry run: a new check's result, or the id of the check to remove."""
+    """The change of health checks that the options ask for; all fields are None if they ask for no change.
+
+    Attributes:
+        added, removed: id of the check that was added or removed.
+        trial: in a dry run, the result of the check that would be added.
+        would_remove: in a dry run, id of the check that would be removed.
+    """
 
     added: int | None = None
     removed: int | None = None
@@ -40,8 +46,9 @@ class Change:
 class Command(Console):
     """Run the health checks of a DLQ's targets; add or remove a check.
 
-    Nothing is sent to a target while one of its checks is not healthy, or its last result is older than 30 seconds.
-    --http, --alarm, --max-depth and --max-age add a check, --remove removes one; both need --reason and --confirm.
+    Nothing is sent to a target while one of its checks is not healthy, or the check's last result is older than 30
+    seconds. --http, --alarm, --max-depth and --max-age add a check. --remove removes a check. To make such a change,
+    give --reason and --confirm.
 
     Examples:
         check_health orders
@@ -95,10 +102,10 @@ class Command(Console):
 
 
 def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> Change:
-    """Add or remove a check. In a dry run, run the new check once, and save nothing.
+    """Add or remove a check as the options say, and return the change. In a dry run, save nothing.
 
     Raises:
-        CommandError: nothing was changed.
+        CommandError: the options are not valid, or a confirmed change has no reason. Nothing was changed.
     """
     question = read_question(options, view)
     if options["confirm"] and (question or options["remove"]) and not options["reason"]:
@@ -117,7 +124,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
 
 
 def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
-    """Run the check once, and return the result. Save nothing."""
+    """Run a check that is not added yet once, and return its result. Save nothing."""
     check = ClaimedCheck(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
@@ -128,7 +135,7 @@ def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
 
 
 def screen(targets: Sequence[Target], found: Sequence[CheckStatus], change: Change) -> Iterable[str]:
-    """Yield lines: the change, then each target with its checks."""
+    """Yield the lines to print: the change, then each target with its checks."""
     if change.trial is not None:
         now = "; ".join(_finding_in_json(change.trial).values())
         yield f"{_DRY} the check is added. Its result now: {now}"

@@ -1,4 +1,4 @@
-"""`manage.py check_pulse`."""
+"""The command `manage.py check_pulse`, which fails if workers have stopped consuming tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from reprocessing.tasks import CONTROL
 class Command(Console):
     """Fail if workers have stopped consuming tasks.
 
-    The exit status is 0 if a worker consumed a task recently, else 1. Use this as the health check of a container.
+    The exit status is 0 if a worker consumed a task in the last --max-age seconds, else 1. Use this command as the
+    health check of a container.
 
     Examples:
         check_pulse
@@ -27,7 +28,7 @@ class Command(Console):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--max-age", type=number(0, MAX_SECONDS), default=60.0, metavar="SECONDS",
-            help="max time since a worker consumed a task (default: %(default)s)",
+            help="max seconds since a worker consumed a task (default: %(default)s)",
         )  # fmt: skip
         add_json(parser)
 

@@ -1,4 +1,4 @@
-"""`manage.py decline`."""
+"""The command `manage.py decline`, which declines a requested change, or withdraws the request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.pipeline.approvals.decide import Decision
 
 
 class Command(ApprovalCommand):
-    """Decline what somebody requested, or withdraw an own request. Nothing is done.
+    """Decline a change that somebody requested, or withdraw your own request. The change is not made.
 
     Examples:
         decline 12 --reason "these messages are needed"

@@ -1,4 +1,4 @@
-"""`manage.py disable_rule`."""
+"""The command `manage.py disable_rule`, which disables a rule."""
 
 from __future__ import annotations
 

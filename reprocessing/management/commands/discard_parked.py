@@ -1,4 +1,4 @@
-"""`manage.py discard_parked`."""
+"""The command `manage.py discard_parked`, which discards parked messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(ParkingCommand):
-    """Discard parked messages: they are never sent.
+    """Discard parked messages: they are not sent any more.
 
     A later message with the idempotency key of a discarded message is parked, because it may ask for the same work.
-    restore_discarded parks the discarded messages again.
+    To undo a discard, use restore_discarded, which returns the messages to the parking lot.
 
     Examples:
         discard_parked orders --parked-for stale --older-than 7d --reason "obsolete"

@@ -1,4 +1,4 @@
-"""`manage.py discover_dlqs`."""
+"""The command `manage.py discover_dlqs`, which finds the DLQs of AWS accounts and regions, and adds them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from reprocessing.store.dlqs import discovered_queues, discovery_scopes
 from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.ordering.lanes import database_now
 
-#: Seconds between two tries to scan a scope that another process scans.
+#: Seconds until the next try to scan a scope (account and region) that another process scans.
 _RETRY: Final = 1.0
 _DRY: Final = "This was a dry run. To make the change, add --confirm."
 
 
 class Command(Console):
-    """List every DLQ of AWS accounts and regions, and add DLQs that are not watched.
+    """List every DLQ of AWS accounts and regions; with --adopt, add DLQs that are not registered.
 
     Reads redrive policies, and the DLQs of Lambda functions, SNS subscriptions and EventBridge rules. Receives and
-    sends no messages. Results are stored page by page. If the command is interrupted, run it again: it continues.
+    sends no messages. If the command is interrupted, run it again: it continues where it ended.
 
     Examples:
         discover_dlqs --region eu-west-1 --role arn:aws:iam::111122223333:role/redrive
@@ -63,7 +63,7 @@ class Command(Console):
         actions = parser.add_mutually_exclusive_group()
         actions.add_argument(
             "--adopt", action="append", metavar="NAME",
-            help="add this DLQ, by the name or the ARN of its queue, in mode observe; repeatable",
+            help="add the DLQ with this queue name or ARN, in mode observe; repeatable",
         )  # fmt: skip
         actions.add_argument(
             "--ignore", action="append", metavar="NAME", help="do not report this DLQ as new; repeatable"
@@ -114,7 +114,7 @@ class Command(Console):
         _raise_if_unlisted(rows)
 
     def _scan(self, scopes: Sequence[Scope]) -> None:
-        """Scan every scope. If another process scans a scope, wait for the other scan, whose results are as new."""
+        """Scan every scope (account and region). If another process scans one, wait, and use that scan's results."""
         log, began, dice = ProgressLog(self.stderr), database_now(), random.SystemRandom().random
         left = list(scopes)
         while left:
@@ -195,7 +195,7 @@ class Command(Console):
             )
         if options["confirm"]:
             discovery_scopes.forget(scopes, by=options["by"], reason=options["reason"])
-        self._changed(scopes, "deleted, with what was found there; registered DLQs stay", options)
+        self._changed(scopes, "deleted, with the DLQs that were found there; registered DLQs stay", options)
 
     def _changed(self, scopes: Sequence[Scope], what: str, options: dict[str, Any]) -> None:
         if options["json"]:
@@ -209,7 +209,7 @@ class Command(Console):
 
 
 def tag(text: str) -> tuple[str, str]:
-    """Return the name and the value of a tag."""
+    """Read the value of --tag, NAME=VALUE, and return name and value."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise ArgumentTypeError(f"{text!r} is not a tag. Example: team=orders")
@@ -217,7 +217,13 @@ def tag(text: str) -> tuple[str, str]:
 
 
 def _scopes(options: dict[str, Any]) -> list[Scope]:
-    """Return the scopes that the options name; without options, all known scopes, or the first time the own region."""
+    """Return the accounts and regions that the options name.
+
+    Without options, return all that were scanned before or, if there are none, the configured region of this account.
+
+    Raises:
+        CommandError: no region is given or configured.
+    """
     tags = dict(options["tag"] or ())
     if not (options["role"] or options["region"] or options["prefix"] or tags) and (
         known := discovery_scopes.all_scopes()
@@ -231,7 +237,11 @@ def _scopes(options: dict[str, Any]) -> list[Scope]:
 
 
 def _named(names: Sequence[str]) -> list[DiscoveredDlq]:
-    """Return the discovered DLQs with these names or ARNs."""
+    """Return the discovered DLQs with these names or ARNs.
+
+    Raises:
+        CommandError: a name is unknown, or several DLQs have the same name.
+    """
     known = discovered_queues.list_dlqs()
     found: dict[str, DiscoveredDlq] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""`manage.py drain_dlq`."""
+"""The command `manage.py drain_dlq`, which redrives the messages of a DLQ from this process, without workers."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.runs import arrived_since, plans, progress, run_transitions
 from reprocessing.store.runs.plans import UNNAMED_KEY, RunRequest
 
-#: Seconds after which a new capture starts if the capture before did not empty the DLQ.
+#: Max seconds of one capture. If it has not emptied the DLQ, the next capture starts.
 _CAPTURE = 3_600.0
-#: Seconds between two tries while another process captures the DLQ.
+#: Seconds until the next try to capture a DLQ that another process captures.
 _PATIENCE = 1.0
 
 
 class Command(DrainCommand):
     """Redrive the messages of a DLQ to their targets, in order per ordering key.
 
-    Captures the DLQ and shows a plan; --confirm executes the plan and waits for the outcomes. Needs neither workers
-    nor beat. A dry run captures too: it stores the messages in PostgreSQL. The messages of a standard DLQ stay in SQS,
-    and other readers do not see them for a while; the messages of a FIFO DLQ are deleted from SQS. A dry run sends,
-    parks and discards nothing.
+    Captures the DLQ and shows a plan. With --confirm, executes the plan and waits for the outcomes. Needs neither
+    workers nor beat. A dry run captures too: it stores the messages in PostgreSQL, but sends, parks and discards
+    nothing. Captured messages of a standard DLQ stay in SQS, and other readers do not see them until SQS makes them
+    visible again. Captured messages of a FIFO DLQ are deleted from SQS.
 
     Examples:
         drain_dlq orders --limit 100
@@ -65,7 +65,7 @@ class Command(DrainCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add_name(parser)
         parser.add_argument(
-            "--run", type=slug, metavar="ID", help="id of the new run, or of an existing run to continue"
+            "--run", type=slug, metavar="ID", help="id for the new run, or id of an existing run to continue"
         )
         add_selection(parser)
         parser.add_argument(
@@ -102,7 +102,11 @@ class Command(DrainCommand):
                 self.drain(dlq, wish or ALL_LETTERS, options, interruption)
 
     def repeat(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """Continue a run, without a capture."""
+        """Show an existing run or its plan; with --confirm, continue the run. Captures nothing.
+
+        Raises:
+            CommandError: SQS would delete messages of the plan before they are sent.
+        """
         planned = run.state == RunState.PLANNED
         outlook = look_ahead(run, by_beat=options["enqueue"]) if planned else None
         refused = drain_output.expiry_refusal(outlook) if outlook and outlook.late_targets else ""
@@ -125,7 +129,7 @@ class Command(DrainCommand):
             self.say(next_step(run, options))
 
     def drain(self, dlq: DeadLetterQueue, wish: Selection, options: dict[str, Any], interruption: Interruption) -> None:
-        """Capture and plan; with --confirm, execute the plan."""
+        """Capture the DLQ, plan a new run and show the plan; with --confirm, execute the plan."""
         new, through = self.capture(dlq, interruption, patient=options["confirm"])
         name = options["run"] or f"{dlq.name[:80]}-{uuid4().hex[:8]}"
         named, waves = bool(options["run"]), options["waves"]
@@ -158,9 +162,9 @@ class Command(DrainCommand):
     def capture(
         self, dlq: DeadLetterQueue, interruption: Interruption, *, patient: bool
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Capture until the DLQ is empty.
+        """Capture until the DLQ is empty. Return the number of new messages, and the newest letter's id.
 
-        Return the number of new messages, and the newest message's id (None if the DLQ was not emptied).
+        The id is None if the DLQ was not emptied.
 
         Args:
             dlq: the DLQ.
@@ -192,7 +196,7 @@ class Command(DrainCommand):
             interruption.wait(_PATIENCE)
 
     def act(self, run: Run, options: dict[str, Any], interruption: Interruption) -> None:
-        """Send the messages of the run, or leave the run to workers."""
+        """Send the messages of the run from this process; with --enqueue, leave them to workers."""
         if options["enqueue"]:
             self.leave_to_workers(run, options)
         else:
@@ -210,7 +214,7 @@ def show_capture(telling: ProgressLog, now: Captured, pace: Pace) -> None:
 
 
 def waits_for_another(dlq: DeadLetterQueue) -> str:
-    """Return a sentence: another capture made messages invisible, and until when."""
+    """Return a sentence that this capture waits for messages which another capture made invisible, and until when."""
     watch = dlq_status.dlq_statuses(dlq.pk)[0]
     until = watch.orphans_hidden_until or watch.captured_until
     said = f", until {format_time(until)} at the latest" if until else ""
@@ -218,7 +222,11 @@ def waits_for_another(dlq: DeadLetterQueue) -> str:
 
 
 def refuse_if_plans_wait(dlq: DeadLetterQueue, name: str) -> None:
-    """Refuse an unknown run id while plans of the DLQ wait to be started, because the id may be misspelt."""
+    """Refuse to make a new run with this id while named plans of the DLQ wait to be started: the id may be misspelt.
+
+    Raises:
+        CommandError: a named plan waits.
+    """
     named = Run.objects.filter(dlq=dlq, state=RunState.PLANNED).exclude(selection__has_key=UNNAMED_KEY).order_by("pk")
     if plans := list(named.values_list("name", flat=True)):
         raise CommandError(
@@ -236,7 +244,7 @@ def look_ahead(run: Run, *, by_beat: bool) -> PlanForecast:
 
 
 def acting_command(run: Run, options: dict[str, Any]) -> str:
-    """Return the command line that executes exactly this plan."""
+    """Return the command line that executes or continues exactly this run."""
     flags = ["--enqueue"] if options["enqueue"] else []
     by = ["--by", options["by"]] if options["by"] != current_user() else []
     return command("drain_dlq", run.dlq.name, "--run", run.name, *by, *flags, "--confirm")

@@ -1,4 +1,4 @@
-"""`manage.py enable_rule`."""
+"""The command `manage.py enable_rule`, which enables a rule."""
 
 from __future__ import annotations
 

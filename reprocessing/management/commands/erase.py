@@ -1,4 +1,4 @@
-"""`manage.py erase`."""
+"""The command `manage.py erase`, which erases everything that the service stores about a person."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = ("key", "text", "q", "dlq", "died_after", "died_before")
 
 
 def condition(text: str) -> tuple[str, str]:
-    """Read an argument NAME=VALUE."""
+    """Read the value of --where, NAME=VALUE, and return name and value."""
     name, equals, value = text.partition("=")
     if name not in _NAMES or not equals or not value:
         raise ArgumentTypeError(f"write NAME=VALUE, such as key=4711; names: {', '.join(_NAMES)}")
@@ -27,11 +27,11 @@ def condition(text: str) -> tuple[str, str]:
 
 
 class Command(Console):
-    """Erase everything about a person's value: payloads, keys, and the value in history.
+    """Erase what is stored about a person: the messages that contain a value, and the value in history.
 
-    Erases all messages that match --where, in every state: payloads, edits, report texts, ordering and idempotency
-    keys. Then it replaces the value in the audit log and other history. Messages in progress are left and counted; run
-    the command again when they are finished. The audit log gets a certificate with counts and times, not the value.
+    Erases payloads, edits, report texts, ordering and idempotency keys of all messages that match --where, in every
+    state. Then replaces the value in the audit log and other history. Messages in progress are not erased: run the
+    command again when they are finished. The audit log gets a certificate with counts and times, without the value.
 
     Examples:
         erase --where key=customer-4711 --reason "request 17 under the GDPR"

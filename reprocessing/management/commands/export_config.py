@@ -1,4 +1,4 @@
-"""`manage.py export_config`."""
+"""The command `manage.py export_config`, which prints the configuration as a YAML file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Command(Console):
     """Print the configuration as a YAML file for apply_config.
 
     The file has policies, rate classes, targets, DLQs, rules and notification routes. It has no secrets and no
-    messages. The same configuration gives the same text. With --schema, print the JSON Schema, with which editors
-    complete and check the file.
+    messages. The same configuration gives the same text. With --schema, prints the JSON Schema of configuration files,
+    with which editors complete and check a file.
 
     Examples:
         export_config
@@ -25,7 +25,7 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--schema", action="store_true", help="print the JSON Schema of such files instead")
+        parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
 
     def answer(self, options: dict[str, Any]) -> None:
         text = schema_text() if options["schema"] else export_text(state.read_state())

@@ -1,4 +1,4 @@
-"""`manage.py iam_policy`."""
+"""The command `manage.py iam_policy`, which prints the least-privilege IAM policy of the service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST: Final = 6_144  #: max characters of a managed policy, without white sp
 #: Shown in a trust policy instead of the service's role, if --service-role is not given.
 _SERVICE: Final = "arn:aws:iam::ACCOUNT:role/NAME"
 _WITH: Final = ("provision", "native", "metrics", "alarms", "doctor")
-#: Purpose of a queue: the needed right on its KMS key, and whether mode observe does without this right.
+#: For a purpose of a queue: the right that is needed on the queue's KMS key, and whether only modes that act need it.
 _KEYS: Final = {
     Purpose.TAKE: (Purpose.DECRYPT, True),
     Purpose.SEND: (Purpose.ENCRYPT, True),
@@ -39,7 +39,7 @@ _KEYS: Final = {
     Purpose.OWN: (Purpose.ENCRYPT, False),
 }
 _QUEUES: Final = (Purpose.WATCH, Purpose.LOOK, Purpose.LOOK_AT_PARKING, Purpose.OWN)
-#: Queues of these purposes have alarms. The ARN of an alarm is made from the ARN of the queue with `_ALARMS`.
+#: Queues of these purposes have alarms. `_ALARMS` is the replacement that turns a queue's ARN into its alarms' ARN.
 _ALARMED: Final = (Purpose.WATCH, Purpose.OWN)
 _ALARMS: Final = r":cloudwatch:\1:alarm:redrive-*"
 
@@ -50,8 +50,8 @@ bucket = matching(_BUCKET.fullmatch, "a bucket name", "orders-bodies")
 class Command(Console):
     """Print the least-privilege IAM policy of the service.
 
-    Covers the configured DLQs, their targets and health checks, and the service's own queues. Asks SQS which KMS
-    keys encrypt the queues. Changes nothing.
+    The policy allows only what the service does with the registered DLQs, their targets and health checks, and its own
+    queues. The command asks SQS which KMS keys encrypt the queues. It changes nothing.
 
     Examples:
         iam_policy --mode manual
@@ -67,14 +67,14 @@ class Command(Console):
         )  # fmt: skip
         what.add_argument(
             "--discover", action="store_true",
-            help="print only the rights of discover_dlqs, in the accounts and regions that it was given before",
+            help="print only the rights that discover_dlqs needs in the accounts and regions that it has scanned",
         )  # fmt: skip
         arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
         parser.add_argument("--dlq", **arns, help="also cover this DLQ, which is not registered yet; repeatable")
         parser.add_argument("--source", **arns, help="also cover sends to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="S3 bucket with message bodies: also cover a plan's check that its objects exist; repeatable",
+            help="S3 bucket with message bodies: also allow to check, for a plan, that the objects exist; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",
@@ -121,7 +121,7 @@ class Command(Console):
 
 
 class PolicyResources:
-    """The AWS resources that the policy covers: those of registered DLQs, and those that options add."""
+    """Finds the AWS resources that the policy covers: of registered DLQs, of options, and of the service itself."""
 
     def __init__(self, options: dict[str, Any], warn: Callable[[str], None]) -> None:
         self._options = options
@@ -132,7 +132,7 @@ class PolicyResources:
         self._urls: dict[str, str] = {}
 
     def uses(self) -> Iterator[ResourceUse]:
-        """Yield each AWS resource that the service uses, and the purpose; some are repeated."""
+        """Yield each AWS resource that the service uses, with the purpose. A resource can occur several times."""
         said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
         yield from said
         yield from self._buckets(said)
@@ -219,13 +219,13 @@ class PolicyResources:
 
 
 def _of_discovery() -> Iterator[ResourceUse]:
-    """Return what discovery reads: in the known accounts and regions, else in the service's own."""
+    """Return the rights that discovery needs: for the scanned accounts and regions, or if none, the own region."""
     known = [row.scope for row in discovery_scopes.all_scopes()]
     return discovery_scopes.required_permissions(known or [Scope(configured_region() or "")])
 
 
 def queue(text: str) -> Arn:
-    """Read the ARN of a queue."""
+    """Read the ARN of an SQS queue."""
     arn = read(text)
     if arn is None or arn.named is not ResourceKind.QUEUE:
         raise ArgumentTypeError(

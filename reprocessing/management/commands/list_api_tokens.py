@@ -1,4 +1,4 @@
-"""`manage.py list_api_tokens`."""
+"""The command `manage.py list_api_tokens`, which lists the tokens of the HTTP API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.ordering.lanes import database_now
 class Command(Console):
     """List the tokens of the HTTP API.
 
-    Shows whose token it is, its scopes, its last use, and how many of its requests read something.
+    Shows the owner, the scopes, the last use, and the number of reading requests of each token.
 
     Examples:
         list_api_tokens

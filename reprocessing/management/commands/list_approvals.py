@@ -1,4 +1,4 @@
-"""`manage.py list_approvals`."""
+"""The command `manage.py list_approvals`, which lists requests for approval by a second person."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reprocessing.models import Approval, ApprovalState
 
 
 class Command(Console):
-    """List the requested approvals that are open, the newest first.
+    """List the open requests for approval by a second person, the newest first.
 
     Examples:
         list_approvals
@@ -21,13 +21,13 @@ class Command(Console):
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--all", action="store_true", help="list ended approvals, too")
+        parser.add_argument("--all", action="store_true", help="list also requests that were decided or have expired")
         parser.add_argument(
             "--limit",
             type=whole_number(1),
             default=50,
             metavar="N",
-            help="list at most N approvals (default: %(default)s)",
+            help="list at most N requests (default: %(default)s)",
         )
         add_json(parser)
 

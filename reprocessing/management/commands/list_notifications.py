@@ -1,4 +1,4 @@
-"""`manage.py list_notifications`."""
+"""The command `manage.py list_notifications`, which lists the destinations of notifications."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reprocessing.store.notifications.routes import Route
 class Command(Console):
     """List the destinations of notifications, the events that each destination gets, and failed attempts.
 
-    Does not show the URLs of destinations.
+    Does not show the URLs of destinations, because they can contain secrets.
 
     Examples:
         list_notifications

@@ -1,4 +1,4 @@
-"""`manage.py list_reporters`."""
+"""The command `manage.py list_reporters`, which lists the consumers that may report outcomes of messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py list_rules`."""
+"""The command `manage.py list_rules`, which lists the rules and the rate classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLASS_FIELDS = ("name", "rate", "burst", "backoff_base", "backoff_cap", "backof
 class Command(Console):
     """List the rules in order of evaluation, and the rate classes.
 
-    Shows how many messages each rule has decided about.
+    Shows for each rule whether it is in force, and how many messages it has decided about.
 
     Examples:
         list_rules

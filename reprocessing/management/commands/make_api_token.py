@@ -1,4 +1,4 @@
-"""`manage.py make_api_token`."""
+"""The command `manage.py make_api_token`, which makes a token for the HTTP API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Command(Console):
     """Make a token for the HTTP API.
 
     The token belongs to a user or to teams, and sees their DLQs. A user's token may do only what the user may do.
-    Prints the token's secret once; only its digest is stored.
+    Prints the token's secret once; the service stores only a digest.
 
     Examples:
         make_api_token deploy --user ann --scope dlqs:read --scope runs:read
@@ -26,15 +26,15 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the token: letters, digits, - _")
-        parser.add_argument("--user", type=not_empty, metavar="USER", help="user to whom the token belongs")
+        parser.add_argument("--user", type=not_empty, metavar="USER", help="user who owns the token")
         parser.add_argument(
-            "--team", action="append", type=not_empty, metavar="TEAM", help="team to which it belongs; repeatable"
+            "--team", action="append", type=not_empty, metavar="TEAM", help="team that owns the token; repeatable"
         )
         parser.add_argument(
             "--scope", action="append", choices=[scope.value for scope in Scope], metavar="SCOPE", required=True,
             help=f"what the token may do; repeatable: {', '.join(Scope)}",
         )  # fmt: skip
-        parser.add_argument("--expires", type=iso_time, metavar="TIME", help="end of the token (default: none)")
+        parser.add_argument("--expires", type=iso_time, metavar="TIME", help="when the token expires (default: never)")
         add_change_options(parser, reason="make_api_token")
 
     def answer(self, options: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py make_roles`."""
+"""The command `manage.py make_roles`, which creates Django groups with the permissions of each role."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reprocessing.store.maintenance.roles import RoleDifference
 class Command(Console):
     """Create the permission groups: viewer, operator, editor and administrator.
 
-    Each group has the permissions of the group before it, and more. The members of existing groups are kept. To add
-    people to a group, use the admin, under Users. To change the permissions of a group, copy the group and change the
-    copy.
+    Each group has the permissions of the group before it, and more. If the groups exist, their permissions are reset,
+    and their members are kept. To add people to a group, use the admin, under Users. To change the permissions of a
+    group, copy the group and change the copy.
 
-    The groups may see all DLQs as long as no DLQ belongs to a team (add_dlq --team). A team is any Django group; people
-    who see the DLQs of all teams need the permission view_all_dlqs.
+    The members see all DLQs as long as no DLQ belongs to a team (add_dlq --team). A team is a Django group. To see the
+    DLQs of all teams, people need the permission view_all_dlqs.
 
     Examples:
         make_roles

@@ -1,4 +1,4 @@
-"""`manage.py native_redrive`."""
+"""The command `manage.py native_redrive`, which starts, lists and cancels AWS's own redrive of a DLQ."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class Command(Console):
             self.say("NOT STARTED: this was a dry run. Add --confirm to start.")
 
     def begin(self, dlq: DeadLetterQueue, options: dict[str, Any]) -> None:
-        """Start the native redrive.
+        """Start AWS's own redrive.
 
         Raises:
-            CommandError: the native redrive did not start, or it is not known whether it started.
+            CommandError: AWS did not start it, or it is not known whether AWS did.
         """
         to, per_second = options["to"], options["per_second"]
         done = native_redrive.start(dlq, to=to, per_second=per_second, by=options["by"], reason=options["reason"])
@@ -136,7 +136,7 @@ class Command(Console):
 
 
 def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> str:
-    """Return a sentence for the result of a cancel.
+    """Return a sentence about the result of cancelling AWS's own redrive.
 
     Raises:
         CommandError: AWS did not cancel, or it is not known whether AWS did.
@@ -155,14 +155,23 @@ def cancelled(done: Cancelling | NothingToCancel | Refusal | RedriveUnknown) -> 
 
 
 def refuse(dlq: DeadLetterQueue, found: HandoverBlockers) -> None:
-    """Refuse a native redrive of a DLQ whose messages this service captures or sends now."""
+    """Refuse a native redrive if something prevents it, for example that this service sends messages of the DLQ.
+
+    Raises:
+        CommandError: something prevents it; the error lists what.
+    """
     if said := [f"- {line}" for line in native_redrive_output.obstacles(dlq, found)]:
         first = f"Nothing was done: a native redrive of {dlq.name} is not possible now."
         raise CommandError("\n".join([first, *said]))
 
 
 def refuse_destination(dlq: DeadLetterQueue, to: str) -> None:
-    """Refuse a --to that AWS would refuse: no queue, the DLQ itself, or another account, region or queue type."""
+    """Refuse a --to that AWS would refuse.
+
+    Raises:
+        CommandError: `to` is not the ARN of an existing queue, is the DLQ itself, or is a queue of another account,
+            region or type (FIFO or standard).
+    """
     if not to:
         return
     found = read(to)

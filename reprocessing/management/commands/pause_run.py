@@ -1,4 +1,4 @@
-"""`manage.py pause_run`."""
+"""The command `manage.py pause_run`, which pauses a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """Pause a run on all workers.
 
-    Messages that are being sent get their result. All others wait until resume_run.
+    Sends that have started finish, and their results are recorded. The run's other messages wait until resume_run.
 
     Examples:
         pause_run orders-1a2b3c4d --reason "consumer is down"

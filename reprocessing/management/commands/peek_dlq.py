@@ -1,4 +1,4 @@
-"""`manage.py peek_dlq`."""
+"""The command `manage.py peek_dlq`, which shows messages of a DLQ without removing them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Command(Console):
     """Show messages of a DLQ without removing them.
 
     Without --confirm, shows only the number of messages. With --confirm, receives some messages, shows them, and makes
-    them visible again at once; this raises their receive count. Most captured messages are invisible in SQS: to see
-    them, use redrive_status or the admin.
+    them visible again at once. This raises the receive count of these messages. Captured messages are mostly invisible
+    in SQS, so that this command does not show them: use redrive_status or the admin.
 
     Examples:
         peek_dlq orders
@@ -53,7 +53,7 @@ class Command(Console):
         parser.add_argument("--bodies", action="store_true", help=f"show the first {_SHOWN} characters of bodies")
         parser.add_argument(
             "--reveal", type=not_empty, metavar="WHY",
-            help="with --bodies: show masked values, too; WHY is recorded in the audit log",
+            help="with --bodies: show values unmasked; WHY is recorded in the audit log",
         )  # fmt: skip
         add_by(parser)
         add_confirm(parser)
@@ -77,7 +77,7 @@ class Command(Console):
 
 
 def masked(dlq: DeadLetterQueue, peeked: Peeked) -> Peeked:
-    """Return the messages with their values masked by the rules of the DLQ."""
+    """Return the received messages with values masked by the DLQ's masking rules."""
     if not viewed_content.rules_of(dlq):
         return peeked
     return replace(peeked, messages=[_masked(dlq, one) for one in peeked.messages])
@@ -89,7 +89,7 @@ def _masked(dlq: DeadLetterQueue, one: PeekedMessage) -> PeekedMessage:
 
 
 def screen(dlq: DeadLetterQueue, found: Depth, peeked: Peeked | None, *, bodies: bool) -> Iterable[str]:
-    """Yield the counts and the messages."""
+    """Yield the lines to print: the number of messages in the DLQ, then the received messages (None: dry run)."""
     others = f"{found.in_flight:,} in flight, {found.delayed:,} delayed"
     yield f"{dlq.name}: about {found.visible:,} messages visible, {others}"
     if peeked is None:
@@ -139,7 +139,10 @@ def _task(found: TaskMessage) -> str:
 
 
 def shown(body: bytes) -> str:
-    """Return the beginning of a body on one line, without control characters."""
+    """Return the first 400 characters of a body on one line, with control characters escaped.
+
+    If the body is not UTF-8, return its first 200 bytes in hexadecimal.
+    """
     try:
         text = body.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""`manage.py provision_queues`."""
+"""The command `manage.py provision_queues`, which creates or checks SQS queues."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ key = matching(_KEY.fullmatch, "a KMS key: its id, its ARN or alias/NAME", "alia
 
 
 class Command(Console):
-    """Create or check the queues of a redrive.
+    """Create or check SQS queues: a source queue, its DLQ and its parking queue, or the service's own queues.
 
-    Checks a source queue, its DLQ and its parking queue (an SQS queue that gets copies of parked messages), or the
-    service's own queues. --confirm creates missing queues and changes settings that differ; stricter settings are kept,
-    and nothing is deleted. --as prints the queues for CloudFormation or Terraform, without asking SQS.
+    A parking queue gets a copy of each parked message. Without --confirm, shows how the queues differ from what the
+    service needs. --confirm creates missing queues and changes settings that differ. Stricter settings are kept, and
+    nothing is deleted. --as prints a template for CloudFormation or Terraform, and sends no request to AWS.
 
     Examples:
         provision_queues orders --region eu-west-1
@@ -114,10 +114,10 @@ class Command(Console):
             self.say(last_line(looks, acted=options["confirm"]))
 
     def act(self, looks: list[QueueComparison], options: dict[str, Any]) -> list[str]:
-        """Create and change the queues, and show each step.
+        """Create and change the queues, show each step, and return the steps as lines of text.
 
         Raises:
-            CommandError: SQS does not show all changes yet.
+            CommandError: SQS does not show all changes yet, or something else changes the queues.
         """
         steps = []
         for step in provision.apply_steps(looks, pause=time.sleep):
@@ -134,7 +134,7 @@ class Command(Console):
 
 
 def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]]:
-    """Yield the wanted queues and where they are.
+    """Yield the queues that the options describe, each with its region, account and role.
 
     Raises:
         CommandError: no queue was named, or the options contradict each other.
@@ -158,7 +158,11 @@ def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]
 
 
 def refuse_own(name: str, queues: list[WantedQueue], region: str) -> None:
-    """Refuse names of the service's own queues and their DLQs."""
+    """Refuse queues with names of the service's own queues or their DLQs, whose attributes the service sets.
+
+    Raises:
+        CommandError: a queue in this region has such a name.
+    """
     addresses = [one for one in map(QueueAddress.of, conf.current().own_queues) if one.region == region]
     theirs = {one.name for address in addresses for one in service_queues(address.name)}
     if found := sorted(theirs.intersection(one.name for one in queues)):
@@ -203,7 +207,7 @@ def _family(options: dict[str, Any]) -> list[WantedQueue]:
 
 
 def last_line(looks: list[QueueComparison], *, acted: bool) -> str:
-    """Return what was done with the queues, or what would be done."""
+    """Return a sentence about what was done with the queues, or what --confirm would do."""
     if not any(one.is_to_be_changed for one in looks):
         return "All queues are as wanted: nothing to change."
     if not acted:
@@ -212,7 +216,7 @@ def last_line(looks: list[QueueComparison], *, acted: bool) -> str:
 
 
 def queue_name(text: str) -> str:
-    """Read the name of a queue."""
+    """Read the name of an SQS queue: at most 80 letters, digits, hyphens and underscores, perhaps with .fifo."""
     if not _NAME.fullmatch(text):
         raise ArgumentTypeError(
             f"{text!r} is not a queue name: use letters, digits, hyphens and underscores, with or without .fifo"
@@ -223,7 +227,7 @@ def queue_name(text: str) -> str:
 
 
 def clear_name(text: str) -> str:
-    """Read the name of a queue. Refuse `on`, `yes` and other words of that kind."""
+    """Read the name of a queue. Refuse words that mean yes or no, such as `on`: they are not meant as names."""
     if text.lower().removesuffix(FIFO) in _YES_OR_NO:
         raise ArgumentTypeError(f"{text!r} means yes or no; give the name of a queue")
     return queue_name(text)

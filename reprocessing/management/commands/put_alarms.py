@@ -1,4 +1,4 @@
-"""`manage.py put_alarms`."""
+"""The command `manage.py put_alarms`, which creates or checks CloudWatch alarms."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _OTHERS: Final = tuple(
 
 
 class Command(Console):
-    """Create or check the CloudWatch alarms.
+    """Create or check the CloudWatch alarms of DLQs, source queues, targets and the service itself.
 
-    Covers DLQs, source queues, targets and the service itself. The names of the alarms begin with redrive-. --confirm
-    creates missing alarms, and updates alarms that differ. The alarm on messages in a DLQ also counts invisible
-    messages, because a capture makes messages invisible.
+    Without --confirm, shows which alarms are missing or differ. --confirm creates and updates them. The names of the
+    alarms begin with redrive-. The alarm on messages in a DLQ also counts invisible messages, because a capture makes
+    messages invisible.
 
     Examples:
         put_alarms orders
@@ -65,7 +65,7 @@ class Command(Console):
         if actions and (mute := put_alarms.regions_without_action(looks, actions)):
             raise CommandError(
                 f"The alarms{_of(', '.join(mute))} have no --action of their region, and CloudWatch refuses actions of "
-                f"another. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
+                f"another region. Add one, such as --action arn:aws:sns:{mute[0]}:111122223333:on-call."
             )
         if not options["json"]:
             self.tell(looks, namespace, options)

@@ -1,4 +1,4 @@
-"""`manage.py redrive_doctor`."""
+"""The command `manage.py redrive_doctor`, which diagnoses the service and its queues."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from reprocessing.tasks import CONTROL
 class Command(Console):
     """Diagnose the service and its queues, and show how to fix each problem.
 
-    Checks PostgreSQL, Redis, AWS, the service's own queues, beat, workers, and every DLQ. Changes nothing and
-    receives nothing. Exit status 1 if there is an error; warnings and unknown results do not count.
+    Checks PostgreSQL, Redis, AWS, the service's own queues, beat, workers, and every DLQ. Changes nothing, and
+    receives no messages. The exit status is 1 if there is an error, else 0, also with warnings or unknown results.
 
     Examples:
         redrive_doctor
@@ -57,7 +57,11 @@ class Command(Console):
 
 
 def known(names: list[str]) -> list[str]:
-    """Return the names; refuse unknown DLQs. If PostgreSQL does not answer, names are not checked."""
+    """Return the names of the DLQs. If PostgreSQL does not answer, return them unchecked: the doctor will report it.
+
+    Raises:
+        CommandError: there is no DLQ with such a name.
+    """
     try:
         return [find_dlq(one).name for one in names]
     except (DatabaseError, InterfaceError):
@@ -65,5 +69,5 @@ def known(names: list[str]) -> list[str]:
 
 
 def now() -> datetime:
-    """Return the present time by this machine's clock."""
+    """Return the time of this machine's clock, which the doctor compares with other clocks."""
     return datetime.now(UTC)  # noqa: TID251  # only compared with other clocks

@@ -1,4 +1,4 @@
-"""`manage.py redrive_status`."""
+"""The command `manage.py redrive_status`, which shows the status of DLQs, or of one message."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CLEAR = "\033[H\033[2J"
 
 
 class Command(Console):
-    """Show the status of one DLQ, or of all.
+    """Show the status of one DLQ, of all DLQs, or of one message.
 
-    Shows the number of messages by state, stops, circuit breakers, runs, and what messages wait for. Changes nothing.
-    Sends no request to SQS.
+    Shows the number of messages by state, stops, circuit breakers, runs, and why messages wait. Changes nothing. Sends
+    no request to SQS.
 
     Examples:
         redrive_status orders --watch
@@ -74,7 +74,11 @@ class Command(Console):
             self.say(clear + "\n".join(status_output.status_lines(found)))
 
     def tell_of(self, text: str, key: int | None, options: dict[str, Any]) -> None:
-        """Show each message with this id; several DLQs may have a message with the same id."""
+        """Show each message with this id, in the DLQ `key` or, if None, in all DLQs: an id is not unique.
+
+        Raises:
+            CommandError: no message has this id.
+        """
         found = [letter_in_json(letter) for letter in find_letters(text, key)]
         if not found:
             raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
@@ -85,9 +89,9 @@ class Command(Console):
 
 
 def find_letters(text: str, key: int | None) -> list[Letter]:
-    """Return the messages with this redrive id or message id, in one DLQ or, if `key` is None, in all.
+    """Return the messages with this redrive id or message id, in the DLQ with the id `key` or, if None, in all DLQs.
 
-    A message id is the captured message's id, or the id that SQS gave to the message when it was sent.
+    A message id is the id in the DLQ, or the id that SQS gave to the message when this service sent it.
     """
     dlqs = [key] if key else list(DeadLetterQueue.objects.values_list("pk", flat=True))
     sent = Attempt.objects.filter(sent_message_id=text).values("letter")

@@ -1,4 +1,4 @@
-"""`manage.py release_parked`."""
+"""The command `manage.py release_parked`, which releases parked messages, so that they are sent again."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from reprocessing.store.ordering import lanes
 class Command(ParkingCommand):
     """Release parked messages: they are sent again.
 
-    The messages return to their key queues, and their attempts are counted from zero. They are sent as soon as it is
-    their turn, even if later messages of their key were delivered already.
+    The messages return to their key queues, and their attempts are counted from zero. Each is sent when it is first in
+    its key queue, even if later messages of its key were delivered already.
 
     Examples:
         release_parked orders --parked-for attempts_spent --reason "consumer fixed"

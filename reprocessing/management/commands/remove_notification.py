@@ -1,4 +1,4 @@
-"""`manage.py remove_notification`."""
+"""The command `manage.py remove_notification`, which stops sending notifications to a destination."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.notifications import routes
 class Command(Console):
     """Stop sending notifications to a destination.
 
-    Notifications that wait to be sent there are deleted.
+    Notifications that wait to be sent to this destination are deleted.
 
     Examples:
         remove_notification ops --reason "team was renamed"

@@ -1,4 +1,4 @@
-"""`manage.py remove_rule`."""
+"""The command `manage.py remove_rule`, which removes a rule."""
 
 from __future__ import annotations
 

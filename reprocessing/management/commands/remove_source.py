@@ -1,4 +1,4 @@
-"""`manage.py remove_source`."""
+"""The command `manage.py remove_source`, which removes a source queue that no longer uses a DLQ."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reprocessing.store.dlqs import source_queues
 class Command(Console):
     """Remove a source queue that no longer uses a DLQ.
 
-    Refused while messages from the source queue are unfinished or parked, and while its redrive policy names the DLQ.
-    The history of its messages is kept. To add the source queue again, use add_dlq --source.
+    The command is refused while messages from the source queue are unfinished or parked, or while the source queue's
+    redrive policy names the DLQ. The history of its messages is kept. To undo this, use add_dlq --source.
 
     Examples:
         remove_source orders orders-v1 --reason "queue was deleted"
@@ -54,10 +54,10 @@ class Command(Console):
 
 
 def refuse_what_sqs_names(dlq: DeadLetterQueue, source: Source) -> str:
-    """Refuse a queue whose redrive policy names the DLQ.
+    """Check that the redrive policy of the source queue no longer names the DLQ.
 
     Returns:
-        Why the redrive policy could not be read; empty if it was read.
+        Why the redrive policy could not be read, or an empty text if it was read.
 
     Raises:
         CommandError: the redrive policy still names the DLQ.

@@ -1,4 +1,4 @@
-"""`manage.py require_approvals`."""
+"""The command `manage.py require_approvals`, which sets above how many messages a second person is needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from reprocessing.store.approvals import default_limit, limits
 
 
 class Command(Console):
-    """Set above how many messages a second person is needed, for all DLQs that do not set it themselves.
+    """Set the default limit of approvals: actions on more messages need a second person.
 
-    For one DLQ: add_dlq NAME --approval-above N. Lifting the limit needs a second person, too.
+    The default applies to all DLQs that have no limit of their own (add_dlq NAME --approval-above N). To raise or
+    remove the limit, a second person is needed, too.
 
     Examples:
         require_approvals --above 100 --reason "policy"
@@ -27,7 +28,7 @@ class Command(Console):
             "--above", type=whole_number(0), metavar="N",
             help="actions on more than N messages, and changes of rules, need a second person; 0: every such action",
         )  # fmt: skip
-        limit.add_argument("--off", action="store_true", help="a second person is needed only where a DLQ says so")
+        limit.add_argument("--off", action="store_true", help="only DLQs with their own limit need a second person")
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:

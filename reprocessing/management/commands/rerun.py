@@ -1,4 +1,4 @@
-"""`manage.py rerun`."""
+"""The command `manage.py rerun`, which continues a run from this process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reprocessing.store.runs import progress
 class Command(DrainCommand):
     """Continue a run with the messages and options of its plan.
 
-    Finished messages are not sent again.
+    Sends the unfinished messages from this process and waits for their outcomes. Finished messages are not sent again.
 
     Examples:
         rerun orders-1a2b3c4d

@@ -1,4 +1,4 @@
-"""`manage.py reset_breaker`."""
+"""The command `manage.py reset_breaker`, which closes or opens circuit breakers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Command(Console):
     """Close the circuit breakers of a DLQ's targets, or open them.
 
     After a circuit breaker is closed, messages are sent again at a rate that ramps up, and earlier failures no longer
-    count. After --open, nothing is sent for a while, then one canary. Shows which other DLQs send to the same target.
+    count. With --open, nothing is sent until the cooldown or the time of --for is over. Then one canary is sent. Shows
+    which other DLQs send to the same targets.
 
     Examples:
         reset_breaker orders --reason "consumer fixed" --confirm
@@ -36,7 +37,7 @@ class Command(Console):
         parser.add_argument(
             "--rate-class", metavar="NAME", help="only the circuit breakers of this rate class (see add_rate_class)"
         )
-        parser.add_argument("--open", action="store_true", help="open the breakers instead")
+        parser.add_argument("--open", action="store_true", help="open the circuit breakers instead of closing them")
         parser.add_argument(
             "--for", dest="seconds", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
             help="with --open: time until a canary is sent (default: the cooldown of each breaker)",

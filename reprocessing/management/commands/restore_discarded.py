@@ -1,4 +1,4 @@
-"""`manage.py restore_discarded`."""
+"""The command `manage.py restore_discarded`, which returns discarded messages to the parking lot."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reprocessing.pipeline.parking_lot import act_on_parked
 
 
 class Command(ParkingCommand):
-    """Park discarded messages again, for the reasons they were parked.
+    """Return discarded messages to the parking lot, each with the reason for which it was parked before.
 
-    Possible until the discarded messages are deleted after their retention. Later messages with the same idempotency
-    keys, which were parked because of the discard, stay parked.
+    This is possible until the messages are deleted after their retention. Later messages with the same idempotency
+    keys that were parked because of the discard stay parked.
 
     Examples:
         restore_discarded orders --message-id 2f1c --reason "discarded by mistake"

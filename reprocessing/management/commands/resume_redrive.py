@@ -1,4 +1,4 @@
-"""`manage.py resume_redrive`."""
+"""The command `manage.py resume_redrive`, which ends a stop of one DLQ or of all DLQs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """End a stop of stop_redrive.
+    """End a stop that stop_redrive began, so that messages are sent again.
 
-    "stop_redrive --all" and a stop of one DLQ are separate stops. To end both, run this command for each of them.
+    The stop of all DLQs (--all) and the stop of one DLQ are separate. To end both, run this command for each of them.
 
     Examples:
         resume_redrive orders --reason "consumer fixed" --confirm
@@ -59,7 +59,10 @@ class Command(Console):
 
 
 def still_stopped(dlq: DeadLetterQueue | None) -> list[str]:
-    """Return a sentence for each stop that remains, with the command that ends the stop."""
+    """Return a sentence for each stop that remains after a resume, with the command that ends the stop.
+
+    `dlq`: the DLQ that was resumed; None: all DLQs.
+    """
     if dlq is None:
         names = DeadLetterQueue.objects.filter(stopped_at__isnull=False).order_by("name").values_list("name", flat=True)
         return [f"{name} is still stopped by a stop of its own: {_resume(name)}" for name in names]

@@ -1,4 +1,4 @@
-"""`manage.py resume_run`."""
+"""The command `manage.py resume_run`, which resumes a paused run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.store.runs.run_transitions import RunBefore
 class Command(RunCommand):
     """Resume a paused run.
 
-    Shows who paused it and why. A run in waves starts again with one message.
+    Shows who paused the run and why. If the run has waves, they begin again: one message is sent first.
 
     Examples:
         resume_run orders-1a2b3c4d --reason "consumer fixed"

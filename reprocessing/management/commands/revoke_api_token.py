@@ -1,4 +1,4 @@
-"""`manage.py revoke_api_token`."""
+"""The command `manage.py revoke_api_token`, which revokes a token of the HTTP API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reprocessing.store.api import tokens
 class Command(RevokeCommand):
     """Revoke a token of the HTTP API.
 
-    Its requests are refused from now on. What it started goes on: runs, and bulk actions.
+    Requests with the token are refused from now on. Runs and bulk actions that the token started continue.
 
     Examples:
         revoke_api_token deploy --reason "token leaked"
@@ -18,7 +18,7 @@ class Command(RevokeCommand):
     """
 
     what = "api_token"
-    name_help = "name of the token (manage.py list_api_tokens shows them)"
+    name_help = "name of the token (see list_api_tokens)"
 
     def find(self, name: str) -> ApiToken:
         return tokens.find_token(name)

@@ -1,4 +1,4 @@
-"""`manage.py revoke_reporter`."""
+"""The command `manage.py revoke_reporter`, which revokes the token of a consumer that reports outcomes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from reprocessing.store.outcomes import reporters
 
 
 class Command(RevokeCommand):
-    """Revoke the token of a reporter.
+    """Revoke the token with which a consumer (a reporter) reports outcomes of messages.
 
-    Outcomes that the reporter already reported are kept. Its reports about messages not captured yet are ignored.
+    Outcomes that the reporter has reported are kept. Its reports about messages that are not captured yet are ignored.
 
     Examples:
         revoke_reporter shop --reason "token leaked"

@@ -1,4 +1,4 @@
-"""`manage.py rotate_payload_keys`."""
+"""The command `manage.py rotate_payload_keys`, which encrypts all data keys with the first of the configured keys."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from reprocessing.store.payloads import payload_keys
 
 
 class Command(Console):
-    """Wrap all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that the others can be removed.
+    """Encrypt all data keys with the first key of REDRIVE_PAYLOAD_KEYS, so that its other keys can be removed.
 
-    Messages are captured and sent meanwhile, and payloads are not written again. With --seal-readable, payloads that
-    were stored before encryption are encrypted, too. If the command is interrupted, run it again: it continues.
+    Data keys encrypt payloads; the payloads themselves are not written again. Capturing and sending continue
+    meanwhile. With --seal-readable, payloads that were stored before encryption was enabled are encrypted, too. If the
+    command is interrupted, run it again: it continues.
 
     Examples:
         rotate_payload_keys --reason "yearly rotation"
@@ -31,7 +32,7 @@ class Command(Console):
         parser.add_argument(
             "--seal-readable",
             action="store_true",
-            help="also encrypt payloads, edits and texts that are stored readable",
+            help="also encrypt payloads, edits and texts that are stored unencrypted",
         )
         add_change_options(parser)
 
@@ -44,7 +45,7 @@ class Command(Console):
         first = key_ring.first_key()
         waiting = PayloadKey.objects.exclude(wrapped=None).exclude(wrapped_by=first).count()
         if not options["confirm"]:
-            self.tell(options, first, {"keys": waiting}, f"{waiting:,} data keys are to be wrapped with {first}.")
+            self.tell(options, first, {"keys": waiting}, f"{waiting:,} data keys would be encrypted with {first}.")
             return
         log = ProgressLog(self.stderr)
 
@@ -59,7 +60,7 @@ class Command(Console):
         AuditEntry.objects.create(
             act=AuditAct.ROTATED, by=options["by"], reason=options["reason"], after={"to": first, **counts}
         )
-        self.tell(options, first, counts, f"{done.keys:,} data keys were wrapped with {first}.")
+        self.tell(options, first, counts, f"{done.keys:,} data keys were encrypted with {first}.")
 
     def tell(self, options: dict[str, Any], first: str, counts: dict[str, int], text: str) -> None:
         used = payload_keys.used_wrapping_keys()

@@ -1,4 +1,4 @@
-"""`manage.py set_notification`."""
+"""The command `manage.py set_notification`, which sets which events are sent to a destination."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from reprocessing.store.notifications.routes import Route
 class Command(Console):
     """Set which events are sent to a destination, and for which DLQs.
 
-    Replaces the earlier settings of the destination. Its URL is the value of an environment variable, such as
-    REDRIVE_NOTIFY_OPS for the destination ops.
+    Replaces the earlier settings of the destination. The URL of the destination is not set here: it is the value of an
+    environment variable, such as REDRIVE_NOTIFY_OPS for the destination ops.
 
     Examples:
         set_notification ops --confirm

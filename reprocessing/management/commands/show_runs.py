@@ -1,4 +1,4 @@
-"""`manage.py show_runs`."""
+"""The command `manage.py show_runs`, which shows the progress of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENDED = (RunState.FINISHED, RunState.ABORTED)
 class Command(Console):
     """Show the progress of runs, and when they will end.
 
-    Shows all runs that have not ended, and the runs that ended last.
+    Shows all runs that are planned, running or paused, and the runs that ended last (--last).
 
     Examples:
         show_runs orders

@@ -1,4 +1,4 @@
-"""`manage.py shred_payloads`."""
+"""The command `manage.py shred_payloads`, which destroys the payloads of a DLQ, or of single messages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from reprocessing.pipeline.payloads import shred
 
 
 class Command(Console):
-    """Destroy the payloads of a DLQ, or of single messages. They cannot be read or sent any more.
+    """Destroy the payloads of a DLQ, or of single messages. The messages cannot be read or sent any more.
 
-    For a DLQ, its data keys are destroyed first, then its payloads are deleted. Captured and parked messages become
-    discarded. Refused while messages are queued or being sent. docs/payloads.md says what backups still contain.
+    For a DLQ, the data keys that encrypt its payloads are destroyed first. Then the payloads are deleted. Captured and
+    parked messages become discarded. The command is refused while messages are queued, are being sent, or await their
+    outcome. docs/payloads.md says what backups still contain.
 
     Examples:
         shred_payloads orders --message-id 2f1c --reason "contains a password"

@@ -1,4 +1,4 @@
-"""`manage.py stop_redrive`."""
+"""The command `manage.py stop_redrive`, which stops sends for one DLQ or for all DLQs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from reprocessing.store.safety import stops
 
 
 class Command(Console):
-    """Stop sending, for one DLQ or for all.
+    """Stop sending messages of one DLQ, or of all DLQs.
 
-    Takes effect on all workers within two seconds, and lasts until resume_redrive. Messages that are being sent get
-    their result. All others keep their state.
+    Takes effect on all workers within two seconds, and lasts until resume_redrive. Sends that have started finish, and
+    their results are recorded. Other messages keep their state.
 
     Examples:
         stop_redrive orders --reason "consumer is down" --confirm
@@ -47,13 +47,16 @@ class Command(Console):
 
 
 def aws_goes_on(dlq: DeadLetterQueue) -> str:
-    """Return a sentence if AWS itself still moves messages of the DLQ, with the command that cancels that."""
+    """Return a sentence that AWS's own redrive of the DLQ continues despite the stop, and how to cancel it."""
     cancel = f"manage.py native_redrive cancel {dlq.name} --reason WHY --confirm"
     return f"A native redrive of {dlq.name} by AWS continues. To cancel it: {cancel}"
 
 
 def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
-    """Return what the command did; `stop` is None in a dry run."""
+    """Return a sentence about the stop of the DLQ (None: of all DLQs).
+
+    `stop`: the stop that was made or existed before; None: a dry run, and nothing is stopped.
+    """
     what = dlq.name if dlq else "Everything"
     if stop is None:
         return f"NOT STOPPED: this was a dry run. {what} is stopped with --confirm."
@@ -64,23 +67,27 @@ def sentence(dlq: DeadLetterQueue | None, stop: stops.Stop | None) -> str:
 
 
 def add_dlq_or_all(parser: CommandParser) -> None:
-    """Add the arguments NAME (of a DLQ) and --all."""
+    """Add the arguments NAME (a DLQ) and --all. A user gives one of them."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of the DLQ")
     parser.add_argument("--all", action="store_true", help="all DLQs, also those that are added later")
 
 
 def read_dlq(options: dict[str, Any]) -> DeadLetterQueue | None:
-    """Return the DLQ that the user named; None: --all."""
+    """Return the DLQ that the user named, or None for --all.
+
+    Raises:
+        CommandError: both or neither were given, or there is no such DLQ.
+    """
     if options["all"] == bool(options["name"]):
         raise CommandError("Give the name of a DLQ, or --all.")
     return None if options["all"] else find_dlq(options["name"])
 
 
 def dlq_in_json(dlq: DeadLetterQueue | None) -> dict[str, str | None]:
-    """Return the DLQ as JSON, with null values for all DLQs."""
+    """Return the name of the DLQ as JSON; null stands for all DLQs."""
     return {"dlq": dlq.name if dlq else None}
 
 
 def stop_in_json(stop: stops.Stop) -> dict[str, object]:
-    """Return a stop as JSON; `new` is false if it existed before."""
+    """Return a stop as JSON. `new`: whether this command made the stop; false: it existed before."""
     return {"new": stop.new, "since": stop.since, "by": stop.by, "reason": stop.reason}

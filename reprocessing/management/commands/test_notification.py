@@ -1,4 +1,4 @@
-"""`manage.py test_notification`."""
+"""The command `manage.py test_notification`, which sends a test notification to a destination."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reprocessing.pipeline.notifications.deliver import SEND_SECONDS
 class Command(Console):
     """Send a test notification to a destination.
 
-    Sends it from this process, not from a worker, and shows whether the destination accepted it.
+    Sends from this process, not from a worker, and shows whether the destination accepted the notification.
 
     Examples:
         test_notification ops
@@ -29,7 +29,7 @@ class Command(Console):
         parser.add_argument("destination", metavar="NAME", help="name of the destination, such as ops")
         parser.add_argument(
             "--timeout", type=number(1, 60), default=SEND_SECONDS, metavar="SECONDS",
-            help="time for the destination to answer (default: %(default)g)",
+            help="max seconds until the destination answers (default: %(default)g)",
         )  # fmt: skip
         add_json(parser)
 

@@ -1,4 +1,4 @@
-"""`manage.py test_rules`."""
+"""The command `manage.py test_rules`, which shows what the rules would do to recently captured messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reprocessing.store.routing import rules
 class Command(Console):
     """Show what the enabled rules would do to recently captured messages.
 
-    With --rule, shows what only this rule would do, even if it is disabled. Changes nothing.
+    With --rule, shows what only this rule would do, even if it is disabled. Changes nothing, and sends no messages.
 
     Examples:
         test_rules --dlq orders --days 30

@@ -1,1 +1,1 @@
-"""Read and write configuration files: keys, values and the JSON Schema come from the options of the commands."""
+"""Read and write configuration files. The keys of a file are the options of the commands that set the same values."""

@@ -1,4 +1,4 @@
-"""Write the stored settings as a configuration file. The same state gives the same text."""
+"""Write the stored settings as a configuration file in YAML. The same settings always give the same text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALWAYS: Final = {Kind.RULE: ("conditions", "action"), Kind.TARGET: ("proof", "a
 
 
 def export_text(state: State) -> str:
-    """Return the file that describes this state."""
+    """Return the text of the configuration file for these settings."""
     return "\n".join([_HEAD, *(_section(kind, state[kind]) for kind in Kind)])
 
 
@@ -42,7 +42,7 @@ def _settings(kind: Kind, settings: Settings) -> Iterator[tuple[str, Any]]:
 
 
 def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
-    """Yield the fields to write: those that differ from their defaults, and those whose default depends on a queue."""
+    """Yield the fields to write: fields that differ from their defaults, and fields that `_ALWAYS` lists."""
     match kind:
         case Kind.POLICY:
             yield from settings
@@ -61,7 +61,7 @@ def _fields(kind: Kind, settings: Settings) -> Iterator[str]:
 
 
 def _unless_computed(kind: Kind, field: str, settings: Settings) -> Iterator[str]:
-    """Yield the field, except the region of a target whose ARN has the region."""
+    """Yield the field, but not the region of a target that has an ARN, because the ARN has the region."""
     if not (kind is Kind.TARGET and field == "region" and settings["kind"] != TargetKind.HTTP):
         yield field
 
@@ -97,7 +97,7 @@ def _scalar(key: str, value: Any) -> Any:  # noqa: ANN401  a JSON value
 
 
 def shown(key: str, value: Any) -> str:  # noqa: ANN401  a JSON value
-    """Return a value as text for a plan: as in the file, on one line."""
+    """Return the value of a setting as the file writes it, on one line. The plan of apply_config shows this text."""
     written = _value(key, value)
     if isinstance(written, str):
         return written

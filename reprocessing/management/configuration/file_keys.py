@@ -1,4 +1,7 @@
-"""The keys of a configuration file, read by the options of the commands that set the same values."""
+"""Find the command-line option that reads each key of a configuration file.
+
+A key and the option of the command that sets the same value have the same checks, default and help.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from reprocessing.management.options.target_policy_options import OFF_VALUES
 from reprocessing.models.target import TargetKind
 
 _BOOLEANS: Final = {"true": True, "false": False}
-#: The commands whose options read the keys of each kind.
+#: The commands whose options read the keys of each kind of object. The first command that has an option reads the key.
 _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.POLICY: ("add_dlq",),
     Kind.RATE_CLASS: ("add_rate_class",),
@@ -27,7 +30,7 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.NOTIFICATION: ("set_notification",),
     Kind.APPROVAL: ("require_approvals",),
 }
-#: Options whose names differ from their keys.
+#: For keys whose option has another name: the option.
 _OPTIONS: Final = {"public_fields": "--public-field", "masked_fields": "--masked-field", "enabled": "--enable"}
 #: Keys whose values have a structure of their own; `file_reader` reads them.
 STRUCTURED: Final = frozenset({"sources", "health_checks", "events", "dlqs", "default_source"})
@@ -35,7 +38,7 @@ STRUCTURED: Final = frozenset({"sources", "health_checks", "events", "dlqs", "de
 
 @dataclass(frozen=True, slots=True)
 class FileKey:
-    """A key of the file, and the option that reads its value."""
+    """A key of the configuration file, the command-line option that reads its value, and the field that it sets."""
 
     key: str
     field: str
@@ -54,15 +57,15 @@ class FileKey:
 
     @property
     def help(self) -> str:
-        """Return the option's help as one line."""
+        """Return the help of the option as one line, with its default filled in."""
         text = HelpFormatter("")._expand_help(self.option)  # noqa: SLF001  # argparse has no other way
         return " ".join(text.split())
 
     def read(self, text: str) -> Any:  # noqa: ANN401  of the field's own type
-        """Return the value of the field.
+        """Return the value that the text in the file means, as the option would read it.
 
         Raises:
-            ArgumentTypeError: the option refuses the text; the message is the option's own.
+            ArgumentTypeError: the option refuses the text; the error says why.
         """
         if self.is_boolean:
             if text not in _BOOLEANS:
@@ -77,7 +80,7 @@ class FileKey:
         return OFF_VALUES.get(self.field) if isinstance(value, str) and value == OFF else value
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the value."""
+        """Return the JSON Schema of the key's value, with the option's help as description."""
         if self.is_boolean:
             found: dict[str, Any] = {"type": "boolean"}
         elif self.option.choices:
@@ -110,7 +113,7 @@ def _options(command: str) -> tuple[CommandParser, dict[str, Action]]:
 
 @cache
 def keys_of(kind: Kind) -> dict[str, FileKey]:
-    """Return the keys of a kind that options read, in the order of an export."""
+    """Return the keys of this kind of object that options read, in the order in which export_config writes them."""
     found = {}
     for key, field in KEYS[kind].items():
         name = _OPTIONS.get(key, f"--{key.replace('_', '-')}")
@@ -122,6 +125,6 @@ def keys_of(kind: Kind) -> dict[str, FileKey]:
 
 @cache
 def check_keys() -> dict[str, FileKey]:
-    """Return the keys of a health check."""
+    """Return the keys of a health check in the file. The options of check_health read their values."""
     parser, options = _options("check_health")
     return {key: FileKey(key, key, parser, options[f"--{key.replace('_', '-')}"]) for key in (*CHECK_KEYS, "status")}

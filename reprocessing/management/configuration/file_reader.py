@@ -1,4 +1,4 @@
-"""Read a configuration file into settings by field name, and collect every problem with its line."""
+"""Read a configuration file: return its settings by field name, and every problem with its line."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store.configuration.state import check_order
 from reprocessing.store.notifications import routes
 
-#: Keys that each object of a kind must have.
+#: For a kind of object: the keys that each object in the file must have.
 REQUIRED: Final = {Kind.DLQ: ("url",), Kind.RULE: ("when", "then"), Kind.APPROVAL: ("above",)}
 _SLUGS: Final = (Kind.POLICY, Kind.RATE_CLASS, Kind.DLQ, Kind.RULE)
 _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the bytes of a file.
+    """Return the first `MAX_BYTES` + 1 bytes of a file, so that a caller can tell that the file is too large.
 
     Raises:
         CommandError: the file cannot be read.
@@ -49,7 +49,10 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
-    """Return the content of a file, its settings by field name, and every problem with its line."""
+    """Return the parsed file, its settings by field name, and every problem with its line.
+
+    If the file is not valid YAML, the first two are empty.
+    """
     found = document.read(data)
     if not isinstance(found, Document):
         return Document(), {}, found
@@ -59,7 +62,7 @@ def read_file(data: bytes, conf: Conf) -> tuple[Document, State, list[Problem]]:
 
 
 class _Reader:
-    """Read the sections of a file, and collect problems."""
+    """Reads the sections of a file. Problems do not stop it: `problems` collects all."""
 
     def __init__(self, conf: Conf) -> None:
         self.conf = conf
@@ -69,7 +72,7 @@ class _Reader:
         self.problems.append(Problem(path, text))
 
     def sections(self, root: dict[str, Any]) -> State:
-        """Return the settings of all sections."""
+        """Return the settings of all objects in the file, by kind and name."""
         known = [kind.value for kind in Kind]
         for name in root:
             if name not in known:
@@ -198,7 +201,7 @@ class _Reader:
         return {key: float(one) if key.startswith("max") else one for key, one in options.items() if one is not None}
 
     def _backoff(self, path: Path, found: Settings) -> Settings:
-        """Return the complete backoff, with the defaults of the commands."""
+        """Return all columns of the backoff: settings that the file lacks get the defaults of the commands."""
         try:
             return backoff_fields({key: found.get(key) for key in _BACKOFF})
         except CommandError as error:
@@ -207,7 +210,7 @@ class _Reader:
 
 
 def _refusal(read: Callable[[str], object], text: str) -> str:
-    """Return the error of reading a text; empty: none."""
+    """Return why `read` refuses the text, or an empty text if it accepts it."""
     try:
         read(text)
     except (ArgumentTypeError, RedriveError) as error:

@@ -1,4 +1,4 @@
-"""The JSON Schema of configuration files, for editors: made from the options of the commands."""
+"""Make the JSON Schema of configuration files, with which editors complete and check a file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLES = {
 
 
 def schema_text() -> str:
-    """Return the JSON Schema as text."""
+    """Return the JSON Schema of configuration files as text."""
     return json.dumps(_schema(), indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Options of a DLQ: its queue, keys, attempts and schedule."""
+"""Add the options that set a DLQ's queue, keys, attempts and schedule, and read their values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from reprocessing.store.dlqs import registration
 
 
 def add_queues(parser: CommandParser) -> None:
-    """Add the options of the DLQ, its sources, teams and copies."""
+    """Add the options about the DLQ's queue, sources, teams, payloads, and when messages are deleted from SQS."""
     parser.add_argument("--url", type=not_empty, metavar="URL", help="URL of the DLQ")
     parser.add_argument(
         "--source", action="append", metavar="WHAT",
         help="source that SQS does not list: URL of a queue, or ARN of a Lambda function, SNS subscription or "
-        "EventBridge target; repeatable. If it is given once, it is the source of messages naming none",
+        "EventBridge target; repeatable. If given once, it is also the source of messages that do not name a source",
     )  # fmt: skip
     parser.add_argument(
         "--team", action="append", type=not_empty, metavar="NAME",
@@ -46,12 +46,12 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--policy", type=or_off(slug), metavar="NAME",
-        help="policy of a configuration file whose settings the DLQ has; its other options here override the policy. "
-        "Given again, it removes the DLQ's own settings; off ends the inheritance and keeps the values",
+        help="policy of a configuration file, from which the DLQ inherits settings; other options given here override "
+        "the policy. Given again, removes the DLQ's own settings; off: ends the inheritance, and keeps the values",
     )  # fmt: skip
     parser.add_argument(
         "--held-copies-limit", type=whole_number(0, MAX_HELD_COPIES), metavar="N",
-        help="max captured messages that stay in the DLQ, in flight (default: 20000)",
+        help="max captured messages that stay in the DLQ (default: 20000)",
     )  # fmt: skip
     parser.add_argument(
         "--public-field", action="append", dest="public_fields", type=expression, metavar="JMESPATH",
@@ -59,8 +59,8 @@ def add_queues(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--masked-field", action="append", dest="masked_fields", type=mask_rule, metavar="NAME_OR_JMESPATH",
-        help="field whose values are masked for people who may see payloads but not reveal them: a name such as email, "
-        "anywhere in the message, or a JMESPath expression of the body such as cards[*].number; repeatable",
+        help="field whose values are masked unless a person may reveal them: a name such as email, anywhere in the "
+        "message, or a JMESPath expression of the body such as cards[*].number; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
@@ -76,7 +76,7 @@ def add_queues(parser: CommandParser) -> None:
 
 
 def add_keys(parser: CommandParser) -> None:
-    """Add the options that say where keys are, and what their order means."""
+    """Add the options that say where a message has its keys and sequence, and what to do if a key must wait."""
     shapes = "system:NAME, attribute:NAME, body:JMESPATH, message-id, content-hash or none"
     parser.add_argument(
         "--ordering-key",
@@ -121,7 +121,7 @@ def add_keys(parser: CommandParser) -> None:
 
 
 def add_attempts(parser: CommandParser) -> None:
-    """Add the options of attempts and delays."""
+    """Add the options that limit attempts and receives, and set the delays before attempts."""
     parser.add_argument("--max-attempts", type=whole_number(1), metavar="N", help="attempts per message (default: 3)")
     add_backoff(parser, base=number(0, MAX_SECONDS))
     parser.add_argument(
@@ -137,7 +137,7 @@ def add_attempts(parser: CommandParser) -> None:
 
 
 def add_schedule(parser: CommandParser) -> None:
-    """Add the options of the poll schedule."""
+    """Add the options of the schedule by which beat polls the DLQ in mode automatic."""
     schedule = parser.add_mutually_exclusive_group()
     schedule.add_argument(
         "--every", dest="interval", type=whole_number(1, MAX_SECONDS), metavar="SECONDS",
@@ -152,7 +152,7 @@ def add_schedule(parser: CommandParser) -> None:
 
 
 def selector(text: str) -> str:
-    """Read a selector: where a value is in a message, such as `attribute:customer`."""
+    """Read a selector, which says where a value is in a message, such as `attribute:customer`."""
     try:
         return str(Selector.parse(text))
     except InvalidSelector as error:
@@ -160,7 +160,7 @@ def selector(text: str) -> str:
 
 
 def shared(text: str) -> str:
-    """Read a selector. Refuse a selector whose value differs in every message."""
+    """Read a selector for rules. Refuse `message-id`, `content-hash` and `none`: rules compare values that recur."""
     if Selector.parse(found := selector(text)).source in (
         SelectorSource.NONE,
         SelectorSource.CONTENT_HASH,
@@ -176,21 +176,21 @@ def shared_or_none(text: str) -> str:
 
 
 def expression(text: str) -> str:
-    """Read a JMESPath expression."""
+    """Read a JMESPath expression, such as `order.id`. Refuse an expression that is not valid."""
     if problem := jmespath_query.problem(text, as_in="order.id"):
         raise ArgumentTypeError(problem)
     return text
 
 
 def mask_rule(text: str) -> str:
-    """Read a masking rule."""
+    """Read a masking rule: the name of a field, or a JMESPath expression of the body. Refuse any other text."""
     if problem := mask_problem(text):
         raise ArgumentTypeError(problem)
     return text
 
 
 def crontab(text: str) -> str:
-    """Read a schedule: the five fields of a crontab."""
+    """Read a schedule: the five fields of a crontab. Refuse a schedule that never occurs, such as 30 February."""
     try:
         schedule = registration.crontab_schedule(text)
         schedule.clean_fields()
@@ -198,6 +198,6 @@ def crontab(text: str) -> str:
         raise ArgumentTypeError(f'{text!r} is not a schedule. Example: "*/5 * * * *"') from error
     try:
         _ = schedule.schedule
-    except ValueError as error:  # Celery knows days that no month has
+    except ValueError as error:  # Celery refuses a day that none of the given months has
         raise ArgumentTypeError(f"{text!r} has no next time, because no such month has that day") from error
     return " ".join(text.split())

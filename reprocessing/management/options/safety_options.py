@@ -1,4 +1,4 @@
-"""Options of waves, ramp-up and circuit breakers."""
+"""Add the options that set waves, ramp-up, circuit breakers, and when a second person is needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.models.target import MAX_SECONDS
 
 
 def add_safety(parser: CommandParser) -> None:
-    """Add the options of waves, ramp-up and circuit breakers."""
+    """Add the options of a DLQ and its targets: waves, ramp-up, circuit breakers and approvals."""
     parser.add_argument(
         "--waves",
         action=BooleanOptionalAction,
@@ -24,8 +24,8 @@ def add_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--give-up-after", type=or_off(number(1, MAX_SECONDS)), metavar="SECONDS",
-        help="in mode automatic: pause the run when no message to a target succeeded for so long, or off for never "
-        "(default: 86400)",
+        help="in mode automatic: pause the run when no message to a target has succeeded for this time, or off for "
+        "never (default: 86400)",
     )  # fmt: skip
     parser.add_argument(
         "--approval-above", type=or_off(whole_number(0)), metavar="N",
@@ -36,7 +36,7 @@ def add_safety(parser: CommandParser) -> None:
 
 
 def add_target_safety(parser: CommandParser) -> None:
-    """Add the options of ramp-up and circuit breakers."""
+    """Add the options of a target: ramp-up and circuit breaker."""
     parser.add_argument(
         "--ramp-from", type=or_off(number(0.001, 1)), metavar="SHARE",
         help="ramp-up: share of the rate to start with, or off for the full rate (default: 0.1)",
@@ -57,7 +57,7 @@ def add_target_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breaker-cooldown", type=number(0.1, MAX_SECONDS), metavar="SECONDS",
-        help="time from opening to the first canary; it doubles after each failed canary, up to 600 (default: 30)",
+        help="time from opening to the first canary; doubles after each failed canary, up to 600 s (default: 30)",
     )  # fmt: skip
     parser.add_argument(
         "--breaker-closes-after", type=whole_number(1, 1_000), metavar="N",

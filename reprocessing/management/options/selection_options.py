@@ -1,4 +1,4 @@
-"""Options that select messages."""
+"""Add the options that select the messages of a run, and read the selection."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def add_selection(parser: CommandParser) -> None:
 
 
 def read_selection(options: dict[str, Any], dlq: DeadLetterQueue) -> Selection | None:
-    """Return the selection, or None if no option was given.
+    """Return the selection that the options describe, or None if no option was given.
 
     Raises:
-        CommandError: no message of the DLQ can match.
+        CommandError: no message of the DLQ can match: the times contradict each other, or the source is unknown.
     """
     wish = Selection(
         limit=options["limit"],

@@ -1,4 +1,4 @@
-"""Options of source queues that Celery workers consume."""
+"""Add the options for source queues whose consumers are Celery workers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ CELERY_FIELDS: Final = ("kind", "strips_eta", "strips_expires", "resets_retries"
 
 
 def add_celery_options(parser: CommandParser) -> None:
-    """Add --celery and the options that change Celery tasks."""
+    """Add --celery, --no-celery, and the options that change task messages before they are sent."""
     parser.add_argument(
         "--celery", dest="kind", action="store_const", const=TargetKind.CELERY.value,
         help="Celery workers consume the source queues: park task messages that workers would drop, and tasks of "
-        "groups",
+        "Celery groups",
     )  # fmt: skip
     parser.add_argument(
         "--no-celery", dest="kind", action="store_const", const=TargetKind.SQS.value,
-        help="other consumers than Celery consume the source queues (default)",
+        help="the consumers of the source queues are not Celery workers (default)",
     )  # fmt: skip
     for option, field, what in (
         ("--strip-eta", "strips_eta", "remove the eta, so that tasks run at once"),

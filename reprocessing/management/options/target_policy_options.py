@@ -1,4 +1,4 @@
-"""Options of targets: connection, outcome, rate."""
+"""Add the options that set a target's connection, outcome and rate, and read their values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reprocessing.models.target import MAX_RATE, MAX_SECONDS, MAX_TIMEOUT, MIN_R
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.store.targets import targets
 
-#: Fields of a target about its rate and outcome.
+#: Fields of a target about its outcome, rate, ramp-up and circuit breaker.
 RATE_FIELDS = ("proof", "advance", "rate", "burst", "window", *targets.BREAKER_FIELDS)
 #: Fields of a target about its connection.
 CONNECTION_FIELDS = ("timeout", "answers", "content_type", "secret", "role_arn", "region", "confirmed_fanout")
-#: Values that "off" sets; for other fields, "off" sets None.
+#: The value that "off" stores in a field. For fields that are not here, "off" stores None.
 OFF_VALUES = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -37,7 +37,7 @@ read_region = matching(arn.is_region, "a region", "eu-west-1")
 
 
 def status_codes(text: str) -> str:
-    """Read the value of --answers: meanings of HTTP status codes."""
+    """Read the value of --answers, the meanings of HTTP status codes, such as `409=success 4xx=retry`."""
     try:
         return str(meanings.parse_answers(text))
     except InvalidAnswers as error:
@@ -45,13 +45,13 @@ def status_codes(text: str) -> str:
 
 
 def given_fields(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the fields whose options were given on the command line."""
+    """Return the values of these fields whose options were given on the command line, by field."""
     given = {name: options[name] for name in names if options[name] is not None}
     return {name: OFF_VALUES.get(name) if value == OFF else value for name, value in given.items()}
 
 
 def add_outcome(parser: CommandParser) -> None:
-    """Add the options of outcome and rate."""
+    """Add the options that say when a message counts as delivered, and at which rate messages are sent."""
     parser.add_argument(
         "--outcome", dest="proof", choices=Proof.values,
         help="what proves delivery: accepted, the target accepted the message; absence, it did not come back to the "
@@ -60,8 +60,9 @@ def add_outcome(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--advance", choices=Advance.values,
-        help="send a key's next message when the message before is accepted by the target, or when its outcome is "
-        "known (settled) (default: settled for standard queues with a key, else accepted)",
+        help="when to send a key's next message: accepted, when the target has accepted the message before; settled, "
+        "when the outcome of the message before is known (default: settled for standard queues with a key, else "
+        "accepted)",
     )  # fmt: skip
     parser.add_argument(
         "--window", type=number(0, MAX_SECONDS, above=True), metavar="SECONDS",
@@ -72,7 +73,7 @@ def add_outcome(parser: CommandParser) -> None:
 
 
 def add_rate(parser: CommandParser, default: str) -> None:
-    """Add --rate and --burst."""
+    """Add --rate and --burst. `default`: the default rate, for the help."""
     parser.add_argument(
         "--rate", type=or_off(number(MIN_RATE, MAX_RATE)), metavar="R",
         help=f"rate limit in messages/s, for all workers together, or off for no limit (default: {default})",
@@ -84,15 +85,15 @@ def add_rate(parser: CommandParser, default: str) -> None:
 
 
 def add_connection(parser: CommandParser) -> None:
-    """Add the options of the connection."""
+    """Add the options that say how the service connects to a target."""
     parser.add_argument(
         "--timeout", type=number(_SHORTEST_ANSWER, MAX_TIMEOUT), metavar="SECONDS",
         help="time within which an HTTP endpoint or a function must answer (default: 30, functions: 60)",
     )  # fmt: skip
     parser.add_argument(
         "--answers", type=or_off(status_codes), metavar="WORDS",
-        help="what an HTTP status means, such as '409=success 4xx=retry': success, retry, wait (retry, but "
-        "count no attempt) or poison (park the message); or off for the defaults",
+        help="what HTTP statuses mean, such as '409=success 4xx=retry': success, retry, wait (retry without counting "
+        "an attempt) or poison (park the message); or off for the defaults",
     )  # fmt: skip
     parser.add_argument(
         "--content-type", type=or_off(content_type), metavar="TYPE",
@@ -106,13 +107,13 @@ def add_connection(parser: CommandParser) -> None:
     )
     parser.add_argument(
         "--refire", dest="confirmed_fanout", type=whole_number(0), metavar="N",
-        help="accept that N other subscribers of a topic or bus receive each message again",
+        help="accept that N other subscribers of the SNS topic or EventBridge bus receive each message again",
     )  # fmt: skip
     add_role(parser, "the target")
 
 
 def add_role(parser: CommandParser, of: str) -> None:
-    """Add --role."""
+    """Add --role, an IAM role. `of`: what the role is for, such as "the target"."""
     parser.add_argument(
         "--role", dest="role_arn", type=or_off(read_role_arn), metavar="ARN",
         help=f"IAM role to assume for {of}, or off for the role of this process (default: off)",
@@ -120,7 +121,7 @@ def add_role(parser: CommandParser, of: str) -> None:
 
 
 def add_to(parser: CommandParser) -> None:
-    """Add --to."""
+    """Add --to, which sets where messages are redriven to."""
     parser.add_argument(
         "--to", type=str, metavar="TARGET",
         help="where to send messages: a target that add_target added, the URL of a queue, or off: back to the source "
@@ -129,10 +130,10 @@ def add_to(parser: CommandParser) -> None:
 
 
 def find_destination(text: str) -> Target:
-    """Return the target that `text` names: a stored target, or a new target for a queue's URL or ARN.
+    """Return the target that `text` names: a stored target, or a new, unsaved target for the URL or ARN of a queue.
 
     Raises:
-        CommandError: there is no such target.
+        CommandError: no stored target matches, and SQS does not answer for a queue of this URL or ARN.
         InvalidTarget: several targets match, or the text cannot name a target.
     """
     try:

@@ -1,1 +1,1 @@
-"""Texts and JSON that commands print."""
+"""Turn results into the text and the JSON that commands print."""

@@ -18,7 +18,7 @@ _SHOWN_SOURCES: Final = 3
 
 
 def cells(dlq: DiscoveredDlq, risk: Risk) -> list[str]:
-    """Return the cells of a DLQ's row in the table."""
+    """Return the cells of a DLQ's row in the table whose header is `HEADER`."""
     messages = "unknown" if dlq.visible is None else f"{dlq.visible:,} + {dlq.in_flight or 0:,} in flight"
     oldest = "unknown" if dlq.oldest_age is None else duration(dlq.oldest_age)
     retention = "unknown" if dlq.retention is None else duration(dlq.retention)
@@ -30,14 +30,14 @@ def cells(dlq: DiscoveredDlq, risk: Risk) -> list[str]:
 
 
 def sources_text(dlq: DiscoveredDlq) -> str:
-    """Return the first sources of a DLQ, and the number of the others."""
+    """Return the first three sources of a DLQ and the number of the others, such as "a, b, c and 2 more"."""
     names = [source.words for source in dlq.sources[:_SHOWN_SOURCES]]
     left = len(dlq.sources) - len(names)
     return ", ".join(names) + (f" and {left} more" if left else "")
 
 
 def scope_lines(scopes: Sequence[DiscoveryScope]) -> Iterator[str]:
-    """Yield lines about each account and region: the last complete scan, and what could not be read."""
+    """Yield lines about each scanned account and region: its last complete scan, and what could not be read."""
     for row in scopes:
         repeats = ", repeated" if row.daily else ""
         in_progress = f"; a scan is in progress since {format_time(row.began_at)}" if row.stage else ""
@@ -47,7 +47,7 @@ def scope_lines(scopes: Sequence[DiscoveryScope]) -> Iterator[str]:
 
 
 def as_json(dlq: DiscoveredDlq, risk: Risk) -> dict[str, Any]:
-    """Return a DLQ as JSON values; durations in seconds."""
+    """Return a discovered DLQ as JSON values; durations are in seconds."""
     return {
         "queue": dlq.name, "arn": dlq.arn, "url": dlq.url, "account": dlq.account, "region": dlq.region,
         "role": dlq.role_arn, "visible": dlq.visible, "in_flight": dlq.in_flight, "oldest_age": dlq.oldest_age,
@@ -60,7 +60,7 @@ def as_json(dlq: DiscoveredDlq, risk: Risk) -> dict[str, Any]:
 
 
 def scope_json(row: DiscoveryScope) -> dict[str, Any]:
-    """Return an account and region as JSON values."""
+    """Return a scanned account and region, and its last scan, as JSON values."""
     scanned_at: datetime | None = row.scanned_at
     return {
         "role": row.role_arn, "region": row.region, "prefix": row.prefix, "tags": row.tags, "daily": row.daily,
@@ -69,7 +69,7 @@ def scope_json(row: DiscoveryScope) -> dict[str, Any]:
 
 
 def adoption_lines(adoption: Adoption, *, acted: bool) -> Iterator[str]:
-    """Yield lines about a DLQ that is added: its name and sources, and the findings of the examination."""
+    """Yield lines about a DLQ that is or would be added: its name, sources and problems; or why it cannot be added."""
     if adoption.trouble:
         yield f"{adoption.queue.name} cannot be added. {adoption.trouble}"
         return

@@ -1,4 +1,4 @@
-"""The results of the doctor, as text and as JSON."""
+"""Show the results of redrive_doctor as text and as JSON."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def _remark(title: str, one: DoctorFinding) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Wrap text, but never inside commands, URLs and ARNs."""
+    """Wrap text to 116 columns, but only at spaces, so that options, URLs and ARNs stay whole."""
     return wrap(text, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
 def count_grades(looks: Iterable[CheckResult]) -> dict[str, int]:
-    """Return the number of errors, warnings and other grades among the results."""
+    """Return the number of findings of each severity (error, warn, unknown, …)."""
     found = Counter(one.grade for look in looks for one in look.remarks)
     return {grade.value: found[grade] for grade in FindingSeverity}
 
 
 def summary(counts: dict[str, int]) -> str:
-    """Return a sentence with the number of errors, warnings and unknown results."""
+    """Return a sentence with the number of errors, warnings and unknown results, or "No problems found."."""
     if not counts["error"] and not counts["warn"] and not counts["unknown"]:
         return "No problems found."
     words = {"error": "error", "warn": "warning"}

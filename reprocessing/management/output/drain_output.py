@@ -1,4 +1,4 @@
-"""The plan of a drain, as text and as JSON."""
+"""Show the plan that drain_dlq makes, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.pipeline.runs.other_runs import describe_holder
 from reprocessing.store.runs.plan_figures import PlanFigures, TargetFigures
 
-#: Max message ids that are shown.
+#: Max message ids that the plan shows.
 _NAMED = 10
-#: Final states of a run's messages.
+#: Final states of a run's messages: fields of `RunCounts`, and their names in output.
 FINAL_STATES = {
     "delivered": "delivered",
     "presumed": "presumed delivered",
@@ -30,14 +30,14 @@ FINAL_STATES = {
 
 
 def capture_notice(dlq: DeadLetterQueue) -> str:
-    """Return a sentence: what a capture does to the messages in the DLQ."""
+    """Return a sentence about what a capture does to the messages in the DLQ: delete them, or make them invisible."""
     if dlq.delete_when == DeleteWhen.CAPTURED:
         return f"Capturing {dlq.name}: its messages move to PostgreSQL and are deleted from SQS."
     return f"Capturing {dlq.name}: its messages stay there, invisible to other readers for a while."
 
 
 def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
-    """Yield the lines of the plan; `new` messages were captured just now."""
+    """Yield the lines of the plan. `new`: how many messages this command has captured."""
     asked = Selection.read(outlook.run.selection)
     waits = "only messages of paused runs wait" if outlook.paused else "no message waits"
     if outlook.is_empty and asked == ALL_LETTERS and not outlook.behind:
@@ -65,7 +65,7 @@ def plan_lines(outlook: PlanForecast, new: int) -> Iterable[str]:
 
 
 def paused_notice(run: Run) -> str:
-    """Return a sentence: the run is paused, and later messages of its keys wait for it."""
+    """Return a sentence that the run is paused, and that later messages of its keys wait for the run."""
     return f"{run.name} is paused, and later messages of its keys wait for it (manage.py show_runs {run.dlq.name})."
 
 
@@ -107,7 +107,7 @@ def _target(one: TargetFigures, forecast: Forecast) -> Iterable[str]:
 
 
 def _faster(ways: list[str], dlq: str) -> Iterable[str]:
-    """Yield lines with settings that would make the run faster, and the command that sets them."""
+    """Yield a line for each setting that would make the run faster, after a line with the command that sets them."""
     if ways:
         said = f"Faster (options of manage.py add_dlq {dlq}):"
         yield f"      Most of that time is waiting for outcomes, one after another. {said}"
@@ -115,12 +115,12 @@ def _faster(ways: list[str], dlq: str) -> Iterable[str]:
 
 
 def refire_notice(others: int) -> str:
-    """Return how many other subscribers receive each message again."""
+    """Return a text that `others` other subscribers of a topic or bus receive each message again."""
     return f"each message is published again to {counted(others, 'other subscriber')}"
 
 
 def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
-    """Return how long sending to a target takes: by its rate, and by its longest key queue."""
+    """Return a text with two durations of sending to a target: by its rate, and by its longest key queue."""
     by_rate = f"by rate {duration_in_words(forecast.by_rate) if forecast.by_rate else 'no time'}"
     if not one.round_trip:
         return f"{by_rate}; by the longest key no time: no message waits for an outcome"
@@ -129,7 +129,7 @@ def forecast_text(one: TargetFigures, forecast: Forecast) -> str:
 
 
 def expiry_refusal(outlook: PlanForecast) -> str:
-    """Return why the plan is refused (SQS would delete messages before they are sent), and what to do."""
+    """Return an error text: SQS would delete messages of the plan before they are sent, and what to do about it."""
     told = "; ".join(
         f"{counted(one.late, 'message')} to {resource_name(one.name)} ({forecast_text(one, outlook.forecast(one))})"
         for one in outlook.late_targets
@@ -151,7 +151,7 @@ def _until(ahead: PlanFigures) -> str:
 
 
 def plan_in_json(outlook: PlanForecast, new: int, refused: str) -> dict[str, Any]:
-    """Return the plan as JSON; `run` is null if there is nothing to start."""
+    """Return the plan as JSON. `run` is null if the plan cannot be started: it is empty, or `refused` says why not."""
     run = None if refused or outlook.is_empty else outlook.run.name
     ahead = outlook.prospect
     total = ahead.letters + ahead.objected
@@ -205,5 +205,5 @@ def _target_in_json(one: TargetFigures, forecast: Forecast, outlook: PlanForecas
 
 
 def counted(count: int, what: str) -> str:
-    """Return a count with its noun."""
+    """Return a number with its noun, such as "1 message" or "1,200 messages"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Changes and problems that an examination of queues found, as text and as JSON."""
+"""Show changed settings, and problems that an examination of queues found, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reprocessing.store.proposed_changes import Difference
 
 
 def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bool) -> Iterable[str]:
-    """Yield a line for each change and each problem."""
+    """Yield a line for each changed setting and each problem. `new`: the object is new, so old values are left out."""
     for one in changes:
         before = "" if new or one.before is None else f"{one.before} -> "
         yield f"  {one.label}.{one.field}: {before}{OFF if one.after is None else one.after}"
@@ -21,7 +21,7 @@ def lines(changes: Iterable[Difference], findings: Iterable[Finding], *, new: bo
 
 
 def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return the changes and the problems as JSON."""
+    """Return the changed settings and the problems as JSON."""
     return {
         "changes": [{"of": one.name, "field": one.field, "before": one.before, "after": one.after} for one in changes],
         "findings": [{"severity": one.severity.value, "what": one.what, "cure": one.cure} for one in findings],
@@ -29,7 +29,10 @@ def in_json(changes: Iterable[Difference], findings: Iterable[Finding]) -> dict[
 
 
 def outcome(name: str, *, new: bool, changed: bool, acted: bool, verb: str = "added") -> str:
-    """Return a sentence: a row was added or changed; in a dry run, that it would be."""
+    """Return a sentence: the object `name` is added, is changed, or needs no change; in a dry run, would be.
+
+    `acted`: this was no dry run. `verb`: the word for a new object, such as "added".
+    """
     if not new and not changed:
         return f"{name}: nothing to change."
     verb = verb if new else "changed"

@@ -1,4 +1,4 @@
-"""Texts about native redrives (AWS moves the messages): what prevents one, the plan, and the list that AWS keeps."""
+"""Show a native redrive (AWS moves the messages of a DLQ): what prevents it, its plan, and the tasks that AWS lists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOST = (
 
 
 def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
-    """Yield a sentence for each thing that prevents a native redrive, and what to do about it."""
+    """Yield a sentence for each thing that prevents a native redrive of the DLQ, and what to do about it."""
     name = dlq.name
     if found.moving:
         yield f"A native redrive is running already: {command('native_redrive', 'list', name)}"
@@ -45,7 +45,7 @@ def obstacles(dlq: DeadLetterQueue, found: HandoverBlockers) -> Iterator[str]:
 
 
 def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
-    """Yield a sentence for messages that AWS would not move, or would send again: they prevent a native redrive."""
+    """Yield a sentence for each kind of messages that AWS would not move, or would send again, and what to do."""
     if found.captured_until:
         yield f"A capture is running, until {format_time(found.captured_until)} at the latest."
     if found.orphans_hidden_until:
@@ -67,7 +67,7 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
 def plan(  # noqa: PLR0913  # each by its name
     dlq: DeadLetterQueue, found: HandoverBlockers, depth: Depth, *, to: str, per_second: int | None, cost: str
 ) -> Iterator[str]:
-    """Yield what AWS would do, and which features are lost."""
+    """Yield lines about what AWS would do (`to`: ARN of a queue; empty: source queues), its cost, and lost features."""
     where = resource_name(to) if to else "their source queues"
     rate = "at a rate that AWS chooses" if per_second is None else f"at most {per_second}/s"
     yield f"{dlq.name}: AWS would move about {counted(depth.visible, 'message')} to {where}, {rate}."

@@ -1,4 +1,4 @@
-"""Texts of the notification commands."""
+"""Show which events go to which destination, and warn about destinations without URL and events without destination."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def variable(destination: str) -> str:
 
 
 def route_text(route: Route) -> str:
-    """Return which events go to a destination, in one line."""
+    """Return a line with the events and the DLQs of a route, which says what is sent to a destination."""
     events = ", ".join(kind.value for kind in route.kinds) or "all events"
     dlqs = f"for DLQ {', '.join(route.dlqs)}" if route.dlqs else "for all DLQs and the service itself"
     return f"{route.destination}: {events}, {dlqs}"

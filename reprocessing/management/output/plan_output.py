@@ -1,4 +1,4 @@
-"""Show the plan of an apply, or the problems of its file, as text and as JSON."""
+"""Show the plan of apply_config, or the problems of its file, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reprocessing.domain.configuration.keys import Kind
 from reprocessing.management.output.drain_output import counted
 from reprocessing.pipeline.configuration.plan import Plan
 
-#: Returns a value as text, from its key and the value.
+#: A function that returns the text of a setting for the plan, from the setting's key and value.
 Shown = Callable[[str, Any], str]
 
 
 def problem_lines(file: str, problems: Iterable[Problem]) -> Iterable[str]:
-    """Yield a line for each problem, in the order of the file."""
+    """Yield a line for each problem of the file, as FILE:LINE, in the order of the lines."""
     for problem in sorted(problems, key=lambda one: (one.line, one.path)):
         place = f"{problem.place}: " if problem.path else ""
         yield f"{file}:{problem.line}: {place}{problem.text}"
@@ -49,14 +49,14 @@ def _field(change: ObjectChange, field: FieldChange, shown: Shown) -> str:
 
 
 def counts(changes: Sequence[ObjectChange]) -> str:
-    """Return how many objects are added, changed and removed."""
+    """Return a text with the number of objects that are added, changed and removed."""
     said = {Action.ADD: "added", Action.CHANGE: "changed", Action.REMOVE: "removed"}
     found = [(sum(one.action is action for one in changes), word) for action, word in said.items()]
     return ", ".join(f"{counted(n, 'object')} {word}" for n, word in found if n)
 
 
 def in_json(plan: Plan, *, acted: bool) -> dict[str, Any]:
-    """Return the plan as JSON."""
+    """Return the plan of apply_config as JSON. `acted`: the plan was executed."""
     return {
         "dry_run": not acted,
         "changes": [

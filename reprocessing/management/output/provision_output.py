@@ -1,4 +1,4 @@
-"""Differences between the queues in SQS and the wanted queues, as text and as JSON."""
+"""Show for provision_queues how queues in SQS differ from the wanted queues, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ATTRIBUTES: Final = {
 
 
 def lines(looks: Iterable[QueueComparison]) -> Iterable[str]:
-    """Yield lines: each queue, then how its attributes differ from the wanted ones."""
+    """Yield a line for each queue, followed by a line for each attribute that differs from the wanted queue."""
     for one in looks:
         yield f"{one.wanted.name}: {_state(one)}"
         yield from (f"  {line(each)}" for each in one.differences)
@@ -69,7 +69,7 @@ def done(step: Step) -> str:
 
 
 def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
-    """Return the differences between queues and wanted queues as JSON, with values as SQS has them."""
+    """Return the differences between queues and wanted queues as JSON. Values of attributes are as in SQS."""
     return [
         {
             "queue": one.wanted.name,
@@ -81,7 +81,7 @@ def in_json(looks: Iterable[QueueComparison]) -> list[dict[str, Any]]:
 
 
 def value(attribute: str, text: str) -> str:
-    """Return the value of a queue's attribute as people read it."""
+    """Return the value of an SQS attribute in words, such as "30 s"; `text`: the value as SQS writes it."""
     if not text:
         return "none"
     match attribute:

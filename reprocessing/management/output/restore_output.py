@@ -1,4 +1,4 @@
-"""What is known after PostgreSQL was restored from a backup, as text and as JSON."""
+"""Show for after_restore what is known about messages after a restore of PostgreSQL, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("finished", "unfinished", "unknown")
 
 
 def hold_text(found: RestoreHold) -> str:
-    """Return a sentence: since when and why sends are held, by whom, and the time of the backup."""
+    """Return a sentence about the hold of all sends: since when, by whom and why, and the time of the backup."""
     return (
         f'Everything is held since {format_time(found.since)} by {found.by} ("{found.reason}"); PostgreSQL was '
         f"restored to {format_time(found.restored_to)}."
@@ -23,7 +23,7 @@ def hold_text(found: RestoreHold) -> str:
 
 
 def already_held(found: RestoreHold, asked: datetime) -> str:
-    """Return a text: sends are held already, with another time of the backup than the given time."""
+    """Return an error text: sends are held already, with a time of the backup that differs from `asked`."""
     return (
         f"Nothing was changed: {hold_text(found)} --since {format_time(asked)} was ignored. The time is only "
         "shown: every message that is unfinished in the database is held. If it was mistyped, say so in the "
@@ -33,7 +33,10 @@ def already_held(found: RestoreHold, asked: datetime) -> str:
 
 
 def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: Sequence[str]) -> Iterable[str]:
-    """Yield lines: since when sends are held, how many messages are finished, unfinished or unknown, and what to do."""
+    """Yield the lines of after_restore report: the hold, the number of undecided messages by finding, and what to do.
+
+    `undrained`: names of DLQs that no capture has emptied since all messages became visible again.
+    """
     yield hold_text(found)
     for dlq in sorted({one.dlq for one in counts}):
         yield f"{dlq}:"
@@ -60,7 +63,10 @@ def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: 
 
 
 def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
-    """Return the command that lets workers send again, and when to run it."""
+    """Return a sentence with the command that lets workers send again, and when to run it.
+
+    `undrained`: names of DLQs that a capture must empty first.
+    """
     if not undrained:
         return "To resume sending: manage.py after_restore release --reason WHY --confirm"
     return (
@@ -71,7 +77,7 @@ def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
 
 
 def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained: Sequence[str]) -> dict[str, Any]:
-    """Return the hold, and the number of messages for each finding, as JSON."""
+    """Return the hold (null: nothing is held), and the number of undecided messages for each finding, as JSON."""
     said = found and {
         "since": found.since,
         "by": found.by,
@@ -86,6 +92,6 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
 
 
 def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:
-    """Return the ids of a message about which nobody has decided yet, as JSON."""
+    """Return an undecided message as JSON: its ids, its state, and the finding about it."""
     ids = {"dlq": one.dlq, "message_id": one.message_id, "redrive_id": one.public_id}
     return {**ids, "class": Finding(one.finding).kind, "finding": one.finding, "state": one.state}

@@ -1,4 +1,4 @@
-"""Rules: changes, previews and status, as text and as JSON."""
+"""Show the changes of a rule, its effect on recent messages, and its status, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reprocessing.store.routing.rules import RuleStatus
 
 
 def changes(found: list[Difference]) -> Iterable[str]:
-    """Yield a line for each changed field."""
+    """Yield a line for each changed field of a rule or rate class, with its value before and after."""
     for one in found:
         if one.before is None and one.after is None:
             continue
@@ -30,7 +30,7 @@ def _value(value: object) -> str:
 
 
 def preview_lines(found: Preview, *, days: int) -> Iterable[str]:
-    """Yield lines: what each rule would do to recent messages."""
+    """Yield lines about what each rule would do to messages captured in the last `days` days."""
     yield f"Of {counted(found.letters, 'message')} captured in the last {counted(days, 'day')}:"
     for one in found.shares:
         yield from _share(one)
@@ -66,7 +66,7 @@ def _states(counts: Mapping[str, int]) -> str:
 
 
 def in_json(found: Preview, *, days: int) -> dict[str, Any]:
-    """Return as JSON what each rule would do to recent messages."""
+    """Return as JSON what each rule would do to messages captured in the last `days` days."""
     return {
         "days": days,
         "letters": found.letters,
@@ -93,7 +93,7 @@ def in_json(found: Preview, *, days: int) -> dict[str, Any]:
 
 
 def rule_in_json(one: RuleStatus) -> dict[str, Any]:
-    """Return an enabled rule as JSON."""
+    """Return the status of an enabled rule as JSON."""
     return {
         "name": one.name,
         "action": one.action,
@@ -109,7 +109,7 @@ def rule_in_json(one: RuleStatus) -> dict[str, Any]:
 
 
 def rule_lines(rule: Mapping[str, Any]) -> Iterable[str]:
-    """Yield the lines of an enabled rule."""
+    """Yield the lines that redrive_status prints about an enabled rule. `rule`: the result of `rule_in_json`."""
     where = f" of {rule['dlq']}" if rule["dlq"] else ""
     last = f", last at {format_time(rule['last_hit_at'])}" if rule["last_hit_at"] else ""
     stops = f"; {counted(rule['stopped'], 'message')} held by it" if rule["stopped"] else ""

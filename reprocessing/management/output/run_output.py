@@ -1,4 +1,4 @@
-"""A run as text and as JSON: state, progress, forecast, and who stopped the run and why."""
+"""Show a run for show_runs, as text and as JSON: its state, progress and forecast, and who paused or aborted it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprocessing.store.outcomes import pending_outcomes
 
 
 def run_lines(seen: RunStatus) -> Iterable[str]:
-    """Yield the lines that show a run."""
+    """Yield the lines that show_runs prints about a run."""
     run, tally = seen.run, seen.tally
     yield f"{run.name}  ({run.dlq.name}, {run.kind}, {run.state})"
     if run.why:
@@ -77,7 +77,7 @@ def _forecast(seen: RunStatus) -> Iterable[str]:
 
 
 def in_json(seen: RunStatus) -> dict[str, Any]:
-    """Return a run as JSON."""
+    """Return a run with its progress and forecast as JSON."""
     run, tally = seen.run, seen.tally
     return {
         "run": run.name,

@@ -1,4 +1,4 @@
-"""The counts, progress and result of a run, as text and as JSON."""
+"""Show how many messages of a run are in each state, during the run and at its end, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from reprocessing.store.runs.progress import RunCounts
 
 
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
-    """Return the result of a run as JSON. `captured` is the sum of all final states and `waiting`, which has `held`.
+    """Return the result of a run as JSON.
 
+    `captured` is the number of all messages: the sum of all final states and `waiting`. `held` is a part of `waiting`.
     `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
     """
     return {
@@ -27,13 +28,13 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
 
 def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the counts of a run's messages as JSON."""
+    """Return the number of a run's messages as JSON: of all, in each final state, unfinished (`waiting`), and held."""
     ends = {name: getattr(tally, name) for name in FINAL_STATES}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
 
 
 def progress_text(tally: RunCounts) -> str:
-    """Return the counts of a run in one line."""
+    """Return the number of a run's messages in each state in one line, such as "3 messages: 3 delivered"."""
     ends = [f"{getattr(tally, name):,} {words}" for name, words in FINAL_STATES.items() if getattr(tally, name)]
     if tally.waiting:
         ends.append(f"{tally.waiting:,} queued")
@@ -45,7 +46,7 @@ def progress_text(tally: RunCounts) -> str:
 
 
 def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
-    """Yield lines: the result of each run, then the messages that need review."""
+    """Yield a line with the result of the run and of each run in `along`, then hints about held and parked messages."""
     yield f"{run}: {progress_text(own)}."
     for name, other in along.items():
         yield f"Sent with it: {name}: {progress_text(other)}."

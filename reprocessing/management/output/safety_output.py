@@ -1,4 +1,4 @@
-"""Circuit breakers and health checks, as text and as JSON."""
+"""Show the state of circuit breakers and health checks, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Told = dict[str, Any]
 def breaker_in_json(one: BreakerStatus, now: datetime) -> Told:
     """Return a circuit breaker as JSON.
 
-    `rate` and `allowed_rate` are in messages/s; null: no limit. `allowed_rate` does not count canaries.
+    `rate` is the rate limit, and `allowed_rate` the rate that the ramp-up allows now, without canaries. Both are in
+    messages/s; null: no limit.
     """
     return {
         "name": one.name,
@@ -33,7 +34,10 @@ def breaker_in_json(one: BreakerStatus, now: datetime) -> Told:
 
 
 def breaker_text(breaker: Told, now: datetime) -> str:
-    """Return a circuit breaker's state, since when and why, and when the next canary is sent."""
+    """Return a text with a circuit breaker's state, since when and why, and the time of the next canary.
+
+    `breaker`: the result of `breaker_in_json`.
+    """
     state = {BreakerState.OPEN: "OPEN", BreakerState.HALF_OPEN: "half open"}.get(breaker["state"], breaker["state"])
     why = f": {breaker['why']}" if breaker["why"] else ""
     at = breaker["next_canary_at"]
@@ -44,7 +48,7 @@ def breaker_text(breaker: Told, now: datetime) -> str:
 
 
 def rate_text(breaker: Told) -> str:
-    """Return the rate that a circuit breaker allows now, and why."""
+    """Return a text with the rate that a circuit breaker allows now, and why. `breaker`: from `breaker_in_json`."""
     rate, most = breaker["allowed_rate"], breaker["rate"]
     if breaker["state"] != BreakerState.CLOSED:
         return "only canaries are sent"
@@ -55,7 +59,7 @@ def rate_text(breaker: Told) -> str:
 
 
 def check_in_json(one: health_checks.CheckStatus) -> Told:
-    """Return a health check as JSON. If `lets_go` is true, its last result is healthy and recent."""
+    """Return a health check as JSON. `lets_go`: whether its last result is healthy and recent, so messages are sent."""
     return {
         "check": f"{one.kind} {one.subject}".strip(),
         "ceiling": one.ceiling,
@@ -68,7 +72,10 @@ def check_in_json(one: health_checks.CheckStatus) -> Told:
 
 
 def check_text(check: Told) -> str:
-    """Return a health check's last result, how old it is, and whether messages are sent."""
+    """Return a text with a health check's last result, its age, and whether it prevents sends.
+
+    `check`: the result of `check_in_json`.
+    """
     age = "never run" if check["age_seconds"] is None else f"{check['age_seconds']:.0f} s ago"
     detail = f": {check['detail']}" if check["detail"] else ""
     old = check["verdict"] == HealthStatus.HEALTHY and not check["lets_go"]

@@ -1,4 +1,4 @@
-"""The status of DLQs and of messages, as JSON."""
+"""Return the status of DLQs and of messages as JSON, which redrive_status prints or turns into text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PRESUMED = "presumed"
 
 
 def status(key: int | None = None) -> Told:
-    """Return the status of the DLQ with this primary key; None: of all DLQs."""
+    """Return the status of the DLQ with this primary key as JSON; None: of all DLQs."""
     now = lanes_of.database_now()
     halt = stops.stop_of(None)
     letters, lanes, oldest = counters.counts_by_state(key), lane_counts.lane_counts(key), dlq_status.oldest_letters(key)
@@ -68,14 +68,17 @@ def status(key: int | None = None) -> Told:
 
 
 def _polling() -> Told:
-    """Return the cost of polling: of all DLQs by their schedules, of beat, and of one worker."""
+    """Return the AWS requests per second, and their cost of a day, when no messages arrive.
+
+    They come from polls of all DLQs by their schedules, from beat, and from one worker.
+    """
     polling = IdleLoad(schedule.polls_per_second())
     each = conf.current().prices.of(fifo=False)
     return {"requests_a_second": polling.requests, "a_day": asdict(polling.cost_of_day(each=each))}
 
 
 def letter_in_json(one: Letter) -> Told:
-    """Return a message and its consumer reports as JSON, without the texts that consumers wrote."""
+    """Return a message and its newest consumer reports, 20 at most, as JSON. Texts of reports are left out."""
     found = delivery_status.status_of(one)
     return {
         "message_id": one.message_id,
@@ -147,7 +150,7 @@ def _of_lanes(found: list[LaneCount]) -> Told:
 
 
 def _waiting(found: list[LaneCount]) -> list[Told]:
-    """Return the reasons why ordering keys wait, each with the number of keys and the first due time."""
+    """Return the reasons why key queues wait, each with the number of key queues and the first due time (or null)."""
     reasons: dict[str, Told] = {}
     for one in found:
         why = lane_counts.describe_lanes(one)

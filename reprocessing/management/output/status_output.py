@@ -1,4 +1,4 @@
-"""The output of redrive_status as text."""
+"""Turn the status of DLQs and of messages into the text that redrive_status prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Told = dict[str, Any]
 
 
 def status_lines(found: Told) -> Iterable[str]:
-    """Yield the lines that redrive_status prints."""
+    """Yield the lines that redrive_status prints about DLQs. `found`: the result of `status_json.status`."""
     yield f"{format_time(found['now'])}"
     if found["held_after_restore"]:
         yield f"EVERYTHING IS HELD {_stopped(found['stopped'])}: PostgreSQL was restored from a backup."
@@ -81,7 +81,7 @@ def _dlq(dlq: Told, found: Told) -> Iterable[str]:
 
 
 def _ailments(dlq: Told, found: Told) -> Iterable[str]:
-    """Yield lines: what mode automatic needs and does not have, problems of the queue, and why attempts fail."""
+    """Yield lines about problems of a DLQ: processes that mode automatic lacks, a native redrive, failed attempts."""
     if dlq["mode"] == Mode.AUTOMATIC:
         yield from (f"  MISSING   {one}" for one in found["missing"])
     yield from (f"  {one:9} {dlq[one]}" for one in ("native", "trouble") if dlq[one])
@@ -108,7 +108,10 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
 
 
 def _stands(run: Told) -> str:
-    """Return the state of a run. A run whose messages are all finished is running until beat, or a drain, ends it."""
+    """Return a text with the state of a run.
+
+    A run whose messages are all finished stays in state running until beat or drain_dlq ends it. It is shown as done.
+    """
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
         return "done: beat ends it"
     return f"{run['state']}: {counted(run['unfinished'], 'message')} unfinished{_wave(run['wave'])}"
@@ -158,7 +161,10 @@ def _capture(capture: Told) -> str:
 
 
 def message_lines(found: Told) -> Iterable[str]:
-    """Yield the lines about one message, without the texts that consumers reported: they may quote payloads."""
+    """Yield the lines about one message. `found`: from `status_json.letter_in_json`.
+
+    Texts that consumers reported are left out, because they may quote payloads.
+    """
     since = f", since {format_time(found['since'])}" if found["since"] else ""
     yield f"{found['message_id']}  of {found['dlq']}: {STATE_NAMES.get(found['state'], found['state'])}"
     yield f"  {found['sentence']} ({found['how']}{since})"

@@ -1,1 +1,1 @@
-"""Code that several commands share."""
+"""Base classes and functions that several commands use."""

@@ -1,4 +1,4 @@
-"""Code that approve, decline and break_glass share."""
+"""The base class of approve, decline and break_glass, which decide about a request for approval."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from reprocessing.pipeline.approvals import decide
 from reprocessing.pipeline.approvals.decide import Decision, NotDone
 from reprocessing.store.approvals import people
 
-_ID_DIGITS: Final = 19  # digits of the largest bigint; ids with fewer digits always fit
+_ID_DIGITS: Final = 19  # digits of PostgreSQL's largest bigint; a number with fewer digits always fits
 
 
 class ApprovalCommand(Console):
-    """A command that decides about a requested approval."""
+    """A command that decides about a request for approval."""
 
-    done_word: ClassVar[str]  #: such as "approved"
-    needs_another: ClassVar[bool] = False  #: the requester cannot do it
+    done_word: ClassVar[str]  #: the decision as a past participle, such as "declined"
+    needs_another: ClassVar[bool] = False  #: whether the person who made the request cannot decide
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the number of the request, and the options that each change has."""
-        parser.add_argument("approval", type=not_empty, metavar="NUMBER", help="number (see list_approvals)")
+        """Add the number of the request, and --by, --reason, --confirm and --json."""
+        parser.add_argument("approval", type=not_empty, metavar="NUMBER", help="the request (see list_approvals)")
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        """Decide, or show what was requested."""
+        """With --confirm, decide about the request and show the result; else show the request."""
         row = find_approval(options["approval"])
         if self.needs_another and people.is_same_person(row.by, options["by"]):
             raise CommandError(f"Nothing was done: {row.by} asked for it, so somebody else must approve it: --by NAME")
@@ -47,12 +47,12 @@ class ApprovalCommand(Console):
             self.say("\n".join([*request_lines(row), f"This was a dry run: it is {self.done_word} with --confirm."]))
 
     def decide(self, approval: int, options: dict[str, Any]) -> Decision:
-        """Decide about the request."""
+        """Record the decision about the request with this id, and return its result. Each command implements this."""
         raise NotImplementedError
 
 
 def find_approval(number: str) -> Approval:
-    """Return the request with this number.
+    """Return the request for approval with this number.
 
     Raises:
         CommandError: there is no such request.
@@ -65,7 +65,10 @@ def find_approval(number: str) -> Approval:
 
 
 def request_lines(row: Approval) -> list[str]:
-    """Return what was requested, by whom, and why it would be void now."""
+    """Return lines about a request: what was requested, by whom and why, and its decision.
+
+    For an open request, the last line says what changed since, so that the request is void.
+    """
     said = [f"Approval {row.pk}: {row.title}", *(f"  {label}: {text}" for label, text in row.preview)]
     said += [f"  Requested by {row.by} on {format_time(row.asked_at)}: {row.reason}"]
     if row.state != ApprovalState.OPEN:
@@ -77,7 +80,7 @@ def request_lines(row: Approval) -> list[str]:
 
 
 def in_json(row: Approval) -> dict[str, Any]:
-    """Return a request as JSON values."""
+    """Return a request for approval as JSON values."""
     return {
         "approval": row.pk, "state": row.state, "deed": row.deed, "what": row.title, "messages": row.messages,
         "preview": {str(label): text for label, text in row.preview}, "by": row.by, "reason": row.reason,

@@ -1,4 +1,4 @@
-"""The line of a dry run whose action needs a second person."""
+"""Say in a dry run that the action needs a second person."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from reprocessing.store.approvals import guard
 
 
 def approval_text(messages: Messages, *, by: str) -> list[str]:
-    """Return the line that says that a second person is needed; no line if none is."""
+    """Return one line if `by` needs a second person to change these messages, else no line.
+
+    `messages`: the number of changed messages of each DLQ.
+    """
     needed = guard.is_needed(messages, by=by)
     return ["This needs a second person: with --confirm, an approval is requested."] if needed else []

@@ -1,4 +1,4 @@
-"""Find the targets of a DLQ by the names that users give to commands."""
+"""Find the targets of a DLQ by the name or ARN that a user gives to a command."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from reprocessing.models import DeadLetterQueue, Target
 
 
 def targets_of(dlq: DeadLetterQueue, named: str | None) -> list[Target]:
-    """Return the targets that messages of the DLQ may be sent to. `named`: only the target of this name or ARN.
+    """Return the targets to which messages of the DLQ may be sent: by its source queues, or by rules.
+
+    `named`: return only the target with this name or ARN; None: all.
 
     Raises:
-        CommandError: there is no such target.
+        CommandError: the DLQ has no target, or no target of this name.
     """
     by_rule = Q(rules__isnull=False) & (Q(rules__dlq=dlq) | Q(rules__dlq=None))
     found = list(Target.objects.filter(Q(sources__dlq=dlq) | by_rule).distinct().order_by("arn"))

@@ -1,4 +1,4 @@
-"""Code that drain_dlq and rerun share: check that sending is possible, send a run's messages, show the result."""
+"""The base class of drain_dlq and rerun: check that sending is possible, send a run's messages, show the result."""
 
 from __future__ import annotations
 
@@ -40,11 +40,14 @@ from reprocessing.store.runs import progress
 from reprocessing.store.runs.progress import RunCounts
 from reprocessing.store.safety import stops
 
-_SIGNALLED = 128  #: A shell shows this number plus the signal's number as exit status of a process that a signal ended.
+_SIGNALLED = 128  #: the exit status of a process that a signal ended is this plus the signal's number
 
 
 class Interruption:
-    """A context manager that catches Ctrl-C and SIGTERM. Calling it returns whether the user asked to end."""
+    """A context manager that catches Ctrl-C and SIGTERM, so that the command can end its work first.
+
+    Calling the object returns whether one of the two signals arrived.
+    """
 
     def __init__(self) -> None:
         self.signal = 0
@@ -65,7 +68,7 @@ class Interruption:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def wait(self, seconds: float) -> None:
-        """Wait for this time, or until Ctrl-C or SIGTERM."""
+        """Wait for this number of seconds, or until Ctrl-C or SIGTERM."""
         end = time.monotonic() + seconds
         while not self() and time.monotonic() < end:
             time.sleep(0.05)
@@ -75,20 +78,25 @@ class Interruption:
 
     @property
     def status(self) -> int:
-        """Return the exit status of a process that the signal ended."""
+        """Return the exit status that shells show for a process that this signal ended, such as 130 for Ctrl-C."""
         return _SIGNALLED + self.signal
 
 
 def drain_hands(stop: Callable[[], bool]) -> DrainContext:
-    """Return settings, rate limits and a unique owner for a drain. `stop` returns whether the user asked to end."""
+    """Return what a drain needs: settings, rate limits, and a name, unique to this process, as owner of its leases.
+
+    `stop`: returns whether the user asked to end.
+    """
     owner = f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
     return DrainContext(conf.current(), Rates.at(settings.REDIS_URL), SystemRandom().random, owner, stop)
 
 
 def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
-    """Return the stops of the DLQ as text; empty if there is none.
+    """Return a text about the stops that keep messages of the DLQ from being sent; empty if there is none.
 
-    Refuse mode observe, and all sends held after a restore. If `acts`, refuse a stopped DLQ too.
+    Raises:
+        CommandError: the DLQ is in mode observe; or all sends are held after a restore; or there is a stop, and
+            `acts` says that the command would send.
     """
     if dlq.mode == Mode.OBSERVE:
         raise CommandError(
@@ -102,7 +110,13 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
 
 
 def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
-    """Refuse a DLQ while AWS itself moves its messages (native redrive)."""
+    """Refuse to redrive a DLQ while AWS itself moves its messages (native redrive).
+
+    If AWS does not answer, says so on `telling`, and uses what is stored.
+
+    Raises:
+        CommandError: a native redrive is running.
+    """
     try:
         native_redrive.read_redrives(dlq)
     except QueueUnreachable as error:
@@ -113,7 +127,7 @@ def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
 
 
 class DrainCommand(Console):
-    """A command that sends the messages of a run."""
+    """A command that sends the messages of a run from its own process."""
 
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
         """Send the messages of the run until all are finished, and show the result.
@@ -121,7 +135,7 @@ class DrainCommand(Console):
         `along`: other runs of the DLQ whose messages are sent, too.
 
         Raises:
-            RestoreUnresolved: PostgreSQL was restored, and sends are held; nothing was sent.
+            RestoreUnresolved: PostgreSQL was restored from a backup, and all sends are held; nothing was sent.
             CommandError: the user interrupted the command, or a run was paused or aborted.
             DatabaseError: PostgreSQL failed.
         """
@@ -154,7 +168,7 @@ class DrainCommand(Console):
             self.show_other_runs(run, along)
 
     def show_other_runs(self, run: Run, along: Sequence[Run]) -> None:
-        """Show for each other running run of the DLQ how many messages are unfinished."""
+        """Print a line for each other running run of the DLQ: its unfinished messages, and how to continue it."""
         for one in other_runs.in_progress(run.dlq, run, *along):
             left = run_result_output.unfinished_text(progress.count_letters(one.pk))
             standing_one = one.kind == RunKind.STANDING  # beat no longer adds messages to the standing run
@@ -162,7 +176,7 @@ class DrainCommand(Console):
             self.say(f"Run {one.name}: {left}. To continue it: {command(*go_on, '--confirm')}")
 
     def leave_to_workers(self, run: Run, options: dict[str, Any]) -> None:
-        """Show the state of the run, which workers send, and how to watch it."""
+        """Show the state of a run whose messages workers will send, and how to watch the run."""
         self.show_result(run, options, progress.count_letters(run.pk), enqueued=True)
         if not options["json"]:
             self.say(
@@ -178,7 +192,7 @@ class DrainCommand(Console):
         along: Mapping[str, RunCounts] | None = None,
         **more: object,
     ) -> None:
-        """Show the result of the run and of the runs `along`."""
+        """Show the result of the run and of the runs `along`, as text or JSON. `more`: further members of the JSON."""
         if options["json"]:
             self.report(run_result_output.result_in_json(run.name, run.dlq, tally, along or {}) | more)
         else:
@@ -186,7 +200,11 @@ class DrainCommand(Console):
 
 
 def fail_if_stopped(runs: Sequence[Run]) -> None:
-    """Fail if a run was paused or aborted; the error says by whom, why, and how to continue."""
+    """Check that no run was paused or aborted.
+
+    Raises:
+        CommandError: a run was; the error says by whom, why, and how to continue.
+    """
     for one in runs:
         one.refresh_from_db()
     stand = [one for one in runs if one.state in {RunState.PAUSED, RunState.ABORTED}]
@@ -195,7 +213,7 @@ def fail_if_stopped(runs: Sequence[Run]) -> None:
 
 
 def tallies(runs: Sequence[Run]) -> dict[str, RunCounts]:
-    """Return the message counts of these runs, by the run's name."""
+    """Return the number of messages by state of each run, by the run's name."""
     return {one.name: progress.count_letters(one.pk) for one in runs}
 
 

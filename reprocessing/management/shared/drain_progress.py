@@ -1,4 +1,4 @@
-"""The progress line of a drain: counts, rate, time left, and what messages wait for."""
+"""Write the progress line of a drain: numbers of messages, rate, time left, and what messages wait for."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from reprocessing.store.safety import failed_answers
 
 
 def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = None) -> str:
-    """Return the progress line of a drain: counts, then the reasons why messages wait.
+    """Return the progress line of a drain: the number of messages by state, then the reasons why messages wait.
 
-    If nobody consumes a target, that is the first reason.
+    The first reason is that nobody consumes a target, if so. `pace`: measures the rate; None: no rate is shown.
     """
     speed = pace.add(tally.letters - tally.open, tally.open) if pace else ""
     lag = conf.current().count_lag.total_seconds()
@@ -42,7 +42,7 @@ def progress_line(dlq: DeadLetterQueue, tally: RunCounts, pace: Pace | None = No
 
 
 def _held_back(dlq: DeadLetterQueue) -> list[str]:
-    """Return each reason why key queues wait, such as a wave or an open breaker, with the number of keys."""
+    """Return a sentence for each reason why key queues wait, such as an open breaker, with the number of key queues."""
     reasons: Counter[str] = Counter()
     for one in lane_counts.lane_counts(dlq.pk):
         if one.why and one.phase in {LanePhase.READY, LanePhase.HELD}:
@@ -70,7 +70,7 @@ def _waits(some: Sequence[PendingOutcome]) -> list[str]:
 
 
 def _wait(one: PendingOutcome) -> str:
-    """Return a sentence: what the outcomes of messages sent to this target wait for."""
+    """Return a sentence about what the outcomes of messages sent to this target wait for; empty: for nothing."""
     awaited = pending_outcomes.describe(one)
     if not awaited:
         return ""

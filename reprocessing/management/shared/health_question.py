@@ -1,4 +1,4 @@
-"""Read the options of a health check."""
+"""Read a health check from the options of check_health, or from a configuration file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from reprocessing.store.safety.health_checks import CheckQuestion
 
 
 def read_question(options: Mapping[str, Any], view: Conf) -> CheckQuestion | None:
-    """Return the new check, or None if the options add no check.
+    """Return the health check that the options describe, or None if they describe no check.
 
     Raises:
-        CommandError: the check could never be healthy.
+        CommandError: an option is missing, or the check could never be healthy, for example because its URL is not
+            allowed.
     """
     if options["status"] is not None and not options["http"]:
         raise CommandError("--status needs --http URL.")

@@ -1,4 +1,7 @@
-"""Code of release_parked, discard_parked and restore_discarded, which act on an exact selection of messages."""
+"""The base class of release_parked, discard_parked and restore_discarded.
+
+A dry run shows the selected messages and a mark. With the mark, the command acts on exactly these messages.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +41,14 @@ GROUP_SIZE = 500
 
 @dataclass(slots=True)
 class Decisions:
-    """The result of acting on selected messages: ids of changed messages, and why others were refused."""
+    """The result of acting on messages: ids of changed letters, and for each refused message id, the reason."""
 
     done: list[int] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 class ParkingCommand(Console):
-    """A command that acts on parked or discarded messages."""
+    """A command that releases, discards or restores selected messages of a DLQ."""
 
     done_word: ClassVar[str]  #: past participle, as in "12 messages are released"
     act: ClassVar[Callable[..., Reviewed]]
@@ -71,7 +74,7 @@ class ParkingCommand(Console):
             "--older-than",
             type=duration,
             metavar="AGE",
-            help=f"select messages that were {self.state} longer ago than this, such as 90s, 30m, 12h or 7d",
+            help=f"select messages that have been {self.state} for longer than this, such as 90s, 30m, 12h or 7d",
         )
         parser.add_argument(
             "--limit", type=whole_number(1), metavar="N", help="select at most N messages, oldest first"
@@ -105,19 +108,23 @@ class ParkingCommand(Console):
             raise CommandError(f"{len(decided.refused):,} of {len(chosen):,} are not {self.done_word}: reasons above.")
 
     def act_arguments(self, options: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """Return the keyword arguments that a subclass passes to `act`."""
+        """Return the keyword arguments for `act` that the subclass's own options set."""
         return {}
 
     def frozen(self, how: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments as JSON values, for a request of an approval."""
+        """Return the keyword arguments for `act` as JSON values, which a request for approval stores."""
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in how.items()}
 
     def act_options(self, options: dict[str, Any]) -> list[str]:  # noqa: ARG002
-        """Return the command-line options from which `act_arguments` was made, for the command that is shown."""
+        """Return the given options of the subclass, for the command line that a dry run shows."""
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Act on these messages, at most `GROUP_SIZE` in a transaction."""
+        """Act on these messages, at most `GROUP_SIZE` in a transaction, and return the result.
+
+        Raises:
+            ApprovalNeeded: a second person is needed; nothing was done.
+        """
         act_on_parked.check_whole(self.deed, [one.id for one in chosen], by=options["by"], **self.frozen(how))
         decided, pace, telling = Decisions(), Pace(), ProgressLog(self.stderr)
         for first in range(0, len(chosen), GROUP_SIZE):
@@ -132,7 +139,7 @@ class ParkingCommand(Console):
     def result_lines(
         self, chosen: Sequence[Parked], decided: Decisions, options: dict[str, Any], mark: str
     ) -> Iterable[str]:
-        """Yield lines: what was done; in a dry run, the command that acts on these messages."""
+        """Yield lines about what was done or, in a dry run, the command line that acts on exactly these messages."""
         if not chosen:
             return
         if not options["confirm"]:
@@ -144,7 +151,7 @@ class ParkingCommand(Console):
         yield from self.next_steps(decided)
 
     def next_steps(self, decided: Decisions) -> Iterable[str]:  # noqa: ARG002
-        """Yield lines that say what to do next."""
+        """Yield lines about what the user can do next, after the command has acted."""
         return ()
 
     def acting_command(self, options: dict[str, Any], mark: str) -> str:
@@ -172,7 +179,7 @@ class ParkingCommand(Console):
 
 
 def refusal_lines(decided: Decisions) -> Iterable[str]:
-    """Yield a line for each reason why messages were refused, with examples."""
+    """Yield a line for each reason why messages were refused, with the number and three ids of such messages."""
     for why, count in Counter(decided.refused.values()).most_common():
         examples = [letter for letter, said in decided.refused.items() if said == why][:SHOWN]
         yield f"{count:,} refused, since {why}: {', '.join(examples)}{' …' if count > SHOWN else ''}"

@@ -1,4 +1,4 @@
-"""The messages that a person selects for a decision: by options, then exactly by a mark."""
+"""Select parked or discarded messages for a decision: in a dry run by options, then exactly by the dry run's mark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reprocessing.management.console import format_time
 from reprocessing.models import DeadLetterQueue, Letter
 from reprocessing.store.ordering import lanes
 
-#: Max messages that are shown for each reason.
+#: Max messages that a dry run shows for each parking reason.
 SHOWN = 3
 _LENGTH = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -30,7 +30,10 @@ _MARK = re.compile(r"\d{1,17}-[0-9a-f]{16}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A parked or discarded message, without its payload. `reason` is empty for a discarded message."""
+    """A parked or discarded message, without its payload.
+
+    `reason`: why it is parked; empty for a discarded message. `since`: when it was parked or discarded.
+    """
 
     id: int
     message_id: str
@@ -40,7 +43,7 @@ class Parked:
 
 
 def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> list[Parked]:
-    """Return the messages in this state that match the options, oldest first."""
+    """Return the messages in this state that match the options, in the order in which they were parked or discarded."""
     found = Letter.objects.filter(dlq=dlq, state=state.value)
     if options.get("parked_for"):
         found = found.filter(reason__in=options["parked_for"])
@@ -58,7 +61,7 @@ def select_messages(dlq: DeadLetterQueue, state: LetterState, options: dict[str,
 
 
 def filter_options(options: dict[str, Any]) -> list[str]:
-    """Return the given options that select messages, to repeat them in a command line."""
+    """Return the options that select messages, as the user gave them, as words of a command line."""
     given: list[str] = []
     for name in ("parked_for", "message_id"):
         given += [part for value in options.get(name) or () for part in (f"--{name.replace('_', '-')}", value)]
@@ -70,7 +73,7 @@ def filter_options(options: dict[str, Any]) -> list[str]:
 
 
 def shell_quoted(given: Iterable[str]) -> str:
-    """Return words quoted for a shell; invisible characters are written as escapes."""
+    """Return a command line: the words, quoted for a shell, with escapes for invisible characters."""
     return " ".join(shlex.quote(one) if one.isprintable() else f"$'{_escaped(one)}'" for one in given)
 
 
@@ -82,7 +85,7 @@ def _escaped(text: str) -> str:
 
 
 def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) -> str:
-    """Return a text: no message matched, and how many messages there are in this state."""
+    """Return an error text: no message matched, and how many messages of the DLQ are in this state, by reason."""
     there = Letter.objects.filter(dlq=dlq, state=state.value).order_by("reason").values_list("reason")
     kinds = ", ".join(f"{n:,} {reason}".strip() for reason, n in there.annotate(n=Count("pk"))) or "no messages"
     return (
@@ -92,14 +95,14 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
 
 
 def selection_type(text: str) -> str:
-    """Read the MARK that a dry run showed."""
+    """Read the value of --selection: the mark that a dry run showed, which identifies the selected messages."""
     if not _MARK.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
     return text
 
 
 def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[Parked]) -> Iterable[str]:
-    """Yield lines: the number of selected messages, the reasons why they were parked, and examples."""
+    """Yield lines about the selected messages: their number, then for each parking reason, three of its messages."""
     found = f"{len(chosen):,} {state} {'message matches' if len(chosen) == 1 else 'messages match'}"
     yield f"{dlq.name}: {found}{':' if chosen else '.'}"
     for reason, count in Counter(one.reason for one in chosen).most_common():
@@ -114,7 +117,7 @@ def selection_lines(dlq: DeadLetterQueue, state: LetterState, chosen: Sequence[P
 
 
 def duration(text: str) -> timedelta:
-    """Read a duration, such as 30m."""
+    """Read a duration, such as 30m, up to 100 years. A number without a unit is in seconds."""
     found = _LENGTH.fullmatch(text)
     seconds = int(found[1]) * _SECONDS[found[2]] if found else _LONGEST + 1
     if seconds > _LONGEST:

@@ -1,4 +1,4 @@
-"""Progress of long work: lines on standard error, with rate and time left."""
+"""Show the progress of long work as lines on standard error, with rate and time left."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from django.core.management.base import OutputWrapper
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.management.command_line import as_invoked
 
-#: Seconds between two lines on a terminal, and elsewhere.
+#: Seconds between two progress lines: on a terminal, and if standard error is not a terminal.
 _WATCHED, _LOGGED = 1.0, 10.0
-#: A rate is measured over this number of calls of `Pace.add`.
+#: A rate is measured over the last 30 calls of `Pace.add`.
 _SAMPLES = 30
 
 
@@ -25,7 +25,10 @@ class Pace:
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
 
     def add(self, done: int, left: int | None = None) -> str:
-        """Note the number of items done; return ", 12.5/s, about 2 minutes left", empty until the rate is known."""
+        """Note how many items are done in all, and return a text such as ", 12.5/s, about 2 minutes left".
+
+        `left`: number of items that are left; None: not known. The text is empty until the rate is known.
+        """
         now = time.monotonic()
         self._samples.append((now, done))
         began, before = self._samples[0]
@@ -44,13 +47,16 @@ class ProgressLog:
         self._next = time.monotonic() + self._every
 
     def line(self, text: str) -> None:
-        """Write a line now."""
+        """Write a line now, even if the last line was written a moment ago."""
         self._next = time.monotonic() + self._every
         with suppress(BrokenPipeError):
             self._out.write(as_invoked(text), lambda plain: plain)
             self._out.flush()
 
     def line_if_due(self, text: Callable[[], str]) -> None:
-        """Write a line, unless a line was written too recently."""
+        """Write the line that `text` returns, if enough time has passed since the last line.
+
+        That is 1 s on a terminal, otherwise 10 s. `text` is called only if the line is written.
+        """
         if time.monotonic() >= self._next:
             self.line(text())

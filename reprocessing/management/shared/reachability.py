@@ -12,7 +12,11 @@ from reprocessing.models.target import TargetKind
 
 
 def refuse_unreachable(dlq: DeadLetterQueue) -> None:
-    """Refuse to send if this process may not reach a target's host, or lacks a target's secret."""
+    """Check, before messages are sent, that this process may reach the hosts of HTTP targets and has their secrets.
+
+    Raises:
+        CommandError: a host is not allowed by REDRIVE_OUTBOUND_HOSTS, or a secret is not in REDRIVE_SECRETS.
+    """
     view = conf.current()
     for target in Target.objects.filter(sources__dlq=dlq, sources__removed_at=None, kind=TargetKind.HTTP).distinct():
         found = url_policy.read_url(target.url, view.outbound_hosts)

@@ -1,4 +1,4 @@
-"""The commands that revoke a token: dry run, output and errors."""
+"""The base class of revoke_api_token and revoke_reporter: dry run, output and errors."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from reprocessing.models import ApiToken, Reporter
 
 
 class RevokeCommand(Console):
-    """A command that revokes the row that has a name. `what` is the row's name in JSON output."""
+    """A command that revokes a token, which is found by its name. `what`: the key of the name in JSON output."""
 
     what = ""
     name_help = ""
 
     @abstractmethod
     def find(self, name: str) -> ApiToken | Reporter:
-        """Return the row with this name, or raise an error that lists the known names."""
+        """Return the token's row with this name, or raise an error that lists the known names."""
 
     @abstractmethod
     def revoke(self, name: str, *, by: str, reason: str) -> bool:
-        """Revoke the row; return whether it was active."""
+        """Revoke the token with this name. Return whether it was active before."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the name, and the options of a change."""
+        """Add the name, and --by, --reason, --confirm and --json."""
         parser.add_argument("name", metavar="NAME", help=self.name_help)
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        """Show or do the change."""
+        """With --confirm, revoke the token; else show what would be done."""
         row = self.find(options["name"])
         already = row.revoked_at is not None
         if options["confirm"]:

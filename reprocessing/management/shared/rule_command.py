@@ -1,4 +1,4 @@
-"""Code that the rule commands share: options, preview, and rerouting of messages after a change."""
+"""Functions of the commands that change or test rules: options, preview, and rerouting of messages after a change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOLD_EVERY = 10_000
 
 
 def add_days(parser: CommandParser) -> None:
-    """Add --days."""
+    """Add --days, which limits a preview to recently captured messages."""
     parser.add_argument(
         "--days", type=whole_number(1, _MOST_DAYS), default=DAYS, metavar="N",
         help="show the effect on messages captured in the last N days (default: %(default)s)",
@@ -40,7 +40,10 @@ def add_days(parser: CommandParser) -> None:
 
 
 def add_backoff(parser: CommandParser, *, base: Any = None) -> None:  # noqa: ANN401  # an argument's type
-    """Add the options of a backoff. Give `base`, the type of --backoff-base, if "off" is not allowed."""
+    """Add the options of a backoff.
+
+    `base`: the function that reads --backoff-base, for a DLQ; None: a number or "off", which means the DLQ's backoff.
+    """
     what = (
         "initial backoff: wait after the first failure (default: 60)"
         if base
@@ -83,7 +86,13 @@ def find_rate_class(name: str) -> RateClass:
 
 
 def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the backoff columns of a row; missing options have defaults. Empty if no backoff option was given."""
+    """Return the backoff columns that the options set, with defaults for missing options.
+
+    Empty if no option of the backoff was given. All None if --backoff-base is off.
+
+    Raises:
+        CommandError: the options contradict each other.
+    """
     given = {option: options[option] for option in _BACKOFF if options[option] is not None}
     if not given:
         return {}
@@ -101,7 +110,7 @@ def backoff_fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any]:
-    """Return the columns of a rule that the command line sets; columns that its action does not use become None.
+    """Return the columns that the options set; columns that the action does not use are None. `known`: existing rule.
 
     Raises:
         CommandError: options contradict each other, or name a row that does not exist.
@@ -140,7 +149,7 @@ def _refuse_incomplete(name: str, fields: dict[str, Any]) -> None:
 
 
 def _unused(action: Action) -> dict[str, Any]:
-    """Return None for each column that this action does not use."""
+    """Return the columns that this action does not use, each with the value None."""
     unused: dict[str, Any] = {} if action is Action.DELAY else {"delay": None}
     if action not in {Action.REPLAY, Action.DIVERT}:
         unused["target"] = None
@@ -150,29 +159,32 @@ def _unused(action: Action) -> dict[str, Any]:
 
 
 def find_target(text: str) -> Target:
-    """Return the target that `text` names: a stored target, or a new target for a queue's URL or ARN.
+    """Return the target that `text` names: a stored target, or a new, unsaved target for the URL or ARN of a queue.
 
     Raises:
         InvalidTarget: no target has this name, or several targets have this name.
-        QueueUnreachable: the queue does not answer.
+        QueueUnreachable: SQS does not answer for the queue.
     """
     return examine.find_target(text) or examine.queue_target(text)
 
 
 def rules_with(row: Rule) -> list[BoundRule]:
-    """Return the rules in force, and this rule as if it were enabled."""
+    """Return the rules in force and this rule, as it would be if it were enabled, for a preview."""
     mine = rules.bind(row)
     return [*(bound for bound in rules.in_force().rules if bound.rule.id != mine.rule.id), mine]
 
 
 def preview_of(row: Rule, *, days: int) -> tuple[dict[str, Any], list[str]]:
-    """Return what this rule would do to recent messages, as JSON and as lines."""
+    """Return what this rule would do to messages captured in the last `days` days, as JSON and as lines of text."""
     seen = preview_rules(rules_with(row), days=days, dlq=row.dlq_id, focus=rules.bind(row).rule.id)
     return {"preview": rule_output.in_json(seen, days=days)}, list(rule_output.preview_lines(seen, days=days))
 
 
 def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: int | None = None) -> Preview:
-    """Return what these rules would do to messages captured in the last days. Show progress on a terminal."""
+    """Return what these rules would do to messages captured in the last `days` days. Show progress on a terminal.
+
+    `dlq`: id of the only DLQ whose messages are evaluated; None: all. `focus`: id of the only rule to report on.
+    """
     pace = Pace()
 
     def tell(letters: int) -> None:
@@ -184,5 +196,5 @@ def preview_rules(some: list[BoundRule], *, days: int, dlq: int | None, focus: i
 
 
 def reroute_held() -> int:
-    """Route again the messages that a rule held or delayed. Return the number of messages."""
+    """Let the rules decide again about all messages that a rule held or delayed. Return the number of messages."""
     return route.wake_stopped(route.RuleBook.load())

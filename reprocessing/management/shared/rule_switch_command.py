@@ -1,4 +1,4 @@
-"""Code that enable_rule and disable_rule share."""
+"""The base class of enable_rule and disable_rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reprocessing.store.routing import rule_changes
 
 
 class SwitchCommand(Console):
-    """A command that enables or disables a rule."""
+    """A command that enables or disables a rule; a dry run shows the rule's effect on recent messages."""
 
     enables: ClassVar[bool]
 
@@ -41,7 +41,7 @@ class SwitchCommand(Console):
             self.say("\n".join([*lines, *more, self._last_line(row, was=was, acted=options["confirm"])]))
 
     def follow_up(self, row: Rule, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:  # noqa: ARG002
-        """Act on messages that the rule parked. Return the effect as JSON and as lines of text."""
+        """Act on messages that the rule parked, if the command does so. Return the effect as JSON and as lines."""
         return {}, []
 
     def _last_line(self, row: Rule, *, was: bool, acted: bool) -> str:

@@ -1,4 +1,4 @@
-"""Code that pause_run, resume_run and abort_run share."""
+"""The base class of pause_run, resume_run and abort_run, and the search for a run by its id."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _NAMED = 5
 class RunCommand(Console):
     """A command that changes the state of a run."""
 
-    done_word = ""  #: the new state of the run, such as paused
-    allowed_states: tuple[RunState, ...] = ()  #: the command is possible in these states of the run
+    done_word = ""  #: the change as a past participle, such as paused
+    allowed_states: tuple[RunState, ...] = ()  #: states of a run in which the command is possible
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the run's id, and the options that each change has."""
+        """Add the run's id, and --by, --reason, --confirm and --json."""
         parser.add_argument("run", metavar="RUN", help="id of the run (see show_runs)")
         add_change_options(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
-        """Change the run, or show what would be changed."""
+        """With --confirm, change the state of the run; else show what would be changed."""
         run = find_run(options["run"])
         self.refuse(run)
         if options["confirm"]:
@@ -46,15 +46,19 @@ class RunCommand(Console):
             self.say("\n".join(told))
 
     def change(self, run: Run, options: dict[str, Any]) -> RunBefore | None:
-        """Change the run, and return its former state; None: somebody else changed the run first."""
+        """Change the state of the run, and return its former state; None: somebody else changed the run first."""
         raise NotImplementedError
 
     def result_lines(self, run: Run, was: RunBefore, options: dict[str, Any]) -> list[str]:
-        """Return the lines that say what was done to the run, or would be done."""
+        """Return lines about what was done to the run or, in a dry run, would be done. `was`: its former state."""
         raise NotImplementedError
 
     def refuse(self, run: Run) -> None:
-        """Refuse a run whose state does not allow the command."""
+        """Check that the state of the run allows the command.
+
+        Raises:
+            CommandError: the state is not in `allowed_states`.
+        """
         if run.state not in self.allowed_states:
             said = f' It was {run.state} by {run.stopped_by} ("{run.why}").' if run.why else ""
             allowed = " or ".join(self.allowed_states)
@@ -63,7 +67,7 @@ class RunCommand(Console):
             )
 
     def in_json(self, run: Run, was: RunBefore | None, options: dict[str, Any], told: list[str]) -> dict[str, Any]:
-        """Return the run's former and present state as JSON."""
+        """Return the run's former and present state, and the number of its unfinished messages (`open`), as JSON."""
         return {
             "run": run.name,
             "dlq": run.dlq.name,
@@ -97,5 +101,5 @@ def find_run(name: str, *, standing: bool = True) -> Run:
 
 
 def run_progress(run: Run) -> str:
-    """Return a line with the counts of the run's messages."""
+    """Return a line with the number of the run's messages in each state."""
     return f"{run.name}: {run_result_output.progress_text(progress.count_letters(run.pk))}."

@@ -1,4 +1,4 @@
-"""Texts about stops: who stopped sends, when and why, and how to resume."""
+"""Write sentences about stops: who stopped sends, when and why, and how to resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from reprocessing.store.safety import stops
 
 
 def stop_text(dlq: DeadLetterQueue) -> str:
-    """Return a sentence for each stop of the DLQ or of everything, with the command that ends it; empty: no stop."""
+    """Return a line for the stop of the DLQ and a line for the stop of all DLQs, with the commands that end them.
+
+    Empty if neither is stopped.
+    """
     found = ((stops.stop_of(None), "Everything", "--all"), (stops.stop_of(dlq.pk), dlq.name, dlq.name))
     return "\n".join(_in_words(stop, what, which) for stop, what, which in found if stop)
 
@@ -26,5 +29,5 @@ def _in_words(stop: stops.Stop, what: str, which: str) -> str:
 
 
 def since_text(stop: stops.Stop) -> str:
-    """Return since when, by whom and why sends are stopped, as part of a sentence."""
+    """Return when, by whom and why sends were stopped, such as `since 2026-03-01 08:00:00 UTC by ann ("INC-7")`."""
     return f'since {format_time(stop.since)} by {stop.by} ("{stop.reason}")'

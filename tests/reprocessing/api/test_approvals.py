@@ -67,13 +67,13 @@ def test_nobody_approves_their_own_request_by_another_token(ann: User, bob: Prog
     letters = limited()
     approval = discard(of(ann, "anns"), letters)
     second = of(ann, "anns-second")
-    assert "somebody else approves it" in problem(second.post(f"/approvals/{approval}/approve", confirm=True), 403)
+    assert "somebody else must approve it" in problem(second.post(f"/approvals/{approval}/approve", confirm=True), 403)
     told(second.post(f"/approvals/{approval}/decline", confirm=True))
     team = Group.objects.create(name="team")
     letters[0].dlq.teams.add(team)
     made = make_token(TokenRequest("teams", tuple(Scope), teams=(team,)), by="bob", reason="a test")
     approval = discard(Program("teams", made.secret), letters)
-    assert "somebody else approves it" in problem(bob.post(f"/approvals/{approval}/approve", confirm=True), 403)
+    assert "somebody else must approve it" in problem(bob.post(f"/approvals/{approval}/approve", confirm=True), 403)
     assert states(letters) == {"parked"}
     told(second.post(f"/approvals/{approval}/approve", confirm=True))
     assert states(letters) == {"discarded"}

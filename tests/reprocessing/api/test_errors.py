@@ -20,7 +20,7 @@ def test_errors_of_django_are_problems_and_those_of_the_admin_are_pages() -> Non
     assert problem(caller.get("/nothing"), 404).startswith("There is no such address.")
     assert problem(caller.raw("GET", "/messages/not-a-uuid"), 404).startswith("There is no such address.")
     refused = caller.raw("DELETE", "/dlqs")
-    assert problem(refused, 405).startswith("The address does not take this method.")
+    assert problem(refused, 405).startswith("The address does not allow this method.")
     assert refused.headers["Allow"] == "GET"
     assert problem(caller.client.get("/api/v1/dlqs", headers={"host": "evil.example"}), 400) != ""
     assert Client().get("/admin/nothing").headers["Content-Type"].startswith("text/html")

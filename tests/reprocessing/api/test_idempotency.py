@@ -73,7 +73,7 @@ def test_a_change_without_a_key_is_refused_and_a_dry_run_is_not() -> None:
     caller = program()
     assert told(caller.raw("POST", "/stop", b'{"reason": "x"}'))["dry_run"] is True
     said = problem(caller.raw("POST", "/stop", b'{"reason": "x", "confirm": true}'), 400)
-    assert "a request with confirm: true takes the header Idempotency-Key" in said
+    assert "a request with confirm: true needs the header Idempotency-Key" in said
     assert stops.stop_of(None) is None
 
 

@@ -41,7 +41,7 @@ def test_the_secret_is_kept_nowhere_and_finds_its_token() -> None:
 def test_without_a_known_token_nothing_is_answered(sent: str | None) -> None:
     headers = {} if sent is None else {"Authorization": sent}
     answer = Client().get("/api/v1/dlqs", headers=headers)
-    assert problem(answer, 401).startswith("No API token is known by this secret.")
+    assert problem(answer, 401).startswith("No API token has this secret.")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 

@@ -49,7 +49,7 @@ def test_a_team_must_be_a_group_and_off_stands_alone(ask: Ask, queue: Queue) -> 
     Group.objects.create(name="payments")
     told = "\n".join(refused("add_dlq", "orders", "--url", queue.url, "--team", "paiments"))
     assert "No group is named paiments. The groups are: payments." in told
-    assert "--team off means no team, so it stands alone." in refusal(
+    assert "--team off means no team, so other teams cannot be given with it." in refusal(
         "add_dlq", "orders", "--url", queue.url, "--team", "off", "--team", "payments"
     )
     assert not DeadLetterQueue.objects.exists()

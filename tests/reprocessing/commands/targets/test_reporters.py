@@ -24,7 +24,7 @@ def _targets(add_row: AddRow) -> None:
 
 def test_the_token_that_is_printed_is_the_reporter_s_and_is_kept_nowhere(ask: Ask, ask_json: AskJson) -> None:
     assert ask("add_reporter", "shop-worker", "--target", "shop").splitlines() == [
-        f"shop-worker may report on messages sent to: {ARN}",
+        f"shop-worker may report outcomes of messages sent to: {ARN}",
         "This was a dry run: shop-worker is added with --confirm.",
     ]
     assert (Reporter.objects.count(), AuditEntry.objects.count()) == (0, 0)
