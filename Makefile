@@ -23,7 +23,7 @@ test: setup  ## every promise, on real servers
 	$(BIN)/python -m tests.flaky -n 3 --dist loadfile --no-loadscope-reorder -m "not soak and not prove" $(ARGS)  # three on two cores: much of it waits
 
 together: setup  ## make test, and what of make soak is not long, in one go: CI's way
-	$(BIN)/python -m tests.flaky -n 3 --dist loadfile --no-loadscope-reorder -m "not prove and not long" --durations=12 $(ARGS)
+	$(BIN)/python -m tests.flaky -n 4 --dist loadfile --no-loadscope-reorder -m "not prove and not long" --durations=12 $(ARGS)
 
 soak: soak-beside soak-alone  ## browsers, processes, faults and floods
 

@@ -164,9 +164,10 @@ class Shop:
         )
 
     def _outages(self) -> tuple[tuple[float, float], ...]:
-        """Return when the consumer failed every redriven message, from its log; at most one outage per incident.
+        """Return when the consumer failed every redriven message, from its log; at most one period per incident.
 
-        The outage begins at the last success before it: the service cannot tell a failure after that from the outage.
+        A period begins at the consumer's last success, not at its first failure: a single failure just before the
+        outage looks to the service like a part of the outage.
         """
         redriven = [line for line in self.consumed() if line["redrive"]]
         failed = [line for line in redriven if line["why"] == OUT_OF_ORDER]

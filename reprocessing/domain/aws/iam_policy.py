@@ -140,7 +140,9 @@ def iam_action(call: str) -> str:
 
 
 def policies(uses: Iterable[ResourceUse], *, acts: bool) -> dict[str, dict[str, Any]]:
-    """Return the IAM policies that allow these uses, by the role's ARN; the key "" is the service's own role.
+    """Return the IAM policies that allow the service to use these resources, by the role that it assumes (ARN).
+
+    The key "" is the service's own role.
 
     `acts`: whether the service may capture and send messages; if false, it only observes DLQs.
     """

@@ -89,8 +89,8 @@ class FailureSigns:
     Attributes:
         letter: the letter; a body over 256 KiB (`message_fields.BODY_LIMIT`) may be left out.
         size: bytes of the body.
-        type: the selector of the DLQ's message types; None: the DLQ has no such selector, so that usual names are
-            looked for. `none`: no type is read, or shown.
+        type: the DLQ's selector of the message type. None: the DLQ has no such selector, so the type is taken from the
+            first attribute or field with a usual name, such as `eventType`. The selector `none`: messages have no type.
         report: the consumer's last report of a failure.
         answer: the result of the newest attempt that was sent; None: no attempt was sent.
         reason: why the letter is parked; empty: the letter is not parked. `detail`: more about the reason.

@@ -193,7 +193,7 @@ def _mark(
     letters: Collection[int], write: Callable[[list[LockedLetter]], None], by: str, reason: str,
     look: Callable[[list[LockedLetter]], dict[int, str]] = lambda _: {},
 ) -> Reviewed:  # fmt: skip
-    """Write something about letters that stay parked. `look` returns why letters are refused, by letter id."""
+    """Write a note or an assignee of parked letters, which stay parked. `look` returns, by letter id, why not."""
     _insist(by, reason)
 
     def work() -> Reviewed:

@@ -161,7 +161,7 @@ def _reporters(ids: Ids) -> Q:
 
 
 def _routes(ids: Ids) -> Q:
-    """Select the routes that have only visible DLQs. A route without DLQs is for the events of all DLQs."""
+    """Select the notification routes whose DLQs are all visible. Routes for all DLQs are not selected."""
     others = DeadLetterQueue.objects.exclude(pk__in=ids)
     mine = NotificationRoute.dlqs.through.objects.filter(deadletterqueue__in=ids).values("notificationroute")
     theirs = NotificationRoute.dlqs.through.objects.filter(deadletterqueue__in=others).values("notificationroute")

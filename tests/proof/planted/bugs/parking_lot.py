@@ -40,8 +40,8 @@ a-discard-leaves-the-key-of-what-is-on-its-way: test_a_discard_keeps_its_key_whi
 @reprocessing/store/parking_lot/failure_groups.py
 @tests/reprocessing/store/notifications/test_group_events.py
 a-group-that-is-there-is-told-as-new: test_grouping_into_existing_groups_runs_five_statements
--announce_groups([group for group in put if group.new] + reopened)
-+announce_groups(put + reopened)
+-for group in put if group.new and (
++for group in put if (
 
 @reprocessing/store/parking_lot/message_edits.py
 @tests/reprocessing/pipeline/parking_lot/test_edit.py

@@ -23,7 +23,8 @@ NAMES = [one._meta.model_name or "" for one in MODELS]
 #: What other pages show, and nobody looks for by itself.
 BESIDE = {
     "ApiCall", "ApprovalDefault",
-    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "HourlyCount", "HourlyCountDelta",
+    "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "GroupHour",
+    "HourlyCount", "HourlyCountDelta",
     "LetterCount", "LetterCountDelta", "Metric", "Payload", "PayloadKey", "ProviderIdentity", "RestoreDoubt",
     "Revision", "TaskHints", "TickCount",
     "UnapprovedDeed",

@@ -74,7 +74,8 @@ ADMIN_DECIDES = {f"approval/{{approval}}/{deed}" for deed in ("approve", "declin
 ADMIN_FREE = {
     "parkedletter/assign", "parkedletter/note", "parkedletter/export", "bulkaction/{operation}/abort",
     *(f"{desk}/{{letter}}/{deed}" for desk in ("letter", "parkedletter") for deed in ("reveal", "body", "compare")),
-    "failuregroup/{group}/change/", "run/add/", "deadletterqueue/add/", "notificationroute/add/", "target/add/",
+    "failuregroup/{group}/change/", "failuregroup/{group}/rename", "failuregroup/{group}/split", "failuregroup/merge",
+    "run/add/", "deadletterqueue/add/", "notificationroute/add/", "target/add/",
     "notificationroute/{route}/edit", "notificationroute/{route}/remove", "target/{target}/edit",
     "managedobject/{mark}/unlock", "deadletterqueue/{dlq}/stop", "deadletterqueue/{dlq}/resume", "lane/{lane}/stop",
     "lane/{lane}/resume", "breaker/{breaker}/close/now", "breaker/{breaker}/open/now",
