@@ -140,7 +140,7 @@ def test_what_cannot_be_presumed_says_so(ask_json: AskJson, source: Source) -> N
     assert "orders is in mode observe" in waits_for(ask_json)
     source.target.proof, source.target.watched_by = "accepted", None
     source.target.save()
-    assert waits_for(ask_json).startswith("the next outcome check: the target has accepted them")
+    assert waits_for(ask_json).startswith("the next outcome check: the target has accepted the messages,")
 
 
 def test_stops_troubles_and_runs_are_told_to_people(ask: Ask, orders: DeadLetterQueue, source: Source) -> None:

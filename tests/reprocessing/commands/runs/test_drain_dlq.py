@@ -424,8 +424,8 @@ def test_help_says_that_a_dry_run_captures(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         call_command("drain_dlq", "--help")
     said = " ".join(capsys.readouterr().out.split())
-    assert "The messages of a standard DLQ stay in SQS, and other readers do not see them for a while" in said
-    assert "the messages of a FIFO DLQ are deleted from SQS." in said
+    assert "Captured messages of a standard DLQ stay in SQS, and other readers do not see them until SQS" in said
+    assert "Captured messages of a FIFO DLQ are deleted from SQS." in said
 
 
 def test_while_letters_rest_progress_says_when_the_next_attempt_is_due() -> None:
