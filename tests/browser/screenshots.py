@@ -32,14 +32,14 @@ CAUSES: Final = (
 def main() -> None:
     """Takes every picture; ends with a sentence where there is no Chromium, or a picture is too large."""
     said = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    said.add_argument("--letters", type=int, default=200, help="of the demo's incident")
+    said.add_argument("--messages", type=int, default=200, help="of the demo's incident")
     given = said.parse_args()
     found = program()
     if found is None:
         sys.exit("There is no Chromium here: install one, or name it in REDRIVE_CHROMIUM.")
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="redrive-pictures-") as folder, Stack(Path(folder)) as stack:
-        take(stack, found, given.letters)
+        take(stack, found, given.messages)
     stack.postgres.forget()  # what may lie outside of the folder
 
 

@@ -100,7 +100,7 @@ def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -
         ("add_dlq", name), ("redrive_status", name), ("redrive_status", name),
     ]  # fmt: skip
     assert told.asked[1][2:4] == ("--json", "--watch")
-    assert told.asked[2][2:] == ("--json", "--letters")
+    assert told.asked[2][2:] == ("--json", "--messages")
     assert told.stopped
 
 
@@ -151,11 +151,11 @@ def test_a_letters_state_is_what_the_judge_takes_for_the_services_word() -> None
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"letters": 10}, "--letters is for --demo: without it there is no incident."),
+        ({"messages": 10}, "--messages is for --demo: without it there is no incident."),
         ({"json": True}, "--json prints the figures of --demo's incident. Add --demo."),
     ],
 )
 def test_an_incident_without_what_it_needs_is_refused(options: dict[str, object], sentence: str) -> None:
-    told = {"only": None, "demo": False, "host": LOOPBACK, "web_port": 0, "letters": 0, "json": False, **options}
+    told = {"only": None, "demo": False, "host": LOOPBACK, "web_port": 0, "messages": 0, "json": False, **options}
     with pytest.raises(CommandError, match=sentence):
         refuse_what_does_not_fit(told)

@@ -234,7 +234,7 @@ class Incident:
 
     def _states(self) -> dict[str, str]:
         """Return the state of every letter in the service, by its message id in the dlq."""
-        told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--letters"))
+        told = json.loads(self._service.manage("redrive_status", self.name, "--json", "--messages"))
         return dict(told["dlqs"][0]["states"])
 
 

@@ -61,7 +61,7 @@ class _Weighed:
 
 
 def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
-    """Return the weight of each key: the fewer of the DLQ's shapes have a key, the more it says about a message.
+    """Return the weight of each top-level key of the bodies: rare keys weigh more, because they tell messages apart.
 
     Weights are integers, so that sums do not depend on the order of the keys.
     """

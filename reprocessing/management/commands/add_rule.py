@@ -88,7 +88,7 @@ def _add_conditions(parser: CommandParser) -> None:
         "exists; attribute:source prefix shop-; task regex ^billing\\. Repeatable: all must match. Fields: dlq, "
         "source, attribute:NAME, body:JMESPATH, type, tenant, task, task:JMESPATH",
     )  # fmt: skip
-    parser.add_argument("--every-letter", action="store_true", help="match every message")
+    parser.add_argument("--every-message", action="store_true", help="match every message")
     parser.add_argument("--dlq", metavar="NAME", help="match messages of this DLQ, or off for all (default: off)")
 
 

@@ -71,7 +71,7 @@ class Command(Console):
         )  # fmt: skip
         arns: dict[str, Any] = {"action": "append", "default": [], "type": queue, "metavar": "ARN"}
         parser.add_argument("--dlq", **arns, help="also cover this DLQ, which is not registered yet; repeatable")
-        parser.add_argument("--source", **arns, help="also cover sends to this queue; repeatable")
+        parser.add_argument("--source", **arns, help="also allow sends to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
             help="S3 bucket with message bodies: also allow to check, for a plan, that the objects exist; repeatable",

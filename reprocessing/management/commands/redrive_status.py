@@ -29,7 +29,7 @@ class Command(Console):
 
     Examples:
         redrive_status orders --watch
-        redrive_status --letter 2f1c9a
+        redrive_status --message 2f1c9a
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,19 +40,19 @@ class Command(Console):
             help="with --watch: refresh interval (default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
-            "--letters", action="store_true", help="with --json and NAME: also show the state of every message"
+            "--messages", action="store_true", help="with --json and NAME: also show the state of every message"
         )
         parser.add_argument(
-            "--letter", type=not_empty, metavar="ID", help="show only the message with this message id or redrive id"
+            "--message", type=not_empty, metavar="ID", help="show only the message with this message id or redrive id"
         )
         add_json(parser)
 
     def answer(self, options: dict[str, Any]) -> None:
         key = find_dlq(options["name"]).pk if options["name"] else None
-        if options["letters"] and not (key and options["json"]):
-            raise CommandError("--letters needs the name of a DLQ, and --json.")
-        if options["letter"]:
-            self.tell_of(options["letter"], key, options)
+        if options["messages"] and not (key and options["json"]):
+            raise CommandError("--messages needs the name of a DLQ, and --json.")
+        if options["message"]:
+            self.tell_of(options["message"], key, options)
             return
         try:
             self.tell(key, options)
@@ -64,7 +64,7 @@ class Command(Console):
 
     def tell(self, key: int | None, options: dict[str, Any]) -> None:
         found = status(key)
-        if options["letters"] and key:
+        if options["messages"] and key:
             found["dlqs"][0]["states"] = PIECES
             self.report_in_pieces(found, chain([{}], dlq_status.letter_states(key)))
         elif options["json"]:

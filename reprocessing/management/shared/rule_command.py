@@ -71,7 +71,7 @@ def find_rule(name: str) -> Rule:
     Raises:
         CommandError: there is no such rule.
     """
-    hint = "manage.py add_rule NAME --every-letter --then hold --reason WHY --confirm"
+    hint = "manage.py add_rule NAME --every-message --then hold --reason WHY --confirm"
     return find_named(Rule.objects.select_related("dlq", "target", "rate_class"), name, kind="rule", hint=hint)
 
 
@@ -120,9 +120,9 @@ def rule_fields(options: Mapping[str, Any], known: Rule | None) -> dict[str, Any
     if options["then"]:
         fields["action"] = options["then"]
         fields |= _unused(Action(options["then"]))
-    if options["when"] and options["every_letter"]:
-        raise CommandError("--every-letter matches every message, --when does not. Leave out one of them.")
-    if options["when"] or options["every_letter"]:
+    if options["when"] and options["every_message"]:
+        raise CommandError("--every-message matches every message, --when does not. Leave out one of them.")
+    if options["when"] or options["every_message"]:
         fields["conditions"] = list(options["when"] or [])
     for option, (column, look_up) in {
         "dlq": ("dlq", find_dlq), "rate_class": ("rate_class", find_rate_class), "to": ("target", find_target)
@@ -145,7 +145,7 @@ def _refuse_incomplete(name: str, fields: dict[str, Any]) -> None:
     if "action" not in fields:
         raise CommandError(f"The rule {name} is new, so it needs an action. Add: --then ACTION")
     if "conditions" not in fields:
-        raise CommandError(f"The rule {name} is new, so it needs conditions. Add --when CONDITION, or --every-letter.")
+        raise CommandError(f"The rule {name} is new, so it needs conditions. Add --when CONDITION, or --every-message.")
 
 
 def _unused(action: Action) -> dict[str, Any]:

@@ -71,7 +71,7 @@ _USED = "SELECT DISTINCT wrapped_by FROM redrive_payload_key WHERE wrapped IS NO
 
 
 class _Unwrapped:
-    """The unwrapped keys of this process. A key is deleted after as many seconds as the function of `use_ring` says."""
+    """The unwrapped data keys that this process keeps in memory, each for the seconds that `use_ring` was given."""
 
     def __init__(self) -> None:
         self.ring: Callable[[], tuple[KeyRing, float]] = lambda: (NO_KEYS, 0.0)

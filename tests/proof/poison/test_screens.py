@@ -143,11 +143,11 @@ def _lists(bench: Workbench, client: Client, many: int) -> Iterator[str]:
 
 
 def _of_letter(letter: Letter, one: Odd, everybody: list[Client]) -> Iterator[str]:
-    told = [_command("redrive_status", "--letter", letter.message_id, *more) for more in ((), ("--json",))]
+    told = [_command("redrive_status", "--message", letter.message_id, *more) for more in ((), ("--json",))]
     if words := quoted([told[0], *values_of(told[1])], one):
-        yield f"redrive_status --letter quotes it: {words!r}"
+        yield f"redrive_status --message quotes it: {words!r}"
     if max(map(len, told)) > LONGEST_LINE or any(_RAW.search(each) for each in told):
-        yield "redrive_status --letter is too long, or shows what a terminal obeys"
+        yield "redrive_status --message is too long, or shows what a terminal obeys"
     desks = ("parkedletter", "letter") if letter.state == "parked" else ("letter",)
     for desk, client in product(desks, everybody):
         there = f"/admin/reprocessing/{desk}/{letter.pk}"

@@ -132,7 +132,7 @@ def test_the_states_of_letters_are_read_some_at_a_time_and_told_as_one_object(
     assert [len(one) for one in pages] == [2, 2, 1]
     assert {key: value for one in pages for key, value in one.items()} == states
     monkeypatch.setattr(dlq_status, "letter_states", partial(dlq_status.letter_states, page=2))
-    assert json.loads(ask("redrive_status", "orders", "--letters", "--json"))["dlqs"][0]["states"] == states
+    assert json.loads(ask("redrive_status", "orders", "--messages", "--json"))["dlqs"][0]["states"] == states
 
 
 def test_each_dlq_has_a_standing_run_whose_id_no_person_can_take(add_row: AddRow) -> None:

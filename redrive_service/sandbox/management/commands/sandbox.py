@@ -53,7 +53,7 @@ class Command(BaseCommand):
         parser.add_argument("--demo", action="store_true", help="also start the service: web, worker and beat")
         parser.add_argument("--exit", action="store_true", help="stop once all is ready and --demo has ended")
         parser.add_argument(
-            "--letters", type=letters, metavar="N", help=f"how many messages fail in --demo (default: {INCIDENT:,})"
+            "--messages", type=letters, metavar="N", help=f"how many messages fail in --demo (default: {INCIDENT:,})"
         )
         parser.add_argument("--json", action="store_true", help="print only the figures of --demo's incident")
 
@@ -101,7 +101,7 @@ class Command(BaseCommand):
 
     def tell(self, demo: Demo, options: dict[str, Any]) -> None:
         """Run the incident and print its result. CommandError: a promise was broken."""
-        summary = demo.tell_incident(options["letters"] or INCIDENT)
+        summary = demo.tell_incident(options["messages"] or INCIDENT)
         for sentence in summary.sentences():
             self.say(sentence)
         if options["json"]:
@@ -165,8 +165,8 @@ def refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         raise CommandError("--host is for --only sqs: the whole stack listens on the loopback address alone.")
     if options["web_port"] and not options["demo"]:
         raise CommandError("--web-port is for --demo: without it there is no web server.")
-    if options["letters"] and not options["demo"]:
-        raise CommandError("--letters is for --demo: without it there is no incident.")
+    if options["messages"] and not options["demo"]:
+        raise CommandError("--messages is for --demo: without it there is no incident.")
     if options["json"] and not options["demo"]:
         raise CommandError("--json prints the figures of --demo's incident. Add --demo.")
 

@@ -57,7 +57,7 @@ class Case:
         return self.proposal.dlq.get(field, held)
 
     def of_target(self, target: DescribedQueue | str, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of a target's row would have. `target`: a queue, or the target's ARN."""
+        """Return the value that a field of a target will have once the change is made. `target`: a queue, or an ARN."""
         arn = target if isinstance(target, str) else target.facts.arn
         row = self.observed.targets.get(arn)
         return self.proposal.targets[arn].get(field, getattr(row, field) if row else None)

@@ -59,7 +59,7 @@ class TargetCase:
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     def value(self, field: str) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of the target's row would have."""
+        """Return the value that a field of the target will have once the change is made."""
         return self.fields.get(field, getattr(self.row or Target(), field))
 
 

@@ -192,7 +192,7 @@ def test_every_problem_is_told_at_once_with_its_line_and_path_and_nothing_is_wri
 
 
 def told_by_add_rule(condition: str, to: str = "") -> str:
-    options = ["--then", "divert", "--to", to, "--every-letter"] if to else ["--then", "hold", "--when", condition]
+    options = ["--then", "divert", "--to", to, "--every-message"] if to else ["--then", "hold", "--when", condition]
     return refusal("add_rule", "broken", *options, "--reason", "x")
 
 

@@ -33,7 +33,7 @@ def test_what_was_set_by_commands_is_exported_and_applied_without_a_change(
     ask("check_health", "orders", "--http", "https://shop.example.com/up", "--status", "204", "--reason", "x",
         "--confirm")  # fmt: skip
     ask("add_rate_class", "bulk", "--rate", "0.5", "--reason", "x", "--confirm")
-    ask("add_rule", "late", "--every-letter", "--then", "delay", "--delay", "60", "--rate-class", "bulk",
+    ask("add_rule", "late", "--every-message", "--then", "delay", "--delay", "60", "--rate-class", "bulk",
         "--until", "2030-01-01T00:00:00Z", "--reason", "x", "--confirm")  # fmt: skip
     ask("add_rule", "early", "--when", "type in off,on", "--then", "divert", "--to",
         "https://shop.example.com/orders", "--reason", "x", "--enable", "--confirm")  # fmt: skip

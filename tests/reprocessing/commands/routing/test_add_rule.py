@@ -67,13 +67,13 @@ def test_the_same_name_again_changes_what_is_said_and_nothing_else(ask: Ask) -> 
 
 def test_a_queue_that_is_not_known_becomes_a_target_with_the_rule(ask: Ask, make_queue: MakeQueue) -> None:
     queue = make_queue()
-    ask("add_rule", "out", "--every-letter", "--then", "divert", "--to", queue.url, *WHY)
+    ask("add_rule", "out", "--every-message", "--then", "divert", "--to", queue.url, *WHY)
     assert not Target.objects.exists()
-    ask("add_rule", "out", "--every-letter", "--then", "divert", "--to", queue.url, *WHY, "--confirm")
+    ask("add_rule", "out", "--every-message", "--then", "divert", "--to", queue.url, *WHY, "--confirm")
     target = Target.objects.get()
     assert (target.url, target.proof, target.fifo) == (queue.url, "accepted", False)
     assert Rule.objects.get().target == target
-    ask("add_rule", "too", "--every-letter", "--then", "replay", "--to", str(target), *WHY, "--confirm")
+    ask("add_rule", "too", "--every-message", "--then", "replay", "--to", str(target), *WHY, "--confirm")
     assert Rule.objects.get(name="too").target == target
 
 
@@ -82,7 +82,7 @@ def test_rate_classes_and_backoffs(ask: Ask) -> None:
     made = RateClass.objects.get()
     assert (made.rate, made.backoff_base, made.backoff_cap, made.backoff_jitter) == (2, 30, 21_600, "full")
     ask(
-        "add_rule", "slowly", "--every-letter", "--then", "replay", "--rate-class", "slow", "--backoff-base", "1",
+        "add_rule", "slowly", "--every-message", "--then", "replay", "--rate-class", "slow", "--backoff-base", "1",
         "--backoff-cap", "9", "--jitter", "none", "--until", "2030-01-01", *WHY, "--confirm",
     )  # fmt: skip
     rule = Rule.objects.get()
@@ -96,7 +96,7 @@ def test_rate_classes_and_backoffs(ask: Ask) -> None:
 
 
 NEW = ("add_rule", "new", *WHY)
-ALL = (*NEW, "--every-letter")
+ALL = (*NEW, "--every-message")
 HOLD, REPLAY = (*ALL, "--then", "hold"), (*ALL, "--then", "replay")
 
 
@@ -175,7 +175,7 @@ def test_disabling_puts_back_what_the_rule_quarantined_when_told_to(ask: Ask, ad
 def test_a_rule_whose_queue_is_watched_by_now_is_not_enabled(ask: Ask, add_row: AddRow) -> None:
     arn, url = "arn:aws:sqs:us-east-1:000000000000:own", "http://127.0.0.1:9/000000000000/own"
     Target.objects.create(arn=arn, url=url, region="us-east-1")
-    ask("add_rule", "out", "--every-letter", "--then", "divert", "--to", "own", *WHY, "--confirm")
+    ask("add_rule", "out", "--every-message", "--then", "divert", "--to", "own", *WHY, "--confirm")
     add_row("own")
     assert "own is watched, as own: messages sent there would be captured" in refusal(
         "enable_rule", "out", *WHY, "--confirm"
@@ -202,7 +202,7 @@ def test_a_rule_that_is_removed_leaves_its_reviews_and_its_letters(ask: Ask, add
 def test_the_rules_are_listed_in_the_order_in_which_they_are_asked(ask: Ask, ask_json: AskJson) -> None:
     assert ask("list_rules") == "There are no rules.\n"
     ask(*BAD, "--confirm")
-    ask("add_rule", "first", "--every-letter", "--then", "delay", "--delay", "5", "--position", "1", "--enable", *WHY,
+    ask("add_rule", "first", "--every-message", "--then", "delay", "--delay", "5", "--position", "1", "--enable", *WHY,
         "--confirm")  # fmt: skip
     said = ask("list_rules")
     assert [line.split()[:3] for line in said.splitlines()[1:]] == [["1", "first", "in"], ["100", "bad", "disabled"]]
