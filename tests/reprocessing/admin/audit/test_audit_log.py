@@ -87,7 +87,8 @@ def test_both_people_of_an_approved_action_find_it_and_nobody_else_does() -> Non
     ann = person("ann", *EXPORTS)
     names = (
         "ann", "ann, approved by bob", "ann, API token ci", "ann, API token ci, approved by bob",
-        "bob, without approval", "ann2", "joann, approved by bob.x", "cid, approved by ann, API token ci", "joann, approved by a.n",
+        "bob, without approval", "ann2", "joann, approved by bob.x", "cid, approved by ann, API token ci",
+        "joann, approved by a.n",
     )  # fmt: skip
     for name in names:
         AuditEntry.objects.create(act=AuditAct.NOTED, by=name, reason="why")
