@@ -125,7 +125,7 @@ def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """Return whether a person may decide: those who may do the deed may. The requester may end the own request."""
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
-    needed = [DeedKind(row.deed).permission, *([ACT_ALONE] if choice.alone else [])]
+    needed = [*DeedKind(row.deed).permissions, *([ACT_ALONE] if choice.alone else [])]
     return request.user.has_perms(needed)
 
 

@@ -27,6 +27,7 @@ class Plan:
         missing: objects that are not in the file, and stay.
         examined: what examinations of queues and targets found.
         marked: the marks of the file's objects are as the apply would write them.
+        prune: objects that are missing in a section of the file are removed.
     """
 
     given: State
@@ -37,6 +38,7 @@ class Plan:
     problems: tuple[Problem, ...]
     examined: Examined = field(default_factory=Examined)
     marked: bool = True
+    prune: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -70,6 +72,7 @@ def make_plan(
         problems=(*problems, *examined.problems),
         examined=examined,
         marked=bool(changes) or managed.are_marked(objects_in_file(given, wanted.state)),
+        prune=prune,
     )
 
 
