@@ -36,7 +36,7 @@ def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
-    """Seal payloads, edits, reports and filters that were stored readable; a second call continues where it ended."""
+    """Seal readable payloads, edits, reports, filters and texts of targets; a second call continues where it ended."""
     done = Rotated()
 
     def all_of(seal: Callable[[int, date], Sealed], count: Callable[[int], None]) -> None:
@@ -52,7 +52,11 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
     def edits(n: int) -> None:
         done.edits += n
 
+    def texts(n: int) -> None:
+        done.texts += n
+
     all_of(resealing.seal_payloads, payloads)
     all_of(resealing.seal_edits, edits)
-    done.texts = resealing.seal_texts()
+    all_of(resealing.seal_details, texts)
+    done.texts += resealing.seal_texts()
     return done
