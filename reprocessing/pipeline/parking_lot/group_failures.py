@@ -57,7 +57,7 @@ def cause_of(letter: UngroupedLetter) -> FailureCause:
             report=Reported(letter.type or "", letter.fingerprint or "") if said else None,
             answer=AttemptAnswer(letter.outcome, without_quotes(letter.answer or "")) if letter.outcome else None,
             reason=letter.reason,
-            detail=without_quotes(letter.detail),
+            detail=letter.detail,
         )
     )
 

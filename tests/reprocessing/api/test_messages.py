@@ -237,7 +237,7 @@ def test_an_assignment_to_nobody_who_exists_is_refused(path: str, body: dict[str
 
 def test_assignments_and_notes_take_their_own_scope() -> None:
     caller, letter = program(Scope.MESSAGES_READ, Scope.MESSAGES_RELEASE), parked(dlq("orders"))
-    bulk = {"filter": {"dlq": "orders"}, "confirm": True}
+    bulk: dict[str, Any] = {"filter": {"dlq": "orders"}, "confirm": True}
     for answer in (
         caller.post("/messages/assign", redrive_ids=ids(letter), to="", confirm=True),
         caller.post("/messages/note", redrive_ids=ids(letter), confirm=True),
