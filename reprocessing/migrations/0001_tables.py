@@ -3131,6 +3131,7 @@ class Migration(migrations.Migration):
                             ("switch_rule", "switch_rule"),
                             ("remove_rule", "remove_rule"),
                             ("change_settings", "change_settings"),
+                            ("apply_configuration", "apply_configuration"),
                         ]
                     ),
                 ),

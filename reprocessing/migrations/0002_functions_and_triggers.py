@@ -8,10 +8,10 @@ CREATE FUNCTION redrive_now() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL
 # Fencing tokens of lanes rise for ever, also after a lane with a high token was deleted.
 FENCE = "CREATE SEQUENCE redrive_fence"
 
-# Each column of an attempt is written once; an erasure removes a person's value from `detail`. An attempt that gave its
-# lane up never takes the lane again. An attempt may turn from a success into a failure, because consumers report
-# failures late, but never back. `spared` may change both ways: whether an attempt failed because of an outage is known
-# when the attempts beside it have outcomes.
+# Each column of an attempt is written once; an erasure removes a person's value from `detail`, and key rotation seals
+# it. An attempt that gave its lane up never takes the lane again. An attempt may turn from a success into a failure,
+# because consumers report failures late, but never back. `spared` may change both ways: whether an attempt failed
+# because of an outage is known when the attempts beside it have outcomes.
 ATTEMPTS = """
 CREATE FUNCTION redrive_attempts_are_written_once() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -25,7 +25,8 @@ BEGIN
        OR (OLD.sent_message_id IS NOT NULL AND NEW.sent_message_id IS DISTINCT FROM OLD.sent_message_id)
        OR (OLD.outcome IS NOT NULL AND NEW.outcome IS DISTINCT FROM OLD.outcome)
        OR (OLD.detail IS NOT NULL AND NEW.detail IS DISTINCT FROM OLD.detail
-           AND current_setting('redrive.erases', true) IS DISTINCT FROM 'on')
+           AND current_setting('redrive.erases', true) IS DISTINCT FROM 'on'
+           AND current_setting('redrive.reseals', true) IS DISTINCT FROM 'on')
        OR (OLD.closed_at IS NOT NULL AND NEW.closed_at IS DISTINCT FROM OLD.closed_at)
        OR (OLD.returned_at IS NOT NULL AND NEW.returned_at IS DISTINCT FROM OLD.returned_at)
        OR (OLD.counts_as_failure AND NEW.counts_as_failure IS NOT TRUE) OR (OLD.counts_as_failure IS NOT NULL

@@ -133,7 +133,7 @@ def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True
-    needed = [DeedKind(row.deed).permission, *([ACT_ALONE] if choice.alone else [])]
+    needed = [*DeedKind(row.deed).permissions, *([ACT_ALONE] if choice.alone else [])]
     return request.user.has_perms(needed)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_http_methods
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.fields import utc_datetime
 from reprocessing.admin.site.readonly_admin import Page, RecordsAdmin
+from reprocessing.domain.approvals.person import history_pattern
 from reprocessing.models import AuditAct, AuditEntry
 from reprocessing.store.maintenance import audit_log
 from reprocessing.store.maintenance.audit_log import LogEntry, LogFilter
@@ -37,7 +39,9 @@ class ExportFilterForm(forms.Form):
 
     since = utc_datetime("From (UTC)", "Empty: from the first entry.", widget=_WHEN)
     until = utc_datetime("Before (UTC)", "Empty: to the last entry.", widget=_WHEN)
-    by = forms.CharField(required=False, max_length=150, label="User", help_text="Empty: all users.")
+    by = forms.CharField(
+        required=False, max_length=150, label="User", help_text="Who acted or approved. Empty: all users."
+    )
     operation = forms.IntegerField(
         required=False,
         min_value=1,
@@ -70,7 +74,14 @@ class AuditLogAdmin(RecordsAdmin):
     list_filter = ("act", "dlq")
     list_select_related = ("letter", "dlq", "run", "target", "rule", "group", "operation")
     search_fields = ("by__exact",)
-    search_help_text = "Enter a full user name."
+    search_help_text = "Enter a full user name. Finds what the person did or approved."
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
+    ) -> tuple[QuerySet[AuditEntry], bool]:
+        """Return the entries of which this person is a part: as who acted, or as who approved."""
+        name = search_term.strip().replace("\0", "")
+        return (queryset.filter(by__regex=history_pattern(name)) if name else queryset), False
 
     @admin.display(description="object")
     def about(self, review: AuditEntry) -> str:

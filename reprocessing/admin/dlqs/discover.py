@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -36,8 +37,8 @@ from reprocessing.store.dlqs.discovered_queues import DiscoveredDlq
 from reprocessing.store.dlqs.visible_dlqs import ALL_DLQS
 from reprocessing.store.ordering.lanes import database_now
 
-#: Max DLQs that a person can select at once, because adding a DLQ takes some calls to AWS.
-MOST: Final = 25
+#: Rows of a page, and most DLQs that one request adds: each takes some calls to AWS.
+MOST: Final = 50
 _LIST: Final = "admin:reprocessing_discoveredqueue_changelist"
 _STATUSES: Final = ("new", "watched", "ignored")
 
@@ -71,20 +72,20 @@ class DiscoverAdmin(ReadOnlyAdmin):
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the DLQs that discovery found: new DLQs first, then by the risk that messages expire."""
+        """Show a page of the DLQs that discovery found, the most urgent first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         found, now, status = discovered_queues.list_dlqs(), database_now(), request.GET.get("status", "")
         rows = [DlqRow(dlq, dlq.risk(now), [source.words for source in dlq.sources]) for dlq in found]
         shown = [row for row in rows if status not in _STATUSES or row.dlq.status == status]
+        shown.sort(key=lambda row: (row.dlq.status != "new", row.risk.rank, row.dlq.arn))
         context = self.admin_site.each_context(request) | {
             "title": "Discover",
-            "rows": sorted(shown, key=lambda row: (row.dlq.status != "new", row.risk.rank, row.dlq.arn)),
+            "rows": Paginator(shown, MOST).get_page(request.GET.get("page")),
             "counts": [(name, sum(row.dlq.status == name for row in rows)) for name in _STATUSES],
             "status": status,
             "scopes": [(row, row.scope.words) for row in discovery_scopes.all_scopes()],
             "may_add": request.user.has_perm(ADD),
-            "most": MOST,
         }
         return TemplateResponse(request, "reprocessing/admin/discover.html", context)
 
@@ -98,8 +99,13 @@ class DiscoverAdmin(ReadOnlyAdmin):
 
 def _page(request: HttpRequest, action: str) -> HttpResponse:
     require_all(request)
-    dlqs = _selected(request)
-    if action == "adopt":
+    ids = set(request.GET.getlist("queue"))
+    if not all(map(is_id, ids)):
+        raise Http404
+    dlqs = [dlq for dlq in discovered_queues.list_dlqs() if str(dlq.id) in ids]
+    if len(ids) > MOST:
+        question, act = partial(_refuse_question, len(ids)), partial(_refuse, len(ids))
+    elif action == "adopt":
         question, act = partial(_adopt_question, dlqs), partial(_adopt, dlqs)
     else:
         ignored = action == "ignore"
@@ -107,11 +113,16 @@ def _page(request: HttpRequest, action: str) -> HttpResponse:
     return confirmed_action.page(request, permission=ADD, question=question, act=act)
 
 
-def _selected(request: HttpRequest) -> list[DiscoveredDlq]:
-    ids = request.GET.getlist("queue")
-    if len(ids) > MOST or not all(map(is_id, ids)):
-        raise Http404
-    return [dlq for dlq in discovered_queues.list_dlqs() if str(dlq.id) in ids]
+def _too_many(selected: int) -> str:
+    return f"{selected:,} DLQs are selected, and one request takes at most {MOST}. Select fewer DLQs in the list."
+
+
+def _refuse_question(selected: int) -> Question:
+    return _question("Too many DLQs", "", (), selected, _too_many(selected))
+
+
+def _refuse(selected: int, _given: Mapping[str, Any], _by: str) -> Answer:
+    return NotDone(_too_many(selected))
 
 
 def _question(title: str, button: str, says: Sequence[str], seen: object, idle: str = "") -> Question:

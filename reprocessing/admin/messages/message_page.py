@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, assert_never
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
@@ -36,7 +37,7 @@ from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.payloads import viewed_content
+from reprocessing.store.payloads import answer_texts, viewed_content
 from reprocessing.store.payloads.viewed_content import ViewedContent
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
@@ -53,16 +54,22 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
-def page(letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedContent | None) -> dict[str, Any]:
-    """Return the template context of a message's page. `shown`: the payload to show; None: show no payload."""
-    tries, edits = timeline.attempts_and_edits(letter)
+def page(
+    letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedContent | None, *, revealed: bool = False
+) -> dict[str, Any]:
+    """Return the template context of the page.
+
+    `shown`: the payload; None: this person did not ask for it. `revealed`: its masked values, too.
+    """
+    told = partial(answer_texts.detail_for, letter, shown=shown is not None, revealed=revealed)
+    tries, edits = timeline.attempts_and_edits(letter, told)
     return {
         "may_see_payload": may_see_payloads(user),
         "contents": shown and payload_view(letter, shown),
         "opened": None if shown else public_fields(letter),
         "mood": _MOODS.get(LetterState(letter.state), ""),
         "why": ParkedReason(letter.reason).sentence if letter.reason else "",
-        "detail": visible(letter.detail or ("" if letter.finished_at else letter.blocked_reason)),
+        "detail": visible(told(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
         "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),

@@ -165,7 +165,9 @@ class MessagesAdmin(ReadOnlyAdmin):
         }  # fmt: skip
         twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
         context["duplicate_of"] = twin.first() if twin else None
-        context |= message_page.page(letter, request.user, shown) | {"reveal": self._reveal_form(request)}
+        context |= message_page.page(letter, request.user, shown, revealed=bool(more.get("reveals"))) | {
+            "reveal": self._reveal_form(request)
+        }
         context |= delivery_status_panel.panel(
             letter, request.user, shown=shown is not None, revealed=bool(more.get("reveals"))
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -31,15 +31,21 @@ _WORDS: Final = {
 }
 
 
-def attempts_and_edits(letter: Letter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a message's attempts and its edits as values for the template, newest first, at most 200 of each."""
+def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the attempts and the edits for display, newest first, at most `MOST` of each.
+
+    `told`: returns an attempt's detail for the person who looks.
+    """
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
     revisions = list(kept.order_by("-no")[:MOST]) if letter.revision_id else []
     oldest_first = revisions[::-1]
     sent = {attempt.pk: _sent(attempt, oldest_first) for attempt in attempts}
     newer = [None, *attempts]
-    tries = [_try(attempt, later, sent[attempt.pk], letter) for attempt, later in zip(attempts, newer, strict=False)]
+    tries = [
+        {**_try(attempt, later, sent[attempt.pk], letter), "detail": told(attempt.detail or "")}
+        for attempt, later in zip(attempts, newer, strict=False)
+    ]
     return tries, [_edit(revision, attempts, sent) for revision in revisions]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from django import forms
-from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from reprocessing.admin.parking_lot.decision import (
@@ -26,6 +25,7 @@ from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import assignment
 
 _PEOPLE = 500
 _A_YEAR = timedelta(days=366)
@@ -201,8 +201,7 @@ def _where(request: HttpRequest) -> forms.ModelChoiceField[Target]:
 
 
 def _whom() -> forms.ChoiceField:
-    people = User.objects.filter(is_active=True, is_staff=True).order_by("username")
-    names = list(people.values_list("username", flat=True)[:_PEOPLE])
+    names = list(assignment.assignable_people().values_list("username", flat=True)[:_PEOPLE])
     return forms.ChoiceField(
         required=False, label="Assign to", choices=[("", "nobody"), *((name, name) for name in names)]
     )

@@ -134,11 +134,10 @@ def _person(caller: Caller) -> User:
 
 
 def _require(user: User, row: Approval) -> None:
-    permission = DeedKind(row.deed).permission
-    if not user.has_perm(permission):
-        why = (
-            f"Nothing was done: this decision needs the permission {permission}, which the token's user does not have."
-        )
+    missing = [name for name in DeedKind(row.deed).permissions if not user.has_perm(name)]
+    if missing:
+        lacks = ", ".join(missing)
+        why = f"Nothing was done: those who may do it may decide about it. The token's user does not have {lacks}."
         raise Problem(HTTPStatus.FORBIDDEN, why)
 
 

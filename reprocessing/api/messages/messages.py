@@ -34,6 +34,7 @@ from reprocessing.domain.lifecycle import FINISHED_STATES
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.ordering.placement import read_sort_key
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.replay.attempt_detail import without_quotes
 from reprocessing.models import Letter
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.parking_lot import message_filters, open_messages
@@ -86,7 +87,7 @@ def get_message(request: HttpRequest, redrive_id: UUID) -> MessageDetail:
     known = delivery_status.status_of(letter)
     return MessageDetail(
         **_view(letter).model_dump(),
-        detail=letter.detail or letter.blocked_reason or None,
+        detail=without_quotes(letter.detail) or letter.blocked_reason or None,
         sequence=read_sort_key(letter.sequence) if letter.sequence else None, idempotency_key=letter.idempotency_key,
         run=letter.run.name if letter.run else None, rule=letter.rule.name if letter.rule else None,
         target=letter.target.arn if letter.target else None, size=letter.size,
@@ -95,7 +96,8 @@ def get_message(request: HttpRequest, redrive_id: UUID) -> MessageDetail:
             AttemptView(
                 no=attempt.no, target=attempt.target.arn, run=attempt.run.name if attempt.run else None,
                 opened_at=attempt.opened_at, taken_at=attempt.taken_at, closed_at=attempt.closed_at,
-                returned_at=attempt.returned_at, outcome=attempt.outcome, detail=attempt.detail,
+                returned_at=attempt.returned_at, outcome=attempt.outcome,
+                detail=attempt.detail and without_quotes(attempt.detail),
                 sent_message_id=attempt.sent_message_id,
             )
             for attempt in letter.history.select_related("target", "run").order_by("-no")[:_MOST]

@@ -20,6 +20,7 @@ from reprocessing.api.parking_lot.decision_answers import (
     BulkRequest,
     CountView,
     SkippedView,
+    require_assignee,
     require_future,
 )
 from reprocessing.api.site import paging
@@ -43,8 +44,8 @@ _TAG: Final = "Bulk actions"
 _NAMESPACE: Final = UUID("6c1f7c52-5f6c-4a35-8f0e-6b9f5c0c6d11")
 _SCOPES: Final = {
     BulkActionKind.RELEASE: Scope.MESSAGES_RELEASE, BulkActionKind.DISCARD: Scope.MESSAGES_DISCARD,
-    BulkActionKind.RESTORE: Scope.MESSAGES_DISCARD, BulkActionKind.ASSIGN: Scope.MESSAGES_RELEASE,
-    BulkActionKind.NOTE: Scope.MESSAGES_RELEASE,
+    BulkActionKind.RESTORE: Scope.MESSAGES_DISCARD, BulkActionKind.ASSIGN: Scope.MESSAGES_ASSIGN,
+    BulkActionKind.NOTE: Scope.MESSAGES_ASSIGN,
 }  # fmt: skip
 
 
@@ -65,8 +66,8 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     """Release, discard or restore all messages that a filter matches.
 
-    Workers change the messages in batches. The token also needs the scope of the action: messages:release for
-    release, messages:discard for discard and restore.
+    Workers change the messages in batches. Also takes the scope of the action: messages:release, messages:discard, or
+    messages:assign for assignments and notes.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
     caller.require(_SCOPES[kind])
@@ -83,7 +84,8 @@ def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     token = uuid5(_NAMESPACE, f"{caller.token.pk} {caller.key}")
     new = bulk_actions.create(token, kind, sieve, arguments, by=caller.by, reason=bulk.reason, opened=bulk.seen_at)
     made = _view(BulkAction.objects.get(token=token))
-    says = [told, f"Workers {kind.value} the messages that are still {sieve.states[0]}."]
+    verb = "add the note to" if kind is BulkActionKind.NOTE else kind.value
+    says = [told, f"Workers {verb} the messages that are still {sieve.states[0]}."]
     return BulkAnswer(dry_run=False, changed=new, says=says, seen_at=seen_at, counts=counts, bulk_action=made)
 
 
@@ -116,9 +118,14 @@ def _with_state(kind: BulkActionKind, query: MessageQuery) -> MessageQuery:
 
 def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[str, Any]:
     if kind is not BulkActionKind.RELEASE and (bulk.at or bulk.target):
-        raise InvalidFilter("`at` and `target` are only for releases. Leave them out.")
+        raise InvalidFilter("`at` and `target` are for releases. Leave them out.")
+    if (kind is BulkActionKind.ASSIGN) != (bulk.to is not None):
+        raise InvalidFilter("`to` is for assignments, which need it. An empty text assigns to nobody.")
     require_future(bulk.at)
     found: dict[str, Any] = {"due": bulk.at.isoformat()} if bulk.at else {}
+    if bulk.to is not None:
+        require_assignee(bulk.to)
+        found["to"] = bulk.to
     if bulk.target:
         cure = "Add it in the admin, or send the name of another target."
         found["target"] = release_target.find_target(bulk.target, seen=caller.seen, cure=cure).pk

@@ -12,11 +12,15 @@ from reprocessing.api.messages.message_query import MessageQuery
 from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import assignment
 
 #: Max messages of one decision; more messages need a bulk action.
 MOST: Final = 500
 _A_YEAR: Final = timedelta(days=366)
 
+_WHOM: Final = "name of a user of the admin; empty: nobody"
+
+Assignee = Annotated[str, Field(max_length=150, description=_WHOM)]
 Ids = Annotated[list[UUID], Field(min_length=1, max_length=MOST, description="redrive ids; see GET /messages")]
 
 
@@ -35,6 +39,12 @@ class Release(Decision):
 
     at: Moment | None = Field(None, description="send not before this time; later messages of their keys wait too")
     target: Text | None = Field(None, description="send to this target, whatever rules say: name, ARN or URL")
+
+
+class Assignment(Decision):
+    """The assignment of some messages to a person."""
+
+    to: Assignee
 
 
 class RefusedMessage(Answer):
@@ -56,10 +66,11 @@ class DecisionAnswer(ChangeAnswer):
 class BulkRequest(Change):
     """The request to release, discard or restore all messages that a filter matches."""
 
-    action: Literal["release", "discard", "restore"]
+    action: Literal["release", "discard", "restore", "assign", "note"]
     filter: MessageQuery
     at: Moment | None = Field(None, description="of a release: send not before this time")
     target: Text | None = Field(None, description="of a release: send to this target, whatever rules say")
+    to: Assignee | None = Field(None, description=f"of an assignment: {_WHOM}")
     seen_at: Moment | None = Field(
         None, description="`seen_at` of the dry run's answer: messages that first matched after it are not changed"
     )
@@ -123,6 +134,18 @@ class AbortAnswer(ChangeAnswer):
     """The result of the request to abort a bulk action, or of its dry run."""
 
     bulk_action: BulkActionView
+
+
+def require_assignee(name: str) -> None:
+    """Refuse a name to which the admin does not assign messages.
+
+    Raises:
+        InvalidFilter: nobody who can use the admin has this name.
+    """
+    if name and not assignment.assignable_people().filter(username=name).exists():
+        raise InvalidFilter(
+            f'No user of the admin is named "{name}". Send the name of one, or an empty text for nobody.'
+        )
 
 
 def require_future(at: datetime | None) -> None:

@@ -1,4 +1,4 @@
-"""Release, discard or restore the messages with given redrive ids, at most 500 in one request."""
+"""Release, discard, restore, assign and annotate some messages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ninja import Router
 
 from reprocessing.api.approvals.approval_answers import ApprovalNeededAnswer
 from reprocessing.api.parking_lot.decision_answers import (
+    Assignment,
     Decision,
     DecisionAnswer,
     RefusedMessage,
     Release,
+    require_assignee,
     require_future,
 )
 from reprocessing.api.site.caller import Caller, caller_of
@@ -92,12 +94,35 @@ def restore_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer
     return _decide(request, decision, LetterState.DISCARDED, act, "restored to the parking lot")
 
 
-def _decide(  # noqa: PLR0913  # each of another kind
-    request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None
-) -> DecisionAnswer:
-    """Lock the messages and change them in one transaction; in a dry run, only tell what would change.
+@changes(router, "/messages/assign", Scope.MESSAGES_ASSIGN, DecisionAnswer, tag=_TAG)
+def assign_messages(request: HttpRequest, decision: Assignment) -> DecisionAnswer:
+    """Assign parked messages to a person, or to nobody."""
+    require_assignee(decision.to)
 
-    `state`: the state that the messages must be in. `done`: the change as a past participle, such as "released".
+    def act(letters: list[int]) -> Reviewed:
+        return act_on_parked.assign(letters, to=decision.to, by=caller_of(request).by, reason=decision.reason)
+
+    done = f"assigned to {decision.to or 'nobody'}"
+    return _decide(request, decision, LetterState.PARKED, act, done, is_guarded=False)
+
+
+@changes(router, "/messages/note", Scope.MESSAGES_ASSIGN, DecisionAnswer, tag=_TAG)
+def note_messages(request: HttpRequest, decision: Decision) -> DecisionAnswer:
+    """Add a note, the reason, to parked messages."""
+
+    def act(letters: list[int]) -> Reviewed:
+        return act_on_parked.note(letters, by=caller_of(request).by, reason=decision.reason)
+
+    return _decide(request, decision, LetterState.PARKED, act, "noted", is_guarded=False)
+
+
+def _decide(  # noqa: PLR0913  # each of another kind
+    request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None,
+    is_guarded: bool = True,
+) -> DecisionAnswer:  # fmt: skip
+    """Act on the messages in one transaction, in which they are locked; in a dry run, only look.
+
+    `is_guarded`: the decision may need a second person, since it changes messages.
     """
     asked = list(dict.fromkeys(decision.redrive_ids))
     known = _visible(caller_of(request), asked)
@@ -121,7 +146,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
     refused += [RefusedMessage(redrive_id=key, why=_MISSING) for key in asked if key not in set(known.values())]
     n = len(reviewed.done)
     told = [f"{n:,} message{'' if n == 1 else 's'} {'' if confirmed else 'would be '}{done}."]
-    if not confirmed:
+    if is_guarded and not confirmed:
         about = Letter.objects.filter(pk__in=reviewed.done).values_list("dlq_id", flat=True)
         told += caller_of(request).approval_notice(Counter(about))
     says = [*_stopped(reviewed.done, done), *told]

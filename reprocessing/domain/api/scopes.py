@@ -18,6 +18,7 @@ class Scope(StrEnum):
     MESSAGES_BODIES = "messages:bodies"
     MESSAGES_RELEASE = "messages:release"
     MESSAGES_DISCARD = "messages:discard"
+    MESSAGES_ASSIGN = "messages:assign"
     RUNS_READ = "runs:read"
     RUNS_OPERATE = "runs:operate"
     RULES_READ = "rules:read"
@@ -44,6 +45,7 @@ _MEANINGS: Final = {
     Scope.MESSAGES_BODIES: ("view_payload", "read bodies of messages, and search in them"),
     Scope.MESSAGES_RELEASE: ("release_parkedletter", "release parked messages"),
     Scope.MESSAGES_DISCARD: ("discard_parkedletter", "discard parked messages, and restore them"),
+    Scope.MESSAGES_ASSIGN: ("assign_parkedletter", "assign parked messages to people, and add notes"),
     Scope.RUNS_READ: ("view_run", "list runs and read their progress"),
     Scope.RUNS_OPERATE: ("operate_run", "plan, start, pause, resume and abort runs"),
     Scope.RULES_READ: ("view_rule", "list rules"),

@@ -26,11 +26,12 @@ class DeedKind(StrEnum):
     SWITCH_RULE = "switch_rule"
     REMOVE_RULE = "remove_rule"
     CHANGE_SETTINGS = "change_settings"
+    APPLY_CONFIGURATION = "apply_configuration"
 
     @property
-    def permission(self) -> str:
-        """Return the name of the permission that a person needs to do this deed, and to approve it."""
-        return f"reprocessing.{_PERMISSIONS[self]}"
+    def permissions(self) -> tuple[str, ...]:
+        """Return the permissions of those who may do this, and so may approve it."""
+        return tuple(f"reprocessing.{name}" for name in _PERMISSIONS[self].split())
 
     @property
     def is_about_rules(self) -> bool:
@@ -45,6 +46,8 @@ _PERMISSIONS: Final[Mapping[DeedKind, str]] = {
     DeedKind.RESUME_RUN: _RUN, DeedKind.REOPEN_RUN: _RUN, DeedKind.SAVE_RULE: "change_rule",
     DeedKind.SWITCH_RULE: "change_rule", DeedKind.REMOVE_RULE: "delete_rule",
     DeedKind.CHANGE_SETTINGS: "change_deadletterqueue",
+    DeedKind.APPLY_CONFIGURATION: "change_deadletterqueue change_target change_rule delete_rule "
+    "change_notificationroute",
 }  # fmt: skip
 
 

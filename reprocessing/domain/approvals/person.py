@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -36,3 +37,12 @@ def signed_alone(by: str) -> str:
 def is_one_name(name: str) -> bool:
     """Return whether a text is the name of one person, without a text that tells of an approval (`APPROVED_BY`)."""
     return APPROVED_BY.strip(", ") not in person_key(name) and ALONE.strip(", ") not in person_key(name)
+
+
+def history_pattern(name: str) -> str:
+    """Return a regular expression of PostgreSQL that finds the names in histories that this person is a part of.
+
+    The person acted, alone or with an API token, or approved. Two names, as they are written, are found, too.
+    """
+    ends = "|".join(map(re.escape, (APPROVED_BY, VIA_API, ALONE)))
+    return f"(^|{re.escape(APPROVED_BY)}){re.escape(name)}($|{ends})"

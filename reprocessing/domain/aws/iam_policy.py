@@ -38,6 +38,8 @@ class Purpose(Enum):
     ASSUME = "AssumeRoles"
     DECRYPT = "DecryptWithKeys"
     ENCRYPT = "EncryptWithKeys"
+    WRAP = "WrapPayloadKeys"
+    UNWRAP = "UnwrapPayloadKeys"
     PROVISION = "ProvisionQueues"
     NATIVE = "StartAwsRedriveOfDlqs"
     NATIVE_TO = "SendAwsRedriveToQueues"
@@ -54,7 +56,8 @@ class Purpose(Enum):
     DISCOVER_AGES = "DiscoverMessageAges"
 
 
-#: The API calls for each purpose. SQS makes the KMS calls and some calls of NATIVE (AWS's own redrive) for the service.
+#: The API calls for each purpose. SQS itself makes the calls of DECRYPT and ENCRYPT, and some NATIVE calls, with the
+#: service's permissions.
 CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.WATCH: ("sqs:GetQueueAttributes", "sqs:ListDeadLetterSourceQueues", "sqs:ListMessageMoveTasks"),
     Purpose.TAKE: ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch"),
@@ -79,6 +82,8 @@ CALLS: Final[Mapping[Purpose, tuple[str, ...]]] = {
     Purpose.ASSUME: ("sts:AssumeRole",),
     Purpose.DECRYPT: ("kms:Decrypt",),
     Purpose.ENCRYPT: ("kms:GenerateDataKey", "kms:Decrypt"),
+    Purpose.WRAP: ("kms:Encrypt", "kms:Decrypt"),
+    Purpose.UNWRAP: ("kms:Decrypt",),
     Purpose.PROVISION: (
         "sqs:CreateQueue", "sqs:SetQueueAttributes", "sqs:GetQueueUrl", "sqs:GetQueueAttributes",
         "sqs:ListDeadLetterSourceQueues",
@@ -109,7 +114,9 @@ _ACTIONS: Final = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
     "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
 }  # fmt: skip
-#: Purposes that only capturing and sending need. A policy for mode `observe` does not allow them.
+#: The name of the encryption context of payload keys, and how its values begin. CloudTrail shows both.
+KMS_CONTEXT: Final = "redrive"
+#: Purposes that only capturing and sending need: not allowed in mode `observe`.
 _ACTS: Final = frozenset({
     Purpose.TAKE, Purpose.SEND, Purpose.PARK, Purpose.INVOKE, Purpose.PUBLISH, Purpose.PUT, Purpose.OBJECTS,
     Purpose.BUCKETS,
@@ -190,11 +197,9 @@ def _statements(used: list[ResourceUse]) -> Iterator[dict[str, Any]]:
 def _condition(use: ResourceUse) -> dict[str, Any]:
     match use.purpose:
         case Purpose.DECRYPT | Purpose.ENCRYPT:
-            via = {"StringEquals": {"kms:ViaService": f"sqs.{use.within}.amazonaws.com"}}
-            alias = use.arn.rpartition(":")[2]
-            if not alias.startswith("alias/"):
-                return via
-            return {**via, "ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}}
+            return {"StringEquals": {"kms:ViaService": f"sqs.{use.within}.amazonaws.com"}, **_alias(use)}
+        case Purpose.WRAP | Purpose.UNWRAP:
+            return {"StringLike": {f"kms:EncryptionContext:{KMS_CONTEXT}": f"{KMS_CONTEXT} *"}, **_alias(use)}
         case Purpose.METRICS:
             return {"StringEquals": {"cloudwatch:namespace": use.within}}
         case _ if use.arn == ANY_RESOURCE:
@@ -203,10 +208,16 @@ def _condition(use: ResourceUse) -> dict[str, Any]:
             return {}
 
 
+def _alias(use: ResourceUse) -> dict[str, Any]:
+    """Return the condition that limits a statement to the key of an alias."""
+    alias = use.arn.rpartition(":")[2]
+    return {"ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}} if alias.startswith("alias/") else {}
+
+
 def _resource(use: ResourceUse) -> str:
     """Return the ARN for a statement. A KMS alias becomes key/*, an event bus becomes rule/*, as IAM requires."""
     match use.purpose:
-        case Purpose.DECRYPT | Purpose.ENCRYPT:
+        case Purpose.DECRYPT | Purpose.ENCRYPT | Purpose.WRAP | Purpose.UNWRAP:
             return re.sub(r":alias/.*", ":key/*", use.arn)
         case Purpose.RULES:
             # To list the rules of a bus, IAM requires the resource rule/*.

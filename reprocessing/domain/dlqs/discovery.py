@@ -87,8 +87,18 @@ class Scope:
         """Return whether the scope has a prefix or tags, which leave out some DLQs."""
         return bool(self.prefix or self.tags)
 
-    def covers(self, arn: str, tags: Mapping[str, str] | None) -> bool:
-        """Return whether a queue with this ARN and these tags (None: not known) belongs to the scope."""
+    def covers(self, arn: str, tags: Mapping[str, str] | None, found_with: str = "") -> bool:
+        """Return whether a queue with this ARN and these tags (None: not known) belongs to the scope.
+
+        The account of a scope without a role is not known: a queue that was found with a role belongs to other scopes.
+
+        Args:
+            arn: the queue.
+            tags: its tags.
+            found_with: the ARN of the role with which the queue was found; empty: the service's own role.
+        """
+        if found_with and not self.role:
+            return False
         queue, role = read(arn), read(self.role)
         if queue is None or queue.region != self.region or not resource_name(arn).startswith(self.prefix):
             return False

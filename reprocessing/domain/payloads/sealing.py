@@ -36,6 +36,7 @@ class Part(StrEnum):
     SYSTEM = "system"
     REPORT = "report"
     FILTER = "filter"
+    ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)

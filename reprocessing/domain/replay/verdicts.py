@@ -62,6 +62,7 @@ class Refused:
         poison: whether another attempt would fail the same way.
         reason: why a poison letter is parked; None means REFUSED.
         after: the target asked to wait this long before another attempt.
+        quotes: `message` is the target's own text, which may quote the payload. It is stored like a payload.
     """
 
     code: str
@@ -69,6 +70,7 @@ class Refused:
     poison: bool = False
     reason: ParkedReason | None = None
     after: timedelta | None = None
+    quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

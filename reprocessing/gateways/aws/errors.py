@@ -51,8 +51,14 @@ _BEFORE_ANYTHING_WENT_OUT: Final = (
     NoCredentialsError, NoRegionError, PartialCredentialsError, ProxyConnectionError, RoleIsNotAssumed,
     TokenRetrievalError,
 )  # fmt: skip
-#: SNS uses the same code for an invalid message and an invalid topic. This word in the error message means the topic.
-#: Then the letter is not poison: it can be sent to another topic.
+#: Error codes about permissions and resources: their texts name these, and no part of a message. Those of KMS, too.
+_QUOTES_NOTHING: Final = frozenset({
+    "AccessDenied", "AccessDeniedException", "AuthorizationError", "AuthorizationErrorException", "InvalidSecurity",
+    "NonExistentQueue", "NotAuthorizedForDetailTypeException", "NotAuthorizedForSourceException", "NotFound",
+    "NotFoundException", "OptInRequired", "QueueDoesNotExist", "ResourceNotFoundException",
+}) | _STALE_CREDENTIALS | THROTTLED  # fmt: skip
+_OF_KMS: Final = ("KMS", "Kms")
+#: SNS uses the same code for an invalid message and an invalid topic. An invalid topic makes no letter poison.
 _OF_THE_TOPIC: Final = "TopicArn"
 #: The error code whose error message quotes the invalid value, so the message is not stored.
 _QUOTING: Final = "ValidationException"
@@ -114,7 +120,7 @@ def _outcome_of_answer(error: ClientError, service: str) -> Outcome:
     if code not in THROTTLED and (status >= _SERVER_FAULT or status == _TIMED_OUT or code in _OF_ITSELF):
         return Unknown(f"{service} failed: {code} ({status})")
     said = "a part of it is not valid" if code == _QUOTING else message
-    return Refused(code, said, poison=is_of_an_entry(error))
+    return Refused(code, said, poison=is_of_an_entry(error), quotes=code != _QUOTING and _may_quote(code))
 
 
 def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
@@ -127,7 +133,12 @@ def outcome_of_entry(code: str, message: str, service: str = "SQS") -> Outcome:
     code = without_sqs_prefix(code)
     if code in _OF_ITSELF:
         return Unknown(f"{service} failed: {code}")
-    return Refused(code, message[:_LONGEST_MESSAGE], poison=code in _OF_AN_ENTRY)
+    return Refused(code, message[:_LONGEST_MESSAGE], poison=code in _OF_AN_ENTRY, quotes=_may_quote(code))
+
+
+def _may_quote(code: str) -> bool:
+    """Return whether the text of an error may quote the message; also of an unknown error."""
+    return code not in _QUOTES_NOTHING and not code.startswith(_OF_KMS)
 
 
 def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueUnreachable:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from reprocessing.domain.aws.iam_policy import KMS_CONTEXT
 from reprocessing.domain.errors import PayloadKeyUnavailable
 from reprocessing.domain.payloads.key_ring import KmsKeyName
 from reprocessing.gateways.aws.clients import kms_client
 from reprocessing.gateways.aws.errors import error_in_words, renew_credentials
-
-_CONTEXT: Final = "redrive"  # the key under which `context` is in the encryption context, which CloudTrail records
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class KmsKey:
         client = kms_client(self.of.region)
         try:
             answer = getattr(client, action.lower())(
-                KeyId=self.of.arn, EncryptionContext={_CONTEXT: context}, **content
+                KeyId=self.of.arn, EncryptionContext={KMS_CONTEXT: context}, **content
             )
         except (BotoCoreError, ClientError) as error:
             renew_credentials(error)

@@ -100,7 +100,7 @@ class Command(Console):
         found = [
             dlq
             for dlq in discovered_queues.list_dlqs()
-            if any(scope.covers(dlq.arn, dlq.tags) and (scope.role or not dlq.role_arn) for scope in scopes)
+            if any(scope.covers(dlq.arn, dlq.tags, dlq.role_arn) for scope in scopes)
         ]
         now = database_now()
         risks = sorted(((dlq, dlq.risk(now)) for dlq in found), key=lambda pair: (pair[1].rank, pair[0].arn))

@@ -16,6 +16,7 @@ from reprocessing.domain.dlqs.discovery import Scope
 from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.domain.message.arn import Arn, ResourceKind, read
 from reprocessing.domain.notifications.destination import SnsTopic
+from reprocessing.domain.payloads.key_ring import KmsKeyName, read_key
 from reprocessing.gateways.aws.clients import configured_region
 from reprocessing.gateways.sqs import QueueAddress, describe, locate
 from reprocessing.management.arguments import add_json, matching
@@ -50,8 +51,8 @@ bucket = matching(_BUCKET.fullmatch, "a bucket name", "orders-bodies")
 class Command(Console):
     """Print the least-privilege IAM policy of the service.
 
-    The policy allows only what the service does with the registered DLQs, their targets and health checks, and its own
-    queues. The command asks SQS which KMS keys encrypt the queues. It changes nothing.
+    Covers the configured DLQs, their targets and health checks, the service's own queues, and the KMS keys of
+    REDRIVE_PAYLOAD_KEYS. Asks SQS which KMS keys encrypt the queues. Changes nothing.
 
     Examples:
         iam_policy --mode manual
@@ -134,6 +135,7 @@ class PolicyResources:
     def uses(self) -> Iterator[ResourceUse]:
         """Yield each AWS resource that the service uses, with the purpose. A resource can occur several times."""
         said = [*self._configured(), *self._as_if(), *self._parking(), *self._own(), *self._topics()]
+        said += self._payload_keys()
         yield from said
         yield from self._buckets(said)
         yield from self._keys(said)
@@ -151,6 +153,12 @@ class PolicyResources:
         for destination in conf.current().destinations.values():
             if isinstance(destination, SnsTopic):
                 yield ResourceUse(Purpose.PUBLISH, destination.arn)
+
+    def _payload_keys(self) -> Iterator[ResourceUse]:
+        """Yield the KMS keys that wrap the keys of payloads. The first key of REDRIVE_PAYLOAD_KEYS wraps new keys."""
+        for number, key in enumerate(map(read_key, conf.current().payload_keys)):
+            if isinstance(key, KmsKeyName):
+                yield ResourceUse(Purpose.UNWRAP if number else Purpose.WRAP, key.arn)
 
     def _as_if(self) -> Iterator[ResourceUse]:
         for arn in self._options["dlq"]:

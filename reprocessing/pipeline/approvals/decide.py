@@ -19,6 +19,7 @@ from reprocessing.models import Approval
 from reprocessing.models.audit import ApprovalState
 from reprocessing.pipeline.approvals import perform
 from reprocessing.pipeline.approvals.perform import Order, Performed
+from reprocessing.pipeline.configuration.plan import Plan
 from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, people, requests
 from reprocessing.store.ordering import lanes
@@ -51,10 +52,7 @@ Decision = Done | NotDone
 def approve(approval: int, *, by: str, reason: str, conf: Conf) -> Decision:
     """Approve a request as the second person, and do its deed. Histories then name both people.
 
-    The caller must check that the second person has the deed's permission (`Deed.kind.permission`) on all its DLQs.
-
-    Raises:
-        ApprovalRefused: the person or the reason is missing.
+    The caller checks that the person may do the deed themselves: `Deed.kind.permissions`, and all its DLQs.
     """
 
     def may(row: Approval) -> str:
@@ -119,9 +117,9 @@ def _execute(  # noqa: PLR0913  # arguments are passed by name
         requests.seal(deed)  # before the transaction, because AWS KMS may have to unwrap keys
     except PayloadUnreadable as error:
         return NotDone(f"Nothing was done: {error}")
-    perform.prepare(deed)
+    prepared = perform.prepare(deed, conf)
     try:
-        done = rows.in_transaction(partial(_act, approval, state, by, reason, conf))
+        done = rows.in_transaction(partial(_act, approval, state, by, reason, conf, prepared))
     except RedriveError as error:
         return rows.in_transaction(partial(_void, approval, str(error)))
     if isinstance(done, NotDone):
@@ -130,7 +128,9 @@ def _execute(  # noqa: PLR0913  # arguments are passed by name
     return Done(done.told)
 
 
-def _act(approval: int, state: ApprovalState, by: str, reason: str, conf: Conf) -> Performed | NotDone:
+def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
+    approval: int, state: ApprovalState, by: str, reason: str, conf: Conf, prepared: Plan | None
+) -> Performed | NotDone:
     row = requests.lock(approval)
     if (why := _why_closed(row)) or row is None:
         return NotDone(why)
@@ -141,7 +141,7 @@ def _act(approval: int, state: ApprovalState, by: str, reason: str, conf: Conf) 
         return NotDone(f"Nothing was done: the request is void. {why}")
     requests.decide(row, state, by=by, reason=reason)
     signed = signed_by_both(row.by, by) if state is ApprovalState.APPROVED else signed_alone(by)
-    done = perform.perform(Order(row.pk, deed, signed, row.reason, row.asked_at), conf)
+    done = perform.perform(Order(row.pk, deed, signed, row.reason, row.asked_at, prepared), conf)
     requests.finish(row, done.told)
     return done
 

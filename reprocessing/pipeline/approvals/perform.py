@@ -17,6 +17,8 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import Run
 from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.aws import native_redrive
+from reprocessing.pipeline.configuration import apply, frozen_plan
+from reprocessing.pipeline.configuration.plan import Plan
 from reprocessing.pipeline.parking_lot import act_on_parked, edit
 from reprocessing.pipeline.parking_lot.act_on_parked import Reviewed
 from reprocessing.pipeline.parking_lot.edit import Alteration, ChangedMeanwhile, Edited, SeenLetter, Unsendable
@@ -32,10 +34,10 @@ class Order:
     """An approved deed that is to be executed.
 
     Attributes:
-        approval: the id of the approval.
-        by: the names of both people, as the audit log and message histories show them.
-        reason: the reason of the person who made the request.
-        asked_at: when the deed was requested. A bulk action leaves out messages that changed after this time.
+        by: the names of both people, as every history shows them.
+        reason: the reason of the person who asked.
+        asked_at: when the deed was requested; what is bulk does not touch messages that changed later.
+        plan: what `prepare` returned.
     """
 
     approval: int
@@ -43,6 +45,7 @@ class Order:
     by: str
     reason: str
     asked_at: datetime
+    plan: Plan | None = None
 
     @property
     def signed(self) -> dict[str, Any]:
@@ -58,13 +61,19 @@ class Performed:
     after_commit: Callable[[], object] = lambda: None
 
 
-def prepare(deed: Deed) -> None:
-    """Before the transaction of a deed that starts or resumes a run, ask AWS whether its own redrive moved messages.
+def prepare(deed: Deed, conf: Conf) -> Plan | None:
+    """Do what a deed needs before its transaction: it may ask AWS, and it changes only which run queued letters have.
 
-    A run that is to start also takes the unfinished letters of ended runs. If there are such letters, the approval
-    is then void, because the deed would act on more letters than its preview showed. Other deeds need no
-    preparation.
+    Return the plan of a configuration that is to be applied. What changes here makes an approval void, because the deed
+    would be larger than its preview.
     """
+    if deed.kind is DeedKind.APPLY_CONFIGURATION:
+        return frozen_plan.plan_again(deed, conf)
+    _prepare_run(deed)
+    return None
+
+
+def _prepare_run(deed: Deed) -> None:
     if deed.kind not in {DeedKind.START_RUN, DeedKind.RESUME_RUN, DeedKind.REOPEN_RUN}:
         return
     run = Run.objects.select_related("dlq").filter(pk=deed.arguments["run"]).first()
@@ -97,6 +106,8 @@ def perform(order: Order, conf: Conf) -> Performed:
             return _rule(order)
         case DeedKind.CHANGE_SETTINGS:
             return _settings(order)
+        case DeedKind.APPLY_CONFIGURATION:
+            return _configuration(order)
         case _ as never:
             assert_never(never)
 
@@ -190,6 +201,13 @@ def _wake() -> None:
 def _erase(rule: int) -> None:
     _wake()
     rule_changes.erase(rule)
+
+
+def _configuration(order: Order) -> Performed:
+    if order.plan is None:
+        raise ApprovalRefused("The configuration was not planned.")
+    after_commit = apply.apply_approved(order.plan, order.deed, **order.signed)
+    return Performed("The configuration is applied.", after_commit)
 
 
 def _settings(order: Order) -> Performed:

@@ -9,6 +9,7 @@ from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Letter, Run, Target
+from reprocessing.pipeline.configuration import frozen_plan
 from reprocessing.store.approvals import frozen
 from reprocessing.store.approvals.frozen import Frozen
 
@@ -44,6 +45,8 @@ def _more(deed: Deed) -> Iterator[tuple[str, str]]:
         case DeedKind.CHANGE_SETTINGS:
             now = frozen.settings_now(deed)
             yield from ((field, _change(now.get(field), value)) for field, value in said["fields"].items())
+        case DeedKind.APPLY_CONFIGURATION:
+            yield from frozen_plan.preview(deed)
 
 
 def _of_decision(said: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  JSON

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from psycopg.errors import UniqueViolation
 
+from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed
 from reprocessing.domain.configuration.changes import Action, ObjectChange
 from reprocessing.domain.configuration.keys import CHECK_KEYS, POLICY_FIELDS, Kind, Settings
 from reprocessing.domain.errors import ConfigurationRefused
 from reprocessing.models import AuditEntry, DeadLetterQueue, HealthCheck, Policy, RateClass, Rule, Source, Target
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.safety import CheckKind
+from reprocessing.pipeline.configuration import frozen_plan
 from reprocessing.pipeline.configuration.check_settings import route_of, rule_row
 from reprocessing.pipeline.configuration.plan import Plan, is_current, objects_in_file
 from reprocessing.pipeline.routing import route
-from reprocessing.store.approvals import default_limit
+from reprocessing.store.approvals import default_limit, guard
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.configuration import apply_lock, managed, removals, state
 from reprocessing.store.dlqs import registration, source_queues
@@ -38,12 +42,18 @@ class _Apply:
     plan: Plan
     by: str
     reason: str
+    parts: guard.Parts = field(default_factory=guard.Parts)
     registered: dict[str, Registered] = field(default_factory=dict)
     erased: list[int] = field(default_factory=list)
 
     @property
     def signed(self) -> dict[str, str]:
         return {"by": self.by, "reason": self.reason}
+
+    @property
+    def covered(self) -> dict[str, Any]:
+        """Arguments of the functions whose changes may need a second person."""
+        return {**self.signed, "approval": self.parts}
 
 
 def apply(plan: Plan, *, by: str, source: str) -> bool:
@@ -55,20 +65,60 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
 
     Raises:
         ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody added one of the objects.
+        ApprovalNeeded: the plan needs a second person, as a whole.
     """
     if plan.problems:
         raise ConfigurationRefused("The plan has problems, so nothing was changed.")
     work = _Apply(plan, by, f"apply_config, source: {source}" if source else "apply_config")
+    with _refusals(), transaction.atomic():
+        if not _write(work, source):
+            return False
+        if work.parts.needed:
+            raise ApprovalNeeded(frozen_plan.deed_of(plan, source), {ALL: None})
+    _after_commit(work)
+    return True
+
+
+def apply_approved(plan: Plan, deed: Deed, *, by: str, reason: str, approval: int) -> Callable[[], None]:
+    """Write an approved plan in the caller's transaction; return what is to be done after the commit.
+
+    Raises:
+        ConfigurationRefused: see `apply`.
+        ApprovalRefused: the plan is not the approved one, because queues or the stored state changed.
+    """
+    source = frozen_plan.source_of(deed)
+    for problem in plan.problems:
+        raise ApprovalRefused(f"The file has a problem now: {problem.text}")
+    now = frozen_plan.deed_of(plan, source)
+    if now.stamp != deed.stamp:
+        raise ApprovalRefused("The queues are not as they were when it was requested. Apply the file again.")
+    guard.check(now, {}, by=by, approval=approval)
+    work = _Apply(plan, by, reason)
+    with _refusals():
+        if not _write(work, source):
+            raise ApprovalRefused("Somebody changed the configuration at this moment. Apply the file again.")
+    return partial(_after_commit, work)
+
+
+def _write(work: _Apply, source: str) -> bool:
+    """Write the plan and the marks. Return False if the stored state has changed since the plan was made."""
+    plan = work.plan
+    apply_lock.lock_applies()
+    _lock(plan)
+    if not is_current(plan):
+        return False
+    _write_all(work)
+    after = state.read_state()
+    managed.update_marks(plan.now, after)
+    managed.write_marks(objects_in_file(plan.given, after), by=work.by, source=source)
+    return True
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Say what PostgreSQL refuses."""
     try:
-        with transaction.atomic():
-            apply_lock.lock_applies()
-            _lock(plan)
-            if not is_current(plan):
-                return False
-            _write_all(work)
-            after = state.read_state()
-            managed.update_marks(plan.now, after)
-            managed.write_marks(objects_in_file(plan.given, after), by=by, source=source)
+        yield
     except ProtectedError as error:
         used = ", ".join(sorted(str(row) for row in error.protected_objects)[:5])
         what = f"an object that --prune removes is still used, by: {used}. Keep the object in the file."
@@ -78,8 +128,6 @@ def apply(plan: Plan, *, by: str, source: str) -> bool:
         if not isinstance(error.__cause__, UniqueViolation):
             what = f"PostgreSQL refuses a value: {str(error).splitlines()[0]}. Correct it in the file."
         raise ConfigurationRefused(f"Nothing was changed: {what}") from error
-    _after_commit(work)
-    return True
 
 
 def _lock(plan: Plan) -> None:
@@ -95,7 +143,7 @@ def _write_all(work: _Apply) -> None:
         if change.action is Action.REMOVE:
             if change.kind is Kind.RULE:
                 work.erased.append(Rule.objects.get(name=change.name).pk)
-            removals.remove(change.kind, change.name, **work.signed)
+            removals.remove(change.kind, change.name, **work.covered)
         else:
             _WRITE[change.kind](work, change, work.plan.desired[change.kind][change.name])
     for name in work.plan.examined.dlqs.keys() - work.registered.keys():
@@ -174,7 +222,7 @@ def _dlq(work: _Apply, change: ObjectChange, settings: Settings) -> None:
 
 
 def _register(work: _Apply, name: str, proposal: DlqProposal) -> None:
-    work.registered[name] = registration.write(proposal, by=work.by, reason=work.reason)
+    work.registered[name] = registration.write(proposal, **work.covered)
 
 
 def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:
@@ -184,7 +232,7 @@ def _rule(work: _Apply, change: ObjectChange, settings: Settings) -> None:
     fields["dlq"] = DeadLetterQueue.objects.get(name=settings["dlq"]) if settings["dlq"] else None
     fields["rate_class"] = RateClass.objects.get(name=settings["rate_class"]) if settings["rate_class"] else None
     fields["target"] = work.plan.examined.rule_targets.get(arn) or Target.objects.get(arn=arn) if arn else None
-    rule_changes.save_rule(change.name, fields, by=work.by, reason=work.reason)
+    rule_changes.save_rule(change.name, fields, **work.covered)
 
 
 def _route(work: _Apply, change: ObjectChange, settings: Settings) -> None:
@@ -192,7 +240,7 @@ def _route(work: _Apply, change: ObjectChange, settings: Settings) -> None:
 
 
 def _approvals(work: _Apply, _: ObjectChange, settings: Settings) -> None:
-    default_limit.set_default(settings["above"], by=work.by, reason=work.reason)
+    default_limit.set_default(settings["above"], **work.covered)
 
 
 _WRITE: Final[Mapping[Kind, Callable[[_Apply, ObjectChange, Settings], None]]] = {

@@ -27,7 +27,8 @@ class Plan:
         missing: stored objects that are not in the file, and that the apply does not remove.
         problems: what must be corrected in the file first.
         examined: what examinations of queues and targets found.
-        marked: whether the stored objects are already marked as managed by the file.
+        marked: the marks of the file's objects are as the apply would write them.
+        prune: objects that are missing in a section of the file are removed.
     """
 
     given: State
@@ -38,6 +39,7 @@ class Plan:
     problems: tuple[Problem, ...]
     examined: Examined = field(default_factory=Examined)
     marked: bool = True
+    prune: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -72,6 +74,7 @@ def make_plan(
         problems=(*problems, *examined.problems),
         examined=examined,
         marked=bool(changes) or managed.are_marked(objects_in_file(given, wanted.state)),
+        prune=prune,
     )
 
 

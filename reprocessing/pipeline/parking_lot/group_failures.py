@@ -18,6 +18,7 @@ from reprocessing.domain.parking_lot.failure_fingerprint import (
     Reported,
     failure_cause,
 )
+from reprocessing.domain.replay.attempt_detail import without_quotes
 from reprocessing.store import rows
 from reprocessing.store.parking_lot import failure_groups
 from reprocessing.store.parking_lot.failure_groups import UngroupedLetter
@@ -57,7 +58,7 @@ def cause_of(letter: UngroupedLetter) -> FailureCause:
             size=letter.size,
             type=_selector(letter.message_type),
             report=Reported(letter.type or "", letter.fingerprint or "") if said else None,
-            answer=AttemptAnswer(letter.outcome, letter.answer or "") if letter.outcome else None,
+            answer=AttemptAnswer(letter.outcome, without_quotes(letter.answer or "")) if letter.outcome else None,
             reason=letter.reason,
             detail=letter.detail,
         )

@@ -40,11 +40,7 @@ def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
-    """Encrypt payloads, edits, reports and filters that were stored readable. Return the counts.
-
-    A second call continues where the first ended. `day`: the day whose data keys are used. `told` gets the counts
-    so far.
-    """
+    """Seal readable payloads, edits, reports, filters and texts of targets; a second call continues where it ended."""
     done = Rotated()
 
     def all_of(seal: Callable[[int, date], Sealed], count: Callable[[int], None]) -> None:
@@ -60,7 +56,11 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
     def edits(n: int) -> None:
         done.edits += n
 
+    def texts(n: int) -> None:
+        done.texts += n
+
     all_of(resealing.seal_payloads, payloads)
     all_of(resealing.seal_edits, edits)
-    done.texts = resealing.seal_texts()
+    all_of(resealing.seal_details, texts)
+    done.texts += resealing.seal_texts()
     return done

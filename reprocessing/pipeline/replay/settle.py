@@ -8,12 +8,15 @@ from datetime import timedelta
 from typing import assert_never
 
 from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
+from reprocessing.domain.replay.attempt_detail import detail_of
 from reprocessing.domain.replay.verdicts import NotSent, Outcome, Refused, Taken, Unknown
 from reprocessing.models import DeadLetterQueue, Target
 from reprocessing.models.target import MAX_SECONDS, Advance, Proof
 from reprocessing.store import rows
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lane_state import LaneState
+from reprocessing.store.payloads import answer_texts
+from reprocessing.store.payloads.answer_texts import AnswerText
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import (
     WAITS_FOR_COPY,
@@ -55,6 +58,7 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
     counts as unknown. If `keep`, lanes with a due head stay leased for `lease` seconds.
     """
     unknown = Unknown("no outcome was recorded")
+    outcomes = _with_sealed_texts(intended, outcomes)
     fates = {
         attempt.attempt_id: _fate(attempt, outcomes.get(attempt.attempt_id, unknown), targets, dlqs, dice)
         for attempt in intended
@@ -75,6 +79,27 @@ def attempts(  # noqa: PLR0913  # arguments are passed by name
         return Settled(_next(ours, outcomes, lease, keep=keep), deletable)
 
     return rows.in_transaction(record)
+
+
+def _with_sealed_texts(
+    intended: Sequence[IntendedSend], outcomes: Mapping[int, Outcome]
+) -> Mapping[int, Outcome]:  # fmt: skip
+    """Return the outcomes with those texts sealed that may quote a payload."""
+    quoting = [
+        (attempt, outcome)
+        for attempt in intended
+        if isinstance(outcome := outcomes.get(attempt.attempt_id), Refused) and outcome.quotes
+    ]
+    if not quoting:
+        return outcomes
+    texts = answer_texts.sealed(
+        [AnswerText(attempt.dlq_id, attempt.message_id, outcome.message) for attempt, outcome in quoting]
+    )
+    sealed = {
+        attempt.attempt_id: replace(outcome, message=text)
+        for (attempt, outcome), text in zip(quoting, texts, strict=True)
+    }
+    return {**outcomes, **sealed}
 
 
 def _next(
@@ -197,7 +222,7 @@ def _failed(
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN
-    detail = f"{failure.code}: {failure.message}"[:500] if isinstance(failure, Refused) else failure.why
+    detail = detail_of(failure)
     reason = (failure.reason or ParkedReason.REFUSED) if isinstance(failure, Refused) and failure.poison else None
     counts_as_failure = True if reason is None else None  # a target that rejects an invalid message is healthy
     if reason is None and attempt.attempts >= dlq.max_attempts and not attempt.standing:  # standing: the gate decides

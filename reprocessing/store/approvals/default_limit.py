@@ -10,15 +10,15 @@ from reprocessing.models import ApprovalDefault, AuditAct, AuditEntry
 from reprocessing.models.audit import ALL_DLQS
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard, limits
+from reprocessing.store.approvals.guard import Cover
 
 _TITLE: Final = "Need a second person less often, for all DLQs"
 
 
-def set_default(above: int | None, *, by: str, reason: str, approval: int | None = None) -> bool:
-    """Set the default approval limit, with an audit log entry; return whether it changed.
+def set_default(above: int | None, *, by: str, reason: str, approval: Cover = None) -> bool:
+    """Set the limit of DLQs without an own limit, with an audit log entry; return whether it changed. None: no limit.
 
-    `above`: how many messages one person may handle alone; None: no limit. `approval`: id of the approval that is
-    being executed; None: a person acts alone.
+    `approval`: see `guard.check`.
 
     Raises:
         ApprovalNeeded: the change lets one person do more, so it needs a second person.
@@ -26,7 +26,7 @@ def set_default(above: int | None, *, by: str, reason: str, approval: int | None
     return rows.in_transaction(partial(_set, above, by, reason, approval))
 
 
-def _set(above: int | None, by: str, reason: str, approval: int | None) -> bool:
+def _set(above: int | None, by: str, reason: str, approval: Cover) -> bool:
     before = limits.default_limit()
     if before == above:
         return False

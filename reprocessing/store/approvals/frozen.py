@@ -15,6 +15,7 @@ from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import ApprovalDefault, DeadLetterQueue, Run
 from reprocessing.store import rows
+from reprocessing.store.configuration import state
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.routing import rules
 from reprocessing.store.runs import run_transitions
@@ -72,6 +73,8 @@ def freeze(deed: Deed) -> Frozen:
             return _of_values(rules.version(), deed.arguments["about"])
         case DeedKind.CHANGE_SETTINGS:
             return _of_values(settings_now(deed), [dlq] if (dlq := deed.arguments["dlq"]) else [])
+        case DeedKind.APPLY_CONFIGURATION:
+            return _of_values(state.read_state(), [])
 
 
 def count_by_dlq(sieve: MessageFilter) -> dict[int, int]:

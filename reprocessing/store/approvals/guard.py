@@ -6,8 +6,9 @@ counted: many small deeds count as one large deed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from django.db.models import Sum
 
@@ -23,23 +24,39 @@ from reprocessing.store.payloads import content
 #: The messages that one person handles alone are summed over this time.
 WITHIN: Final = timedelta(days=1)
 
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Collects the parts of a larger deed that need a second person. The caller has the larger deed approved, once."""
+
+    needed: list[str] = field(default_factory=list)
+
+
+#: The id of the approval that is being executed, or the larger deed of which this deed is a part.
+Cover: TypeAlias = "int | Parts | None"
+
 _TURN = "SELECT pg_advisory_xact_lock(1381126739, %(dlq)b::int) IS NOT NULL AS done"
 
 
-def check(deed: Deed, messages: Messages, *, by: str, approval: int | None, again: bool = False) -> None:
-    """Check that a deed may be done. Call it in the deed's transaction, before the deed changes anything.
+def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bool = False) -> None:
+    """Let a deed pass, in the caller's transaction, before it changes anything.
 
     Args:
         deed: the deed.
-        messages: how many messages of each DLQ the deed is about.
-        by: the name of the person.
-        approval: id of the approval that is being executed; None: the person acts alone.
-        again: these messages were counted when their run began, so they are not counted a second time.
+        messages: how many messages of each DLQ it is about.
+        by: who does it.
+        approval: id of the approval that is being executed; None: the person acts alone. If the deed is a part of a
+            larger one, it passes, and is added to the parts if it needs a second person.
+        again: these messages were counted when the run began, so they are not counted once more.
 
     Raises:
         ApprovalNeeded: the deed needs a second person.
         ApprovalRefused: the approval is of another deed, or was used before.
     """
+    if isinstance(approval, Parts):
+        if is_needed(messages, by=by):
+            approval.needed.append(deed.title)
+        return
     if approval is not None:
         _use(approval, deed)
         return

@@ -30,6 +30,7 @@ from reprocessing.models import (
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.target import Proof
 from reprocessing.store.approvals import default_limit
+from reprocessing.store.approvals.guard import Cover
 from reprocessing.store.notifications import routes
 from reprocessing.store.routing import rule_changes
 
@@ -123,8 +124,8 @@ def _remove_policy(name: str, by: str, reason: str) -> None:
     _record(Kind.POLICY, name, row.settings, by, reason)
 
 
-def _remove_rule(name: str, by: str, reason: str) -> None:
-    rule_changes.remove(Rule.objects.get(name=name).pk, by=by, reason=reason)
+def _remove_rule(name: str, by: str, reason: str, approval: Cover) -> None:
+    rule_changes.remove(Rule.objects.get(name=name).pk, by=by, reason=reason, approval=approval)
 
 
 def _remove_route(name: str, by: str, reason: str) -> None:
@@ -132,27 +133,27 @@ def _remove_route(name: str, by: str, reason: str) -> None:
         routes.remove_route(name, by=by, reason=reason)
 
 
-def _remove_default(by: str, reason: str) -> None:
-    default_limit.set_default(None, by=by, reason=reason)
-
-
 _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
     Kind.TARGET: _remove_target,
     Kind.RATE_CLASS: _remove_rate_class,
     Kind.POLICY: _remove_policy,
-    Kind.RULE: _remove_rule,
     Kind.NOTIFICATION: _remove_route,
-    Kind.APPROVAL: lambda _, by, reason: _remove_default(by, reason),
     Kind.DLQ: lambda name, by, reason: remove_dlq(name, by=by, reason=reason),
 }
 
 
-def remove(kind: Kind, name: str, *, by: str, reason: str) -> None:
-    """Remove an object for which `objections` yielded nothing.
+def remove(kind: Kind, name: str, *, by: str, reason: str, approval: Cover = None) -> None:
+    """Remove an object without `objections`. A rule is only disabled: call `rule_changes.erase` after the commit.
 
-    A rule is only disabled: call `rule_changes.erase` after the commit to delete it.
+    `approval`: see `guard.check`.
     """
-    _REMOVE[kind](name, by, reason)
+    match kind:
+        case Kind.RULE:
+            _remove_rule(name, by, reason, approval)
+        case Kind.APPROVAL:
+            default_limit.set_default(None, by=by, reason=reason, approval=approval)
+        case _:
+            _REMOVE[kind](name, by, reason)
 
 
 def _record(kind: Kind, name: str, before: object, by: str, reason: str) -> None:

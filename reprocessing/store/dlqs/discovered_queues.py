@@ -55,9 +55,10 @@ UPDATE redrive_discovered_queue q SET oldest_age = a.age
 """
 
 _READ: Final[LiteralString] = """
-SELECT arn, url, tags, trouble <> '' AS is_unread, visible + in_flight > 0 AS has_messages,
+SELECT q.arn, q.url, q.tags, c.role_arn, q.trouble <> '' AS is_unread, q.visible + q.in_flight > 0 AS has_messages,
        EXISTS (SELECT FROM redrive_discovered_source s WHERE s.dlq_arn = q.arn) AS is_dlq
-  FROM redrive_discovered_queue q WHERE read_at >= %(began)b::timestamptz
+  FROM redrive_discovered_queue q JOIN redrive_discovery_scope c ON c.id = q.scope_id
+ WHERE q.read_at >= %(began)b::timestamptz
 """
 
 # Queues that sources of this scan name as their DLQ, but that SQS did not list: deleted, or in another account.
@@ -169,11 +170,12 @@ class DiscoveredDlq:
 
 @dataclass(frozen=True, slots=True)
 class ReadQueue:
-    """A queue that a scan has tried to read. `is_unread`: it could not be read."""
+    """A queue that was read since a scan began; `role_arn`: see `DiscoveredDlq`."""
 
     arn: str
     url: str
     tags: dict[str, str] | None
+    role_arn: str
     is_unread: bool
     has_messages: bool | None
     is_dlq: bool
@@ -220,7 +222,8 @@ def store_page(scan: OpenScan, page: ScanPage) -> bool:
 
 def queues_read(scan: OpenScan) -> list[ReadQueue]:
     """Return the queues of the scan's scope that were read since the scan began."""
-    return [queue for queue in rows.fetch(ReadQueue, _READ, _of(scan)) if scan.scope.covers(queue.arn, queue.tags)]
+    read_since = rows.fetch(ReadQueue, _READ, _of(scan))
+    return [queue for queue in read_since if scan.scope.covers(queue.arn, queue.tags, queue.role_arn)]
 
 
 def unlisted_dlqs(scan: OpenScan) -> list[str]:

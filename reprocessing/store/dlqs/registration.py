@@ -19,6 +19,7 @@ from reprocessing.domain.message.arn import resource_name
 from reprocessing.models.audit import AuditAct, AuditEntry
 from reprocessing.models.dlq import DeadLetterQueue, Mode, Source
 from reprocessing.store.approvals import default_limit, guard, limits
+from reprocessing.store.approvals.guard import Cover
 from reprocessing.store.configuration import policies
 from reprocessing.store.dlqs import visible_dlqs
 from reprocessing.store.maintenance import roles
@@ -124,8 +125,12 @@ def after_commit(name: str, registered: Registered) -> None:
         decisions.advance_held_lanes(DeadLetterQueue.objects.get(name=name).pk)
 
 
-def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None) -> Registered:
-    """Add or change the DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
+def write(
+    proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Difference] | None = None, approval: Cover = None
+) -> Registered:
+    """Write what `register` writes, in the caller's transaction. After the commit, call `after_commit`.
+
+    `approval`: see `guard.check`.
 
     Raises:
         DlqAlreadyRegistered: these are not the changes that a person has `seen`.
@@ -141,7 +146,7 @@ def write(proposal: DlqProposal, *, by: str, reason: str, seen: Sequence[Differe
         return Registered(new=False, differences=[])
     new = dlq is None
     if dlq is not None and (lifted := _lifted(dlq, proposal.dlq)):
-        guard.check(_lifts(dlq, lifted), {dlq.pk: None}, by=by, approval=None)
+        guard.check(_lifts(dlq, lifted), {dlq.pk: None}, by=by, approval=approval)
     places_changed = any(
         change.field in {*PLACE_KEYS, *TARGET_KEYS, SOURCE, DEFAULT} or change.field.startswith(TO)
         for change in changes

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from reprocessing.domain.approvals.person import history_pattern
 from reprocessing.models import AuditEntry
 from reprocessing.store import rows
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
@@ -42,7 +43,10 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """A filter of audit log entries. A field that is None matches every entry; `until` is exclusive."""
+    """A filter of audit log entries. A field that is None matches every entry; `until` is exclusive.
+
+    `by`: a person who acted or approved.
+    """
 
     since: datetime | None = None
     until: datetime | None = None
@@ -60,7 +64,7 @@ SELECT v.id, v.at, v.act, v.by, v.reason, v.operation_id AS operation, d.name AS
  WHERE v.id > %(above)b AND (%(among)b::bigint[] IS NULL OR v.id = ANY(%(among)b::bigint[]))
    AND (%(since)b::timestamptz IS NULL OR v.at >= %(since)b::timestamptz)
    AND (%(until)b::timestamptz IS NULL OR v.at < %(until)b::timestamptz)
-   AND (%(by)b::text IS NULL OR v.by = %(by)b::text)
+   AND (%(by)b::text IS NULL OR v.by ~ %(by)b::text)
    AND (%(operation)b::bigint IS NULL OR v.operation_id = %(operation)b::bigint)
  ORDER BY v.id LIMIT %(limit)b
 """
@@ -93,6 +97,7 @@ def _seen_entries(span: LogFilter, seen: VisibleDlqs) -> Iterator[LogEntry]:
 
 def _values(span: LogFilter) -> dict[str, Any]:
     return {
-        "since": span.since, "until": span.until, "by": span.by, "operation": span.operation, "above": 0,
+        "since": span.since, "until": span.until, "by": None if span.by is None else history_pattern(span.by),
+        "operation": span.operation, "above": 0,
         "among": None, "limit": _CHUNK,
     }  # fmt: skip

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
 from reprocessing.store import rows
 
 _ASSIGN = """
@@ -38,6 +41,11 @@ class Assignment:
     letter_id: int
     by: str
     to: str
+
+
+def assignable_people() -> QuerySet[User]:
+    """Return the people to whom letters can be assigned: those who can use the admin, by name."""
+    return User.objects.filter(is_active=True, is_staff=True).order_by("username")
 
 
 def assigned_since(letters: Sequence[int], *, since: datetime, operation: int | None) -> list[Assignment]:

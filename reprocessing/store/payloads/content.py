@@ -63,6 +63,10 @@ class Sealer:
         """Return the content sealed. `of`: id of its message, which must be given again to open it."""
         return content if self.key is None else sealing.seal(self.key, content, part=part, of=of)
 
+    def text(self, text: str, part: Part, *, of: str) -> str:
+        """Return a text about the message `of`, sealed for a text column."""
+        return text if self.key is None else sealing.to_text(self.bytes(text.encode(), part, of=of))
+
     def system(self, system: Mapping[str, str], *, of: str) -> dict[str, str]:
         """Return SQS's own attributes, with those sealed that may identify people (`_SEALED_SYSTEM`)."""
         secret = {name: value for name, value in system.items() if name in _SEALED_SYSTEM}
@@ -129,10 +133,10 @@ def sealed_text(text: str, part: Part) -> str:
     return text if key is None or not text else sealing.to_text(sealing.seal(key, text.encode(), part=part, of=""))
 
 
-def opened_text(text: str, part: Part) -> str:
-    """Return the text from which `sealed_text` made this text. Raises PayloadUnreadable."""
+def opened_text(text: str, part: Part, *, of: str = "") -> str:
+    """Return a text that `sealed_text`, or `Sealer.text` for the message `of`, returned. Raises PayloadUnreadable."""
     sealed = sealing.from_text(text)
-    return text if sealed is None else opened_bytes(sealed, part, of="").decode()
+    return text if sealed is None else opened_bytes(sealed, part, of=of).decode()
 
 
 def digests(bodies: Iterable[bytes]) -> list[bytes]:

@@ -58,7 +58,17 @@ UPDATE redrive_report SET message = '' WHERE message <> '' AND id IN (
     UNION SELECT r.id FROM redrive_attempt a JOIN redrive_report r ON r.message_id = a.sent_message_id
      WHERE a.letter_id = ANY(%(letters)b::bigint[]))
 """,
+    "answers": """
+UPDATE redrive_attempt SET detail = split_part(detail, ': ' || chr(26), 1)
+ WHERE letter_id = ANY(%(letters)b::bigint[]) AND strpos(detail, chr(26)) > 0
+""",
+    "refusals": """
+UPDATE redrive_letter SET detail = split_part(detail, ': ' || chr(26), 1)
+ WHERE id = ANY(%(letters)b::bigint[]) AND strpos(detail, chr(26)) > 0
+""",
 }
+
+_ALLOW: Final[LiteralString] = "SET LOCAL redrive.erases = 'on'"
 
 _RECORD = """
 INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after)
@@ -102,6 +112,7 @@ def remove_content(
     touched = decisions.discard_letters([letter.id for letter in free if letter.state == "parked"])
     rows.execute(_DISCARD_CAPTURED, {"letters": ids})
     void_edits(ids, "The content of the message was removed.")
+    rows.execute(_ALLOW, {})
     counts = {name: rows.execute(statement, {"letters": ids}) for name, statement in _REMOVALS.items()}
     rows.execute(_RECORD, {
         "letters": ids, "states": [letter.state for letter in free], "act": act.value, "by": by, "reason": reason,

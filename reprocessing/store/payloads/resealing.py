@@ -11,6 +11,8 @@ from psycopg.types.json import Jsonb
 
 from reprocessing.domain.message.identity import body_hash
 from reprocessing.domain.payloads.sealing import Part
+from reprocessing.domain.replay import attempt_detail
+from reprocessing.domain.replay.attempt_detail import QUOTES
 from reprocessing.store import rows
 from reprocessing.store.payloads import content, payload_keys
 from reprocessing.store.payloads.content import IS_SEALED, Sealer
@@ -116,6 +118,35 @@ class _ReadableEdit:
     previous_body_hash: bytes
 
 
+# Texts of targets, in details of attempts and in the details of parked letters, which are copies. `/wE` is how sealed
+# text goes on after its mark.
+_DETAILS: Final[LiteralString] = """
+SELECT a.id, l.dlq_id, l.message_id, a.detail FROM redrive_attempt a JOIN redrive_letter l ON l.id = a.letter_id
+ WHERE a.id > %(above)b::bigint AND strpos(a.detail, chr(26)) > 0 AND strpos(a.detail, chr(26) || '/wE') = 0
+ ORDER BY a.id LIMIT 500
+"""
+
+_SEAL_DETAILS = """
+WITH sealed AS (
+    UPDATE redrive_attempt a SET detail = s.detail
+      FROM unnest(%(ids)b::bigint[], %(former)b::text[], %(details)b::text[]) AS s(id, former, detail)
+     WHERE a.id = s.id AND a.detail = s.former
+    RETURNING a.letter_id, s.former, s.detail
+), copied AS (
+    UPDATE redrive_letter l SET detail = s.detail FROM sealed s WHERE l.id = s.letter_id AND l.detail = s.former
+)
+SELECT letter_id FROM sealed
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    id: int
+    dlq_id: int
+    message_id: str
+    detail: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Text:
     id: int
@@ -199,6 +230,32 @@ def seal_texts() -> int:
             done += rows.execute(write, {"ids": [text.id for text in found], "messages": messages})
             above = found[-1].id
     return done
+
+
+def seal_details(above: int, day: date) -> Sealed:
+    """Seal the next readable texts of targets in the details of attempts, as `seal_payloads` does."""
+    found = rows.fetch(_Detail, _DETAILS, {"above": above})
+    if not found:
+        return Sealed(0, 0)
+    sealers = _sealers({attempt.dlq_id for attempt in found}, day)
+    values = {
+        "ids": [attempt.id for attempt in found],
+        "former": [attempt.detail for attempt in found],
+        "details": [_sealed_detail(attempt, sealers[attempt.dlq_id]) for attempt in found],
+    }
+
+    def write() -> int:
+        if not _all_live(sealers.values()):
+            return 0
+        rows.execute(_ALLOW, {})
+        return len(rows.column(int, _SEAL_DETAILS, values))
+
+    return Sealed(rows.in_transaction(write), found[-1].id)
+
+
+def _sealed_detail(attempt: _Detail, sealer: Sealer) -> str:
+    said, text = attempt_detail.split(attempt.detail)
+    return f"{said}{QUOTES}{sealer.text(text, Part.ANSWER, of=attempt.message_id)}"
 
 
 def _sealers(dlqs: set[int], day: date) -> dict[int, Sealer]:

@@ -22,6 +22,7 @@ from reprocessing.models.safety import RateClass
 from reprocessing.models.target import Target
 from reprocessing.store import rows
 from reprocessing.store.approvals import guard
+from reprocessing.store.approvals.guard import Cover
 from reprocessing.store.proposed_changes import Difference, Fields, changed_fields
 from reprocessing.store.routing import rule_fields, rules
 from reprocessing.store.routing.rule_fields import as_json
@@ -74,11 +75,11 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
     return changed_fields(name, now, {column: as_json(value) for column, value in fields.items()})
 
 
-def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int | None = None) -> RuleChange:
-    """Create the rule, or change it; a new target is saved, too.
+def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
+    """Create the rule, or change it; a new target is saved, too. Errors as in `draft_rule`.
 
     A rule that was not enabled, and is not enabled now, decides about no message, so it needs no second person.
-    `approval`: id of the approval that is being executed. Raises InvalidRule if the rule could not be evaluated.
+    `approval`: see `guard.check`.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -107,11 +108,8 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: int 
         return RuleChange(row.pk, new, changes)
 
 
-def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int | None = None) -> bool:
-    """Enable or disable a rule; return whether the rule changed.
-
-    Raises InvalidRule if it cannot be evaluated, and ApprovalNeeded if a second person is needed.
-    """
+def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cover = None) -> bool:
+    """Enable or disable a rule; return whether the rule changed. Errors as in `check` and `save_rule`."""
     with transaction.atomic():
         rules.lock()
         row = Rule.objects.get(pk=rule)
@@ -126,7 +124,7 @@ def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: int
         return True
 
 
-def remove(rule: int, *, by: str, reason: str, approval: int | None = None) -> None:
+def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
     """Disable a rule that is to be deleted. After the commit, reschedule the rule's letters, and call `erase`.
 
     Raises ApprovalNeeded if a second person is needed; one person may remove a rule that is not enabled.
@@ -196,7 +194,7 @@ _TITLES = {
 
 
 def _pass(  # noqa: PLR0913  # each by its name
-    kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: int | None, before: Rule | None = None
+    kind: DeedKind, row: Rule, told: dict[str, Any], *, by: str, approval: Cover, before: Rule | None = None
 ) -> None:
     """Check whether a change of rules in force needs a second person: it is about any number of the DLQ's messages."""
     messages = messages_of(row, before if before and before.enabled else row)

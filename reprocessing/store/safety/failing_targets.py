@@ -109,12 +109,14 @@ coalesce(
       LIMIT 1)
 ) IS NOT NULL"""
 
-# Only active standing runs whose messages failed at the target lately: within twice the highest cooldown.
+# Only runs that may send, and whose messages failed at the target lately. A target's own text, which comes after
+# chr(26), may quote a payload.
 _FAILING: Final[LiteralString] = f"""
 WITH {_SENDS}, {_RESTARTS}, tried AS (
     SELECT s.breaker_id, f.target_id, f.rate_class_id, f.name, s.run_id, p.since, d.give_up_after, d.max_attempts,
            count(*)::int AS attempts, count(DISTINCT s.lane_id)::int AS keys, array_agg(s.letter_id) AS letters,
-           coalesce((array_agg(s.detail ORDER BY s.id DESC) FILTER (WHERE s.detail IS NOT NULL))[1], '') AS last_failure
+           coalesce(split_part((array_agg(s.detail ORDER BY s.id DESC) FILTER (WHERE s.detail IS NOT NULL))[1],
+                               ': ' || chr(26), 1), '') AS last_failure
       FROM sends s JOIN failing f ON f.id = s.breaker_id LEFT JOIN restarts x ON x.breaker_id = s.breaker_id
       JOIN redrive_run r ON r.id = s.run_id JOIN redrive_dlq d ON d.id = r.dlq_id
      CROSS JOIN LATERAL (SELECT greatest(f.failing_since, x.at, r.changed_at) AS since) p

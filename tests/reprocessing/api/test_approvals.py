@@ -88,7 +88,7 @@ def test_each_operation_that_changes_something_is_classified() -> None:
     }  # fmt: skip
     assert {name for name, needs in found.items() if not needs} == {
         "stop_everything", "resume_everything", "stop_dlq", "resume_dlq", "abort_bulk_action", "plan_run", "pause_run",
-        "abort_run", "approve", "decline",
+        "abort_run", "approve", "decline", "assign_messages", "note_messages",
     }  # fmt: skip
 
 

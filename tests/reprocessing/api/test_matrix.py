@@ -28,7 +28,7 @@ OF_ALL: Final = {"stop_everything", "resume_everything"}
 #: A person decides: a token of teams is refused.
 OF_PEOPLE: Final = {"approve", "decline"}
 #: Also takes the scope of its action.
-ALSO: Final = {"start_bulk": Scope.MESSAGES_DISCARD, "abort_bulk_action": Scope.MESSAGES_RELEASE}
+ALSO: Final = {"start_bulk": Scope.MESSAGES_DISCARD, "abort_bulk_action": Scope.MESSAGES_ASSIGN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def _ids(about: Team) -> dict[str, object]:
 BODIES: Final[dict[str, Any]] = {
     "plan_run": lambda about: {"dlq": about.dlq.name},
     "release_messages": _ids, "discard_messages": _ids, "restore_messages": _ids,
+    "assign_messages": lambda about: {**_ids(about), "to": ""}, "note_messages": _ids,
     "start_bulk": lambda about: {"action": "discard", "filter": {"dlq": about.dlq.name}},
 }  # fmt: skip
 

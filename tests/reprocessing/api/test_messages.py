@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -182,6 +183,69 @@ def test_a_bulk_action_is_shown_started_watched_and_aborted() -> None:
     assert told(caller.post(f"/bulk-actions/{other['id']}/abort"))["bulk_action"]["state"] == "running"
     assert told(caller.post(f"/bulk-actions/{other['id']}/abort", confirm=True))["bulk_action"]["state"] == "aborted"
     assert [one["id"] for one in told(caller.get("/bulk-actions"))["items"]] == [other["id"], made["id"]]
+
+
+def test_messages_are_assigned_and_annotated_by_their_ids() -> None:
+    caller, letter = program(), parked(dlq("orders"))
+    User.objects.create_user("ann", is_staff=True)
+    looked = told(caller.post("/messages/assign", redrive_ids=ids(letter), to="ann"))
+    assert (looked["says"], Letter.objects.get().assigned_to) == (["1 message would be assigned to ann."], "")
+    told(caller.post("/messages/assign", redrive_ids=ids(letter), to="ann", confirm=True))
+    told(caller.post("/messages/note", redrive_ids=ids(letter), reason="it is the third one", confirm=True))
+    assert (Letter.objects.get().assigned_to, Letter.objects.get().state) == ("ann", "parked")
+    told(caller.post("/messages/assign", redrive_ids=ids(letter), to="", confirm=True))
+    entries = AuditEntry.objects.filter(letter=letter).order_by("pk").values_list("act", "reason", "after__assigned_to")
+    assert list(entries) == [
+        ("assigned", "a test", "ann"), ("noted", "it is the third one", None), ("assigned", "a test", ""),
+    ]  # fmt: skip
+
+
+def test_all_that_match_are_assigned_or_annotated() -> None:
+    caller, source = program(), dlq("orders")
+    letters = [parked(source, key=f"k{n}") for n in range(2)]
+    User.objects.create_user("ann", is_staff=True)
+    asked: dict[str, Any] = {"filter": {"dlq": "orders"}, "confirm": True}
+    assigned = told(caller.post("/bulk-actions", action="assign", to="ann", **asked))
+    noted = told(caller.post("/bulk-actions", action="note", **{**asked, "reason": "known bug"}))
+    assert [answer["says"][1] for answer in (assigned, noted)] == [
+        "Workers assign the messages that are still parked.",
+        "Workers add the note to the messages that are still parked.",
+    ]
+    for due in bulk_actions.lease_due(limit=9):
+        run_bulk_actions.run_bulk_action(due, seconds=9)
+    assert set(Letter.objects.values_list("assigned_to", "state")) == {("ann", "parked")}
+    assert AuditEntry.objects.filter(act="noted", reason="known bug", letter__in=letters).count() == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "why"),
+    [
+        ("/messages/assign", {"to": "nobodys"}, 'No user of the admin is named "nobodys".'),
+        ("/messages/assign", {}, "body.to is not valid: Field required"),
+        ("/bulk-actions", {"action": "assign"}, "`to` is for assignments, which need it."),
+        ("/bulk-actions", {"action": "assign", "to": "nobodys"}, 'No user of the admin is named "nobodys".'),
+        ("/bulk-actions", {"action": "note", "to": ""}, "`to` is for assignments, which need it."),
+    ],
+    ids=["unknown", "missing", "bulk missing", "bulk unknown", "note"],
+)
+def test_an_assignment_to_nobody_who_exists_is_refused(path: str, body: dict[str, Any], why: str) -> None:
+    letter = parked(dlq("orders"))
+    about = {"filter": {"dlq": "orders"}} if path == "/bulk-actions" else {"redrive_ids": ids(letter)}
+    assert why in problem(program().post(path, **about, **body, confirm=True), 422)
+    assert not BulkAction.objects.exists()
+
+
+def test_assignments_and_notes_take_their_own_scope() -> None:
+    caller, letter = program(Scope.MESSAGES_READ, Scope.MESSAGES_RELEASE), parked(dlq("orders"))
+    bulk: dict[str, Any] = {"filter": {"dlq": "orders"}, "confirm": True}
+    for answer in (
+        caller.post("/messages/assign", redrive_ids=ids(letter), to="", confirm=True),
+        caller.post("/messages/note", redrive_ids=ids(letter), confirm=True),
+        caller.post("/bulk-actions", action="assign", to="", **bulk),
+        caller.post("/bulk-actions", action="note", **bulk),
+    ):
+        assert "This takes the scope messages:assign" in problem(answer, 403)
+    assert not AuditEntry.objects.filter(letter=letter).exists()
 
 
 def test_a_searched_text_is_in_no_answer_and_no_kept_answer() -> None:

@@ -263,11 +263,12 @@ class Workbench:
             yield
 
     @contextmanager
-    def refusing(self, body: str, *, poison: bool = False) -> Iterator[None]:
+    def refusing(self, body: str, *, poison: bool = False, quoting: str = "") -> Iterator[None]:
+        """Refuse the message with this body, and say `quoting` as the target's own text."""
         post = send_batches.letters
 
         def refuse(intended: Sequence[IntendedSend], *rest: Any, **options: Any) -> Outcomes:  # noqa: ANN401
-            refused = Refused("Busy", "not now", poison=poison)
+            refused = Refused("Busy", quoting or "not now", poison=poison, quotes=bool(quoting))
             out: Outcomes = {letter.attempt_id: refused for letter in intended if bytes(letter.body) == body.encode()}
             others = [letter for letter in intended if letter.attempt_id not in out]
             return out | (post(others, *rest, **options) if others else {})

@@ -39,6 +39,7 @@ _CHECKS = (
     policies.pace,
     policies.time,
     teams.groups,
+    teams.nobody,
 )
 
 

@@ -28,3 +28,12 @@ def groups(case: Case) -> Iterator[Finding]:
             "People see only the DLQs of their groups.",
             "Give the permission reprocessing.view_all_dlqs to people who see the DLQs of all teams.",
         )
+
+
+def nobody(case: Case) -> Iterator[Finding]:
+    """Its team sees it."""
+    if case.observed.row is None and not case.proposal.teams and visible_dlqs.has_teams():
+        yield warn(
+            f"{case.name} has no team: only people with the permission view_all_dlqs see it.",
+            f"Give it one: manage.py add_dlq {case.name} --team TEAM --confirm",
+        )

@@ -83,6 +83,26 @@ def test_export_is_filtered_by_time_bulk_action_and_user() -> None:
     assert (told(since=half_past), told(until=half_past)) == (["1"], ["3", "2"])
 
 
+def test_both_people_of_an_approved_action_find_it_and_nobody_else_does() -> None:
+    ann = person("ann", *EXPORTS)
+    names = (
+        "ann", "ann, approved by bob", "ann, API token ci", "ann, API token ci, approved by bob",
+        "bob, without approval", "ann2", "joann, approved by bob.x", "cid, approved by ann, API token ci",
+        "joann, approved by a.n",
+    )  # fmt: skip
+    for name in names:
+        AuditEntry.objects.create(act=AuditAct.NOTED, by=name, reason="why")
+    wanted = {
+        "ann": [0, 1, 2, 3, 7], "bob": [1, 3, 4], "bob.x": [6], "a.n": [8], "ann, approved by bob": [1],
+        "ann, API token ci": [2, 3, 7], "an": [],
+    }  # fmt: skip
+    for asked, found in wanted.items():
+        exported = [one["user"]["name"] for one in _export(ann, by=asked) if one["event"]["action"] == "noted"]
+        assert exported == [names[number] for number in found], asked
+        listed = ann.get("/admin/reprocessing/auditentry/", {"q": asked, "act__exact": "noted"}).context["cl"]
+        assert [entry.by for entry in listed.result_list] == exported[::-1], asked
+
+
 def test_invalid_filter_is_explained() -> None:
     ann = person("ann", *EXPORTS)
     given = {"csrfmiddlewaretoken": token(ann, "/admin/password_change/")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -11,8 +13,9 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from reprocessing import conf
+from reprocessing.admin.dlqs.discover import MOST
 from reprocessing.domain.dlqs.discovery import Scope
-from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveryScope
+from reprocessing.models import AuditEntry, DeadLetterQueue, DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.pipeline.dlqs import discover
 from reprocessing.store.dlqs import discovery_scopes
 from tests.contract.endpoints import Endpoint
@@ -136,6 +139,49 @@ def test_a_deed_without_a_csrf_token_is_refused(dlq: Queue, ann: Client) -> None
     assert DiscoveredQueue.objects.get().ignored_at is None
 
 
-@pytest.mark.parametrize("query", ["queue=x", "&".join(f"queue={n}" for n in range(26))])
-def test_ids_that_no_row_has_and_too_many_ids_are_not_found(ann: Client, query: str) -> None:
-    assert ann.get(f"{reverse('admin:reprocessing_discoveredqueue_adopt')}?{query}").status_code == 404
+def test_an_id_that_no_row_can_have_is_not_found(ann: Client) -> None:
+    assert ann.get(f"{reverse('admin:reprocessing_discoveredqueue_adopt')}?queue=x").status_code == 404
+
+
+def many(count: int) -> None:
+    """Store discovered DLQs that could not be read."""
+    scope = DiscoveryScope.objects.create(region="us-east-1")
+    arns = [f"arn:aws:sqs:us-east-1:123456789012:old-{number:03}" for number in range(count)]
+    DiscoveredQueue.objects.bulk_create(DiscoveredQueue(arn=arn, scope=scope, trouble="No access.") for arn in arns)
+    DiscoveredSource.objects.bulk_create(
+        DiscoveredSource(dlq_arn=arn, source_arn=arn.replace("old", "new"), kind="queue", scope=scope) for arn in arns
+    )
+
+
+def all_ticked(name: str, page: str) -> str:
+    """Return the address to which the form of this page leads if every row is ticked."""
+    ids = re.findall(r'name="queue" value="(\d+)"', page)
+    return f"{reverse(f'admin:reprocessing_discoveredqueue_{name}')}?{urlencode([('queue', pk) for pk in ids])}"
+
+
+def test_every_row_of_a_full_page_can_be_ticked_at_once(ann: Client) -> None:
+    many(MOST + 2)
+    page = ann.get(LIST).content.decode()
+    assert "Page 1 of 2" in page
+    assert f"Ignored: {MOST} DLQs." in confirm(ann, all_ticked("ignore", page))
+    assert "Page 2 of 2" in ann.get(LIST, {"page": "2"}).content.decode()
+    assert ann.get(LIST, {"status": "new"}).content.decode().count('name="queue"') == 2
+
+
+def test_a_full_page_with_dlqs_that_cannot_be_added_adds_the_others(dlq: Queue, ann: Client) -> None:
+    many(MOST - 1)
+    address = all_ticked("adopt", ann.get(LIST).content.decode())
+    page = ann.get(address).content.decode()
+    assert page.count("cannot be added. No access.") == MOST - 1
+    assert f"Added in mode observe: {dlq.name}." in confirm(ann, address)
+
+
+@pytest.mark.parametrize("name", ["adopt", "ignore", "unignore"])
+def test_more_dlqs_than_a_page_shows_are_refused_in_words(ann: Client, name: str) -> None:
+    address = f"{reverse(f'admin:reprocessing_discoveredqueue_{name}')}?" + "&".join(
+        f"queue={number}" for number in range(MOST + 1)
+    )
+    says = f"{MOST + 1} DLQs are selected, and one request takes at most {MOST}. Select fewer DLQs in the list."
+    assert says in ann.get(address).content.decode()
+    answer = ann.post(address, {"seen": "x", "reason": "because"})
+    assert (answer.status_code, answer.context["refused"]) == (200, says)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -23,11 +24,12 @@ from django.test import override_settings
 
 from reprocessing import tasks
 from reprocessing.conf import current
-from reprocessing.domain.aws.iam_policy import iam_action
+from reprocessing.domain.aws.iam_policy import KMS_CONTEXT, iam_action
 from reprocessing.gateways import aws
 from reprocessing.gateways.aws import clients, lean_requests
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.store.payloads import payload_keys
 from tests.contract.endpoints import Endpoint, moto_endpoint
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.conftest import Ask, AskJson
@@ -419,6 +421,32 @@ def test_a_key_takes_what_sqs_does_with_it_in_our_name(ask: Ask, ask_json: AskJs
     ]  # fmt: skip
     observed = ask_json("iam_policy", "--mode", "observe")["policy"]["Statement"]
     assert [one["Sid"] for one in observed if "Key" in one["Sid"]] == []
+
+
+@pytest.mark.parametrize("mode", ["observe", "manual"])
+def test_keys_of_payloads_take_what_the_service_does_with_them(ask_json: AskJson, mode: str) -> None:
+    kms = f"arn:aws:kms:{REGION}:{ACCOUNT}"
+    keys = (f"new={kms}:alias/payloads", f"old={kms}:key/1f2e", f"own={b64encode(b'k' * 32).decode()}")
+    with override_settings(REDRIVE={"PAYLOAD_KEYS": keys}):
+        found = ask_json("iam_policy", "--mode", mode)["policy"]["Statement"]
+    context = {"StringLike": {"kms:EncryptionContext:redrive": "redrive *"}}
+    assert [one for one in found if any(action.startswith("kms:") for action in one["Action"])] == [
+        {
+            "Sid": "WrapPayloadKeys", "Effect": "Allow", "Action": ["kms:Decrypt", "kms:Encrypt"],
+            "Resource": [f"{kms}:key/*"],
+            "Condition": {**context, "ForAnyValue:StringEquals": {"kms:ResourceAliases": "alias/payloads"}},
+        },
+        {
+            "Sid": "UnwrapPayloadKeys", "Effect": "Allow", "Action": ["kms:Decrypt"], "Resource": [f"{kms}:key/1f2e"],
+            "Condition": context,
+        },
+    ]  # fmt: skip
+
+
+def test_the_context_that_the_policy_asks_for_is_that_of_every_payload_key() -> None:
+    assert {payload_keys.context_of(place).partition(" ")[0] for place in ((None, None), (7, date(2026, 3, 1)))} == {
+        KMS_CONTEXT
+    }
 
 
 def test_what_no_resource_narrows_down_a_condition_does(ask_json: AskJson) -> None:

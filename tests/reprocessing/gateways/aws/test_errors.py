@@ -55,7 +55,7 @@ def test_what_aws_says_of_a_letter_is_that_letters_fault_and_is_not_quoted() -> 
     too_large = refusal("RequestEntityTooLarge", 413)
     quoting = refusal("ValidationException", message="Value 'card 4111' at 'entries.1.member.detail' failed")
     assert [is_of_an_entry(error) for error in (too_large, refusal("413", 413), quoting)] == [True] * 3
-    assert outcome_of(too_large) == Refused("RequestEntityTooLarge", "said", poison=True)
+    assert outcome_of(too_large) == Refused("RequestEntityTooLarge", "said", poison=True, quotes=True)
     assert outcome_of(quoting) == Refused("ValidationException", "a part of it is not valid", poison=True)
 
 
@@ -65,7 +65,7 @@ def test_what_ails_a_queue_or_a_topic_is_no_letters_fault() -> None:
     errors = [*map(refusal, of_the_queue), of_the_topic]
     assert [error for error in errors if is_of_an_entry(error)] == []
     reason = "Invalid parameter: TopicArn Reason: no such form"
-    assert outcome_of(of_the_topic) == Refused("InvalidParameter", reason)
+    assert outcome_of(of_the_topic) == Refused("InvalidParameter", reason, quotes=True)
 
 
 def test_an_error_of_a_letters_form_is_told_without_its_content() -> None:

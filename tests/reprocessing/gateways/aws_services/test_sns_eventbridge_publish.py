@@ -130,7 +130,7 @@ def test_each_entry_has_a_fate_of_its_own(answering: Any) -> None:  # noqa: ANN4
     answering(answer)
     assert publish(TOPIC, *[message(number) for number in range(6)]) == {
         0: Unknown("SNS names it as taken and as failed"),
-        1: Refused("InvalidParameter", "m", poison=True),
+        1: Refused("InvalidParameter", "m", poison=True, quotes=True),
         2: Unknown("SNS failed: InternalError"),
         3: Refused("Throttled", "m"),
         4: Taken("b"),
@@ -186,8 +186,8 @@ def test_each_event_has_a_fate_of_its_own_by_its_place(answering: Any) -> None: 
         1: Refused("NotAuthorizedForSourceException", "m", poison=True),
         2: Unknown("EventBridge failed: InternalFailure"),
         3: Refused("ThrottlingException", "m"),
-        4: Refused("MalformedDetail", "m", poison=True),
-        5: Refused("", "m"),
+        4: Refused("MalformedDetail", "m", poison=True, quotes=True),
+        5: Refused("", "m", quotes=True),
     }
     answering(lambda _: {"Entries": [{"EventId": "e"}]})
     assert kinds(put(BUS, event(1), event(2))) == {1: "Unknown", 2: "Unknown"}

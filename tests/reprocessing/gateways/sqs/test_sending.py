@@ -82,8 +82,8 @@ def test_requests_go_side_by_side(address: QueueAddress, queue: Queue, sandbox: 
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
-        ("InvalidMessageContents", Refused("InvalidMessageContents", "said", poison=True)),
-        ("InvalidParameterValue", Refused("InvalidParameterValue", "said", poison=True)),
+        ("InvalidMessageContents", Refused("InvalidMessageContents", "said", poison=True, quotes=True)),
+        ("InvalidParameterValue", Refused("InvalidParameterValue", "said", poison=True, quotes=True)),
         ("RequestThrottled", Refused("RequestThrottled", "said")),
         ("KMS.ThrottlingException", Refused("KMS.ThrottlingException", "said")),
         ("AccessDenied", Refused("AccessDenied", "said")),
@@ -112,7 +112,7 @@ def test_each_entry_of_a_batch_has_its_own_fate(
         ((400, "AWS.SimpleQueueService.NonExistentQueue"), Refused("NonExistentQueue", "said")),
         ((403, "RequestThrottled"), Refused("RequestThrottled", "said")),
         ((503, "Throttling"), Refused("Throttling", "said")),
-        ((400, "SomethingNew"), Refused("SomethingNew", "said")),
+        ((400, "SomethingNew"), Refused("SomethingNew", "said", quotes=True)),
         ((500, "InternalError"), Unknown("SQS failed: InternalError (500)")),
         ((503, "ServiceUnavailable"), Unknown("SQS failed: ServiceUnavailable (503)")),
         ((500, "SomethingNew"), Unknown("SQS failed: SomethingNew (500)")),
@@ -145,7 +145,9 @@ def test_a_batch_refused_for_one_letter_is_halved_until_that_letter_stands_alone
 
     answering(monkeypatch, answer)
     outcomes = send(address, *TEN)
-    assert outcomes == {n: Refused(code, "said", poison=True) if n == 6 else Taken(f"id-{n}") for n in range(10)}
+    assert outcomes == {
+        n: Refused(code, "said", poison=True, quotes=True) if n == 6 else Taken(f"id-{n}") for n in range(10)
+    }
     assert asked == [[*"0123456789"], [*"01234"], [*"56789"], [*"56"], ["5"], ["6"], [*"789"]]
 
 

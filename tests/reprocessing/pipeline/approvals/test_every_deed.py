@@ -28,6 +28,7 @@ GUARDED = {
     "store/runs/run_transitions.py": {"_pass"},
     "store/routing/rule_changes.py": {"_pass"},
     "store/dlqs/registration.py": {"write", "lift"},
+    "pipeline/configuration/apply.py": {"apply", "apply_approved"},
     "store/approvals/default_limit.py": {"_set"},
 }
 #: Statements that change messages, runs or rules for a person, and the only functions that may use them.
@@ -136,10 +137,10 @@ def test_each_kind_of_decision_bulk_action_and_run_action_is_classified() -> Non
     assert {kind.value for kind, deed in bulk_actions._DEEDS.items() if deed} == needs
     assert set(bulk_actions._DEEDS) == set(BulkActionKind)
     assert set(RUN_ACTIONS) == {"start", "resume", "pause", "abort"}
-    assert {kind.permission for kind in DeedKind} <= {
+    assert {name for kind in DeedKind for name in kind.permissions} <= {
         f"reprocessing.{name}"
         for name in (
             "release_parkedletter", "discard_parkedletter", "edit_parkedletter", "operate_run", "change_rule",
-            "delete_rule", "change_deadletterqueue",
+            "delete_rule", "change_deadletterqueue", "change_target", "change_notificationroute",
         )
     }  # fmt: skip

@@ -6,6 +6,7 @@ import base64
 import json
 import logging
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,18 @@ from reprocessing.domain.message.envelope import unpack_attributes
 from reprocessing.domain.message.redrive_attributes import MarkNames
 from reprocessing.domain.outcomes.consumer_report import ConsumerReport
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import BulkAction, Letter
+from reprocessing.domain.safety.url_policy import AllowList, allow_list
+from reprocessing.models import BulkAction, Letter, Target
 from reprocessing.models.parking_lot import BulkActionKind
 from reprocessing.pipeline.outcomes import record_reports
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, group_failures, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
+from reprocessing.pipeline.replay import late_answers, slow_targets
 from reprocessing.store.parking_lot import bulk_actions, message_edits, message_filters
 from reprocessing.store.payloads import payload_keys
 from tests.reprocessing.payload_rings import OLD, Rings
-from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.pipeline.bench import BRISK, Workbench
+from tests.reprocessing.web_servers import answering, serving
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
@@ -34,11 +38,12 @@ def _work(canary: str) -> None:
     bench = Workbench()
     bodies = [json.dumps({"note": canary, "n": n}) for n in range(3)]
     bench.redrive(*bodies[:2], note=canary)
-    with bench.refusing(bodies[2], poison=True):
+    with bench.refusing(bodies[2], poison=True, quoting=f"Value {canary} is invalid"):
         bench.redrive(bodies[2], note=canary)
     letter = bench.letter(state="parked")
+    _refuse_by_http(canary)
     group_failures.assign_groups(batches=5)
-    assert message_filters.count_letters(MessageFilter(text=canary)) == 1
+    assert message_filters.count_letters(MessageFilter(text=canary)) == 2
     bulk_actions.create(uuid.uuid4(), BulkActionKind.NOTE, MessageFilter(text=canary), {}, by="ann", reason="looked at")
     run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=5)
     said = ConsumerReport(verdict="failed", public_id=letter.public_id, type="Error", message=f"no such {canary}")
@@ -48,6 +53,20 @@ def _work(canary: str) -> None:
     bench.replay()
     assert len([body for body in bench.delivered_bodies() if canary in body]) == 3
     assert Letter.objects.filter(dlq=bench.dlq, state="delivered").count() == 3
+
+
+def _refuse_by_http(canary: str) -> None:
+    """Let an endpoint refuse a message with the canary, and quote it wherever an answer can."""
+    heads = f"HTTP/1.1 400 {canary}\r\nX-Why: {canary}\r\nContent-Length: {len(canary)}\r\n\r\n"
+    with serving(answering(f"{heads}{canary}".encode())) as server:
+        hosts = allow_list([f"127.0.0.1:{server.port}"])
+        assert isinstance(hosts, AllowList)
+        bench = Workbench(conf=replace(BRISK, outbound_hosts=hosts))
+        Target.objects.filter(pk=bench.target.pk).update(kind="http", url=f"http://127.0.0.1:{server.port}/")
+        bench.redrive(canary)
+        assert late_answers.wait_for_all(10)
+        slow_targets.forget_streams()
+    assert bench.letter(state="parked").detail == "400: it answered 400"
 
 
 def _edit(letter: Letter, body: bytes) -> None:

@@ -1,0 +1,74 @@
+"""Describe a plan as one deed, which a second person approves whole, and make the plan of an approved deed again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from reprocessing.conf import Conf
+from reprocessing.domain.approvals.deed import Deed, DeedKind
+from reprocessing.domain.configuration.changes import Action, FieldChange, ObjectChange
+from reprocessing.domain.configuration.keys import Kind, State
+from reprocessing.pipeline.configuration.plan import Plan, make_plan
+
+_TITLE: Final = "Apply a configuration file"
+
+
+def deed_of(plan: Plan, source: str) -> Deed:
+    """Return the deed that applies exactly this plan; `source`: where the file comes from."""
+    said = {
+        # A list, because JSON objects in PostgreSQL do not keep the order of the file.
+        "given": [[kind.value, [[*item] for item in names.items()]] for kind, names in plan.given.items()],
+        "prune": plan.prune,
+        "source": source,
+        "changes": [[_label(change), _words(change)] for change in plan.changes],
+        "examined": _digest(plan),
+    }
+    return Deed(DeedKind.APPLY_CONFIGURATION, _TITLE, said)
+
+
+def plan_again(deed: Deed, conf: Conf) -> Plan:
+    """Return the plan of the deed's file as it is now. SQS is asked as for `make_plan`."""
+    given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
+    return make_plan(given, conf, prune=deed.arguments["prune"])
+
+
+def source_of(deed: Deed) -> str:
+    """Return where the deed's file comes from."""
+    return str(deed.arguments["source"])
+
+
+def preview(deed: Deed) -> Iterator[tuple[str, str]]:
+    """Yield what the approver sees: the changed objects, each with its settings before and after."""
+    if source := source_of(deed):
+        yield "Source", source
+    yield from ((label, words) for label, words in deed.arguments["changes"])
+
+
+def _label(change: ObjectChange) -> str:
+    verb = {Action.ADD: "Add", Action.CHANGE: "Change", Action.REMOVE: "Remove"}[change.action]
+    return f"{verb} {change.kind.singular} {change.name}"
+
+
+def _words(change: ObjectChange) -> str:
+    if change.action is Action.REMOVE:
+        return "removed"
+    return "; ".join(_setting(change.action, setting) for setting in change.fields) or "own settings"
+
+
+def _setting(action: Action, setting: FieldChange) -> str:
+    before, after = ("not set" if value is None else value for value in (setting.before, setting.after))
+    return f"{setting.key}: {after}" if action is Action.ADD else f"{setting.key}: {before} → {after}"
+
+
+def _digest(plan: Plan) -> str:
+    """Return a digest of what examinations found, and the apply would write."""
+    found: dict[str, Any] = {
+        name: [one.proposal.dlq, one.proposal.ways, one.proposal.targets, one.proposal.default_source]
+        for name, one in plan.examined.dlqs.items()
+    }
+    found |= {arn: case.fields for arn, case in plan.examined.targets.items()}
+    told = [found, sorted(plan.examined.rule_targets)]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,71 @@
+"""Seal the texts of targets that may quote a payload, and open them for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reprocessing.domain.errors import PayloadUnreadable
+from reprocessing.domain.payloads.masking import MASK
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.domain.replay import attempt_detail
+from reprocessing.models import Letter
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content, viewed_content
+from reprocessing.store.payloads.content import Sealer
+
+#: Stands for a text that could not be sealed. The outcome of the attempt is recorded all the same.
+NOT_KEPT: Final = "the text was not kept, because payload keys were not available"
+#: Stands for a text that a page does not show yet.
+HIDDEN: Final = "its text may quote the payload, and is shown with it"
+_LONGEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerText:
+    """A target's text about a letter of a DLQ."""
+
+    dlq_id: int
+    message_id: str
+    text: str = field(repr=False)
+
+
+def sealed(texts: Sequence[AnswerText]) -> list[str]:
+    """Return the texts, shortened, and sealed with the data keys of their DLQs. Call it outside a transaction."""
+    sealers = _sealers({answer.dlq_id for answer in texts})
+    return [
+        sealer.text(answer.text[:_LONGEST], Part.ANSWER, of=answer.message_id) if sealer else NOT_KEPT
+        for answer in texts
+        for sealer in [sealers[answer.dlq_id]]
+    ]
+
+
+def detail_for(letter: Letter, detail: str, *, shown: bool, revealed: bool) -> str:
+    """Return a detail of the letter or of its attempt, for a person.
+
+    A target's text is left out, unless the page shows the payload (`shown`). It is masked if the DLQ masks fields,
+    unless `revealed`: no rule finds a field's value in it.
+    """
+    said, text = attempt_detail.split(detail)
+    if not text:
+        return said
+    if not shown:
+        return f"{said}: {HIDDEN}"
+    if viewed_content.rules_of(letter.dlq) and not revealed:
+        return f"{said}: {MASK}"
+    try:
+        return f"{said}: {content.opened_text(text, Part.ANSWER, of=letter.message_id)}"
+    except PayloadUnreadable as error:
+        return f"{said}: {error}"
+
+
+def _sealers(dlqs: Collection[int]) -> dict[int, Sealer | None]:
+    found: dict[int, Sealer | None] = {}
+    today = database_now().date() if dlqs else None
+    for dlq in dlqs:
+        try:
+            found[dlq] = content.sealer_of(dlq, today) if today else None
+        except PayloadUnreadable:
+            found[dlq] = None
+    return found
