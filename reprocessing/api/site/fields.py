@@ -21,9 +21,15 @@ LONGEST_REASON: Final = 2_000
 _MOST_DIGITS: Final = 2**31 - 1
 
 
-def _storable(text: str) -> str:
+def without_zero(text: str) -> str:
+    """Return the text. ValueError: it has a zero byte, which PostgreSQL cannot read or store."""
     if "\0" in text:
         raise ValueError("a zero byte cannot be stored")
+    return text
+
+
+def _storable(text: str) -> str:
+    without_zero(text)
     if not text.strip():
         raise ValueError("it is empty")
     return text.strip()

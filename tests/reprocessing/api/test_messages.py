@@ -223,10 +223,12 @@ def test_all_that_match_are_assigned_or_annotated() -> None:
         ("/messages/assign", {"to": "nobodys"}, 'No user of the admin is named "nobodys".'),
         ("/messages/assign", {}, "body.to is not valid: Field required"),
         ("/bulk-actions", {"action": "assign"}, "`to` is for assignments, which need it."),
+        ("/messages/assign", {"to": "a\0b"}, "body.to is not valid: Value error, a zero byte cannot be stored"),
         ("/bulk-actions", {"action": "assign", "to": "nobodys"}, 'No user of the admin is named "nobodys".'),
+        ("/bulk-actions", {"action": "assign", "to": "a\0b"}, "body.to is not valid: Value error, a zero byte"),
         ("/bulk-actions", {"action": "note", "to": ""}, "`to` is for assignments, which need it."),
     ],
-    ids=["unknown", "missing", "bulk missing", "bulk unknown", "note"],
+    ids=["unknown", "missing", "zero", "bulk missing", "bulk unknown", "bulk zero", "note"],
 )
 def test_an_assignment_to_nobody_who_exists_is_refused(path: str, body: dict[str, Any], why: str) -> None:
     letter = parked(dlq("orders"))
