@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute, pack_attributes
-from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Report, Revision
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import (
+    AuditEntry,
+    BulkAction,
+    BulkActionKind,
+    DeadLetterQueue,
+    Letter,
+    Report,
+    Revision,
+)
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.payloads import viewed_content
 from tests.reprocessing.admin.messages.test_edit import EDITS, address, filled
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, revealed, token
@@ -60,6 +71,17 @@ def test_masked_values_are_on_no_page_and_in_no_file(letter: Letter) -> None:
     assert "It takes the permission to reveal masked values." in pages["search"]
     assert "Editing shows them, so it takes the permission" in pages["edit"]
     assert json.loads(pages["sent"]) == {"card": "[masked]", "total": 17}
+
+
+def test_a_text_that_was_searched_for_is_shown_to_those_who_may_search_for_it(letter: Letter) -> None:
+    """The person who started the bulk action may reveal masked values; the text may be one."""
+    sieve = MessageFilter(dlq=letter.dlq_id, text=CANARY)
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ben", reason="a test")
+    at = f"/admin/reprocessing/bulkaction/{BulkAction.objects.get().pk}/change/"
+    ann, ben = person("ann", *SEES, "view_bulkaction"), person("ben", *REVEALS, "view_bulkaction")
+    assert [CANARY in one.get(at).content.decode() for one in (ann, ben)] == [False, True]
+    DeadLetterQueue.objects.update(masked_fields=[])
+    assert CANARY in ann.get(at).content.decode()
 
 
 def test_a_reason_reveals_them_and_is_recorded(letter: Letter) -> None:
