@@ -11,7 +11,9 @@ from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute, pack_attributes
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.replay.attempt_detail import QUOTES
 from reprocessing.models import (
+    Attempt,
     AuditEntry,
     BulkAction,
     BulkActionKind,
@@ -71,6 +73,23 @@ def test_masked_values_are_on_no_page_and_in_no_file(letter: Letter) -> None:
     assert "It takes the permission to reveal masked values." in pages["search"]
     assert "Editing shows them, so it takes the permission" in pages["edit"]
     assert json.loads(pages["sent"]) == {"card": "[masked]", "total": 17}
+
+
+def test_the_page_of_a_consumer_s_report_has_no_masked_value(letter: Letter) -> None:
+    client, at = person("ann", *SEES, "view_report"), f"/admin/reprocessing/report/{Report.objects.get().pk}/change/"
+    assert CANARY not in client.get(at).content.decode()
+    DeadLetterQueue.objects.update(masked_fields=[])
+    assert CANARY in client.get(at).content.decode()
+
+
+def test_the_page_of_an_attempt_has_no_text_that_may_quote_the_payload(letter: Letter) -> None:
+    first = letter.history.get()
+    attempt = Attempt.objects.create(
+        letter=letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=1, opened_at=database_now(),
+        closed_at=database_now(), outcome="refused", holds_lane=False, detail=f"InvalidContent{QUOTES}{CANARY}",
+    )  # fmt: skip
+    page = person("ann", *REVEALS, "view_attempt").get(f"/admin/reprocessing/attempt/{attempt.pk}/change/")
+    assert (CANARY in page.content.decode(), "InvalidContent: its text may" in page.content.decode()) == (False, True)
 
 
 def test_a_text_that_was_searched_for_is_shown_to_those_who_may_search_for_it(letter: Letter) -> None:
