@@ -36,7 +36,7 @@ class Attempts(RecordsAdmin):
     search_fields = ("sent_message_id__exact",)
     readonly_fields = ("readable_detail",)
 
-    def get_fields(self, request: HttpRequest, obj: Attempt | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Attempt | None = None) -> Any:  # noqa: ANN401  Django's own
         """Return the fields of an attempt's page, with `readable_detail` instead of `detail`."""
         return _instead(super().get_fields(request, obj), "detail", "readable_detail")
 
@@ -112,7 +112,7 @@ class Reports(RecordsAdmin):
     search_fields = ("message_id__exact", "fingerprint__exact")
     readonly_fields = ("text",)
 
-    def get_fields(self, request: HttpRequest, obj: Report | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Report | None = None) -> Any:  # noqa: ANN401  Django's own
         """Return the fields of a report's page, with `text` instead of `message`."""
         return _instead(super().get_fields(request, obj), "message", "text")
 
