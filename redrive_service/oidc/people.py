@@ -6,7 +6,6 @@ import logging
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
-from django.db.models.functions import Lower
 
 from redrive_service.environment import Oidc
 from redrive_service.oidc import claims as claim
@@ -61,8 +60,9 @@ def _updated(issuer: str, claims: Claims, oidc: Oidc) -> User | None:
 def _create(issuer: str, subject: str, claims: Claims) -> User:
     """Create a user without a password, with a user name that is free: no other user is taken over."""
     wished = claim.user_name(claims)
-    alike = User.objects.filter(username__istartswith=wished)
-    user = User.objects.create_user(claim.free_name(wished, set(alike.values_list(Lower("username"), flat=True))))
+    alike = User.objects.filter(username__istartswith=wished).values_list("username", flat=True)
+    # Python's lower case, as in `free_name`: PostgreSQL's depends on its locale.
+    user = User.objects.create_user(claim.free_name(wished, {name.lower() for name in alike}))
     ProviderIdentity.objects.create(user=user, issuer=issuer, subject=subject)
     logger.info("A new user: %s", user.username)
     return user

@@ -55,7 +55,7 @@ def page(request: HttpRequest, dlq: int) -> HttpResponse:
     if not request.user.has_perm("reprocessing.view_deadletterqueue"):
         raise PermissionDenied
     seen = visible_rows.of(request)
-    watch = next(iter(dlq_status.dlq_statuses(dlq, copies=False, seen=seen)), None)
+    watch = next(iter(dlq_status.dlq_statuses(dlq, copies=False, seen=seen)), None) if dlq < 2**63 else None
     if watch is None:
         raise Http404
     card = _card(watch, seen, sees_groups=request.user.has_perm("reprocessing.view_failuregroup"))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
 from reprocessing.admin.messages.message_page import may_see_payloads
+from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, RecordsAdmin
+from reprocessing.domain.payloads import sealing
 from reprocessing.models import (
     Attempt,
     GlobalStop,
@@ -18,6 +23,7 @@ from reprocessing.models import (
     Source,
     TargetCheck,
 )
+from reprocessing.store.payloads import answer_texts, viewed_content
 
 
 @admin.register(Attempt)
@@ -28,6 +34,16 @@ class Attempts(RecordsAdmin):
     list_filter = ("outcome",)
     list_select_related = ("letter", "target")
     search_fields = ("sent_message_id__exact",)
+    readonly_fields = ("readable_detail",)
+
+    def get_fields(self, request: HttpRequest, obj: Attempt | None = None) -> Any:  # noqa: ANN401  Django's own
+        """Return the fields of an attempt's page, with `readable_detail` instead of `detail`."""
+        return _instead(super().get_fields(request, obj), "detail", "readable_detail")
+
+    @admin.display(description="detail")
+    def readable_detail(self, attempt: Attempt) -> str:
+        """Return the detail. A target's text that may quote the payload is left out; the message's page has it."""
+        return visible(answer_texts.detail_for(attempt.letter, attempt.detail or "", shown=False, revealed=False))
 
 
 @admin.register(Source)
@@ -71,6 +87,11 @@ class Pulses(ReadOnlyAdmin):
 
     list_display = ("queue", "consumed_at")
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Heartbeat | None:
+        """Return the row with this id, which is the queue's name; PostgreSQL cannot read a text with a zero byte."""
+        found: Heartbeat | None = None if "\0" in object_id else super().get_object(request, object_id, from_field)
+        return found
+
 
 @admin.register(Reporter)
 class Reporters(ReadOnlyAdmin):
@@ -89,7 +110,26 @@ class Reports(RecordsAdmin):
     list_filter = ("verdict", "reporter")
     list_select_related = ("reporter",)
     search_fields = ("message_id__exact", "fingerprint__exact")
+    readonly_fields = ("text",)
+
+    def get_fields(self, request: HttpRequest, obj: Report | None = None) -> Any:  # noqa: ANN401  Django's own
+        """Return the fields of a report's page, with `text` instead of `message`."""
+        return _instead(super().get_fields(request, obj), "message", "text")
+
+    @admin.display(description="message")
+    def text(self, report: Report) -> str:
+        """Return the consumer's text. It is left out if it is encrypted, or if any DLQ masks fields.
+
+        No masking rule finds a field's value in it. The message's page has it, and records the view.
+        """
+        is_hidden = sealing.from_text(report.message) is not None or viewed_content.masks_fields(None)
+        return answer_texts.HIDDEN if report.message and is_hidden else visible(report.message)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether this person may see reports and payloads."""
         return super().has_view_permission(request, obj) and may_see_payloads(request.user)
+
+
+def _instead(fields: Iterable[Any], hidden: str, shown: str) -> list[str]:
+    """Return the names of a page's fields, with `shown` in the place of `hidden`."""
+    return [shown if name == hidden else name for name in fields if name != shown]

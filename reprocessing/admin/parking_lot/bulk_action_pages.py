@@ -15,7 +15,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST, require_safe
 
-from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.decision import DecisionKind
@@ -80,18 +79,19 @@ class Operations(ReadOnlyAdmin):
         one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
         sieve = bulk_actions.read_filter(one.filter)
         deed = DecisionKind(one.act)
+        shows_text = sieve.text is None or message_list.may_search_bodies(request, sieve)
         context = self.admin_site.each_context(request) | {
             "title": f"{deed.label} messages",
             "progress": progress_of(one),
             "sentence": visible(
                 sieve.sentence(
                     message_list.names_of(request, sieve),
-                    covered=not may_see_payloads(request.user),
+                    covered=not shows_text,
                     single=one.asked == 1,
                 )
             ),
             "arguments": list(_arguments(request, one)),
-            "letters": message_list.address_of(sieve) if sieve.text is None or may_see_payloads(request.user) else "",
+            "letters": message_list.address_of(sieve) if shows_text else "",
             "into": _into(one),
             "form": form or AbortBulkActionForm(),
             "closed": "" if request.user.has_perm(deed.permission) else deed.takes,

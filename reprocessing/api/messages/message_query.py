@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Final
 
 from django.db.models import Manager
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from reprocessing.api.site.caller import Caller
 from reprocessing.api.site.fields import Name, Request
@@ -24,7 +24,15 @@ from reprocessing.models import DeadLetterQueue, Rule, Run
 from reprocessing.store.payloads import viewed_content
 
 _Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
-_Words = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():  # the admin's form ignores it, and the filter would match everything
+        raise ValueError("it is empty")
+    return text
+
+
+_Words = Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_not_blank)]
 
 
 class MessageQuery(Request):
@@ -70,7 +78,7 @@ def read_filter(query: MessageQuery, caller: Caller) -> MessageFilter:
     found = MessageFilter.from_query(lists)
     if found.text is not None and viewed_content.masks_fields(found.dlq):
         raise InvalidFilter("A text search could reveal masked values of these messages. Omit `text`.")
-    return replace(found, dlqs=caller.seen.ids)
+    return replace(found, dlqs=caller.seen.ids, key=query.key, text=query.text)  # not stripped: spaces count
 
 
 def _id(caller: Caller, every: Manager[Any], what: str, name: str) -> int:

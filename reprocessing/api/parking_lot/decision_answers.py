@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from reprocessing.api.messages.message_query import MessageQuery
-from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text
+from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Moment, Text, without_zero
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import assignment
@@ -20,7 +20,7 @@ _A_YEAR: Final = timedelta(days=366)
 
 _WHOM: Final = "name of a user of the admin; empty: nobody"
 
-Assignee = Annotated[str, Field(max_length=150, description=_WHOM)]
+Assignee = Annotated[str, Field(max_length=150, description=_WHOM), AfterValidator(without_zero)]
 Ids = Annotated[list[UUID], Field(min_length=1, max_length=MOST, description="redrive ids; see GET /messages")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Count, Moment, Name, Text, Yes
+from reprocessing.api.site.fields import Answer, Change, ChangeAnswer, Count, Key, Moment, Name, Text, Yes
 from reprocessing.models import Run
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.runs import run_transitions
@@ -22,7 +22,7 @@ class PlanRequest(Change):
     source: Text | None = Field(None, description="name or ARN of the source queue")
     died_after: Moment | None = Field(None, description="failed at this time or later")
     died_before: Moment | None = Field(None, description="failed before this time")
-    key: Text | None = Field(None, description="ordering key")
+    key: Key | None = Field(None, description="ordering key")
     message_ids: Annotated[list[Text], Field(max_length=1_000)] = Field([], description="ids of messages in the DLQ")
     waves: Yes | None = Field(None, description="1 message first, then 10, then 100, then all (default: the DLQ's)")
     capture: Yes = Field(

@@ -21,9 +21,15 @@ LONGEST_REASON: Final = 2_000
 _MOST_DIGITS: Final = 2**31 - 1
 
 
-def _storable(text: str) -> str:
+def without_zero(text: str) -> str:
+    """Return the text. ValueError: it has a zero byte, which PostgreSQL cannot read or store."""
     if "\0" in text:
         raise ValueError("a zero byte cannot be stored")
+    return text
+
+
+def _storable(text: str) -> str:
+    without_zero(text)
     if not text.strip():
         raise ValueError("it is empty")
     return text.strip()
@@ -44,6 +50,8 @@ def _moment(value: object) -> datetime:
 #: A name of a DLQ, run, rule or token.
 SLUG: Final = "^[-a-zA-Z0-9_]+$"
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=SLUG)]
+#: An ordering key: kept as it is, since keys may differ in a space.
+Key = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(without_zero)]
 Text = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_storable)]
 Reason = Annotated[
     str, Field(min_length=1, max_length=LONGEST_REASON, description="why; recorded in the audit log. No payloads."),

@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet
 
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.errors import InvalidApiToken
-from reprocessing.models import ApiToken, AuditAct, AuditEntry
+from reprocessing.models import ApiToken, AuditAct, AuditEntry, ProviderIdentity
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.secret_tokens import can_be_token, new_token, token_digest
 
@@ -135,8 +135,13 @@ def state_of(row: ApiToken, now: datetime) -> str:
     if row.expires_at is not None and row.expires_at <= now:
         return "expired"
     if row.user is not None:
-        return ACTIVE if row.user.is_active else "owner inactive"
+        return ACTIVE if row.user.is_active and not _has_lost_access(row.user) else "owner inactive"
     return ACTIVE if row.teams.all() else "owner deleted"
+
+
+def _has_lost_access(user: User) -> bool:
+    """Return whether the user signs in by a provider, and the provider no longer gives the person access."""
+    return not user.is_staff and ProviderIdentity.objects.filter(user=user).exists()
 
 
 def record_use(token: int, *, reads: bool) -> None:

@@ -130,6 +130,13 @@ def test_a_local_superuser_is_not_taken_over(groups: None, name: str) -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("name", ["İlker", "Åsa", "ẞ", "ΣΑΣ"], ids=["dotted I", "ring", "sharp s", "final sigma"])
+def test_people_of_the_same_name_sign_in_whatever_the_locale_of_postgresql(groups: None, name: str) -> None:
+    first, second = (admitted(ANN | {"sub": sub, "preferred_username": name}) for sub in ("1", "2"))
+    assert (first.username, second.username) == (name, f"{name}-2")
+
+
+@pytest.mark.django_db
 def test_who_was_disabled_here_is_refused(groups: None) -> None:
     User.objects.filter(pk=admitted(ANN).pk).update(is_active=False)
     assert refusal(ANN) is DISABLED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from datetime import timedelta
 from typing import Any
@@ -85,6 +86,27 @@ def test_a_list_takes_the_filter_of_the_parking_lot() -> None:
 def test_a_filter_that_means_nothing_is_refused(query: dict[str, Any], why: str) -> None:
     dlq("orders")
     assert problem(program().get("/messages", **query), 422).startswith(why)
+
+
+@pytest.mark.parametrize("name", ["key", "q", "text", "assigned", "died_after", "parked_before"])
+def test_a_blank_condition_is_refused_since_it_would_match_everything(name: str) -> None:
+    caller, blank = program(), {"dlq": "orders", name: " "}
+    parked(dlq("orders"), key="k1")
+    assert f"{name} is not valid: Value error, it is empty" in problem(caller.get("/messages", **blank), 422)
+    asked: dict[str, Any] = {"action": "discard", "filter": blank, "confirm": True}
+    assert f"{name} is not valid: Value error, it is empty" in problem(caller.post("/bulk-actions", **asked), 422)
+    assert not BulkAction.objects.exists()
+
+
+def test_keys_and_texts_with_a_space_are_not_those_without() -> None:
+    caller, source = program(), dlq("orders")
+    without, spaced = (parked(source, key=key, body=body) for key, body in (("k", b"a1"), ("k ", b"a 1")))
+    for name, value in (("key", "k "), ("text", " 1")):
+        assert pages(caller, **{name: value}) == [[spaced.message_id]]
+    assert pages(caller, key="k") == [[without.message_id]]
+    body = {"dlq": "orders", "run": "monday", "key": "k ", "capture": False, "reason": "a test", "confirm": True}
+    made = told(caller.raw("POST", "/runs", json.dumps(body), Idempotency_Key="k1"))["run"]
+    assert made["selection"]["key"] == "k "
 
 
 def test_a_body_takes_its_scope_and_each_view_is_recorded(caplog: pytest.LogCaptureFixture) -> None:
@@ -223,10 +245,12 @@ def test_all_that_match_are_assigned_or_annotated() -> None:
         ("/messages/assign", {"to": "nobodys"}, 'No user of the admin is named "nobodys".'),
         ("/messages/assign", {}, "body.to is not valid: Field required"),
         ("/bulk-actions", {"action": "assign"}, "`to` is for assignments, which need it."),
+        ("/messages/assign", {"to": "a\0b"}, "body.to is not valid: Value error, a zero byte cannot be stored"),
         ("/bulk-actions", {"action": "assign", "to": "nobodys"}, 'No user of the admin is named "nobodys".'),
+        ("/bulk-actions", {"action": "assign", "to": "a\0b"}, "body.to is not valid: Value error, a zero byte"),
         ("/bulk-actions", {"action": "note", "to": ""}, "`to` is for assignments, which need it."),
     ],
-    ids=["unknown", "missing", "bulk missing", "bulk unknown", "note"],
+    ids=["unknown", "missing", "zero", "bulk missing", "bulk unknown", "bulk zero", "note"],
 )
 def test_an_assignment_to_nobody_who_exists_is_refused(path: str, body: dict[str, Any], why: str) -> None:
     letter = parked(dlq("orders"))

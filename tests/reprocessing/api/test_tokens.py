@@ -13,7 +13,7 @@ from django.test import Client
 from reprocessing.api.site import caller
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.gateways.redis.request_rate import RequestRates
-from reprocessing.models import ApiToken, AuditEntry
+from reprocessing.models import ApiToken, AuditEntry, ProviderIdentity
 from reprocessing.store.api import tokens
 from reprocessing.store.api.tokens import TokenRequest
 from reprocessing.store.ordering.lanes import database_now
@@ -62,6 +62,17 @@ def test_a_token_that_ended_is_refused_and_says_why() -> None:
     ]  # fmt: skip
     User.objects.all().delete()
     assert "owner deleted" in problem(left.get("/dlqs"), 401)
+
+
+def test_a_token_of_a_person_without_access_at_the_provider_is_refused_until_the_person_has_access_again() -> None:
+    caller = program()
+    owner = User.objects.get(api_tokens__name=caller.name)
+    ProviderIdentity.objects.create(user=owner, issuer="https://login.example.com", subject="ann-1")
+    told(caller.get("/dlqs"))
+    User.objects.update(is_staff=False)  # as a sign-in without a mapped group does
+    assert "is refused: owner inactive." in problem(caller.get("/dlqs"), 401)
+    User.objects.update(is_staff=True)
+    told(caller.get("/dlqs"))
 
 
 def test_a_token_of_teams_sees_their_dlqs_alone_and_one_of_a_user_sees_the_user_s() -> None:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute, pack_attributes
-from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Report, Revision
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.replay.attempt_detail import QUOTES
+from reprocessing.models import (
+    Attempt,
+    AuditEntry,
+    BulkAction,
+    BulkActionKind,
+    DeadLetterQueue,
+    Letter,
+    Report,
+    Revision,
+)
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.payloads import viewed_content
 from tests.reprocessing.admin.messages.test_edit import EDITS, address, filled
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post, revealed, token
@@ -60,6 +73,34 @@ def test_masked_values_are_on_no_page_and_in_no_file(letter: Letter) -> None:
     assert "It takes the permission to reveal masked values." in pages["search"]
     assert "Editing shows them, so it takes the permission" in pages["edit"]
     assert json.loads(pages["sent"]) == {"card": "[masked]", "total": 17}
+
+
+def test_the_page_of_a_consumer_s_report_has_no_masked_value(letter: Letter) -> None:
+    client, at = person("ann", *SEES, "view_report"), f"/admin/reprocessing/report/{Report.objects.get().pk}/change/"
+    assert CANARY not in client.get(at).content.decode()
+    DeadLetterQueue.objects.update(masked_fields=[])
+    assert CANARY in client.get(at).content.decode()
+
+
+def test_the_page_of_an_attempt_has_no_text_that_may_quote_the_payload(letter: Letter) -> None:
+    first = letter.history.get()
+    attempt = Attempt.objects.create(
+        letter=letter, lane=first.lane, target=first.target, no=2, epoch=1, fence=1, opened_at=database_now(),
+        closed_at=database_now(), outcome="refused", holds_lane=False, detail=f"InvalidContent{QUOTES}{CANARY}",
+    )  # fmt: skip
+    page = person("ann", *REVEALS, "view_attempt").get(f"/admin/reprocessing/attempt/{attempt.pk}/change/")
+    assert (CANARY in page.content.decode(), "InvalidContent: its text may" in page.content.decode()) == (False, True)
+
+
+def test_a_text_that_was_searched_for_is_shown_to_those_who_may_search_for_it(letter: Letter) -> None:
+    """The person who started the bulk action may reveal masked values; the text may be one."""
+    sieve = MessageFilter(dlq=letter.dlq_id, text=CANARY)
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ben", reason="a test")
+    at = f"/admin/reprocessing/bulkaction/{BulkAction.objects.get().pk}/change/"
+    ann, ben = person("ann", *SEES, "view_bulkaction"), person("ben", *REVEALS, "view_bulkaction")
+    assert [CANARY in one.get(at).content.decode() for one in (ann, ben)] == [False, True]
+    DeadLetterQueue.objects.update(masked_fields=[])
+    assert CANARY in ann.get(at).content.decode()
 
 
 def test_a_reason_reveals_them_and_is_recorded(letter: Letter) -> None:

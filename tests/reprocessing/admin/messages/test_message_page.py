@@ -258,3 +258,7 @@ def test_sequence_is_readable() -> None:
     letter = parked(dlq())
     Letter.objects.filter(pk=letter.pk).update(sequence=sort_key("1"))
     assert '<dt>Sequence</dt><dd translate="no">1</dd>' in pages(person("ann", *LOOKS), letter.pk)[1]
+
+
+def test_the_page_of_a_queue_whose_name_has_a_zero_byte_is_missing() -> None:
+    assert person("ann", "view_heartbeat").get("/admin/reprocessing/heartbeat/%00/change/").status_code == 404
