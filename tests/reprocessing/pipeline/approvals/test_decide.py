@@ -21,13 +21,15 @@ from reprocessing.models import (
     BulkAction,
     BulkActionKind,
     DeadLetterQueue,
+    FailureGroup,
     Incident,
     Letter,
+    Payload,
     Revision,
     Rule,
     UnapprovedDeed,
 )
-from reprocessing.pipeline.approvals import decide
+from reprocessing.pipeline.approvals import decide, request
 from reprocessing.pipeline.approvals.decide import Done, NotDone
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, run_bulk_actions
@@ -207,6 +209,49 @@ def test_an_approved_bulk_action_discards_exactly_the_previewed_messages() -> No
     assert (states(letters[:2]), states([late, letters[2]])) == ({"discarded"}, {"parked"})
 
 
+def _bulk(sieve: MessageFilter) -> None:
+    bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, **ANN)
+
+
+def test_messages_that_are_assigned_after_the_request_are_not_discarded_with_the_assigned_ones() -> None:
+    letters = limited(1, letters=4)
+    act_on_parked.assign(_ids(letters[:1]), to="ann", **ANN)
+    sieve = MessageFilter(states=("parked",), assigned="ann")
+    _bulk(sieve)  # one message: within the limit
+    act_on_parked.assign(_ids(letters), to="ann", by="ann", reason="more")
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
+    assert states(letters[1:]) == {"parked"}
+
+
+def test_a_bulk_action_changes_no_more_messages_than_matched_when_it_was_confirmed() -> None:
+    letters = limited(1, letters=4)
+    now = database_now()
+    groups = [
+        FailureGroup.objects.create(
+            dlq=letters[0].dlq, fingerprint=name.encode(), cause="reported", title=name, first_at=now, last_at=now
+        )
+        for name in ("few", "many")
+    ]
+    Letter.objects.filter(pk__in=_ids(letters)).update(group=groups[1])
+    Letter.objects.filter(pk=letters[0].pk).update(group=groups[0])
+    _bulk(MessageFilter(states=("parked",), group=groups[0].pk))
+    FailureGroup.objects.filter(pk=groups[1].pk).update(merged_into=groups[0])
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
+    assert (BulkAction.objects.get().done, states(letters[1:])) == (1, {"parked"})
+
+
+def test_a_text_that_a_requested_bulk_action_searches_for_is_encrypted(encrypted: Rings) -> None:
+    letters = limited(letters=2)
+    body = bytes(Payload.objects.get(letter=letters[0]).body)
+    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text=body.decode())
+    row = asked(lambda: _bulk(sieve))
+    row.refresh_from_db()
+    assert row.arguments["filter"]["text"].startswith("\x1a")
+    assert requests.deed_of(row).arguments["filter"]["text"] == sieve.text
+    assert isinstance(approved(row), Done)
+    assert bulk_actions.read_filter(BulkAction.objects.get().filter) == sieve
+
+
 def test_of_two_approvers_at_the_same_time_one_does_the_deed() -> None:
     letters = limited(letters=2)
     row = asked(lambda: act_on_parked.discard(_ids(letters), **ANN))
@@ -340,6 +385,17 @@ def test_a_request_to_edit_a_message_that_is_erased_is_void(encrypted: Rings) ->
         removal.remove_content([letter.pk], AuditAct.ERASED, by="eve", reason="article 17")
     row.refresh_from_db()
     assert (row.state, row.body, row.attributes) == ("void", None, None)
+
+
+def test_an_edit_of_a_message_that_was_erased_meanwhile_is_not_stored() -> None:
+    (letter,) = limited()
+    with pytest.raises(ApprovalNeeded) as needed:
+        _edit(letter)
+    with transaction.atomic():
+        removal.remove_content([letter.pk], AuditAct.ERASED, by="eve", reason="article 17")
+    with pytest.raises(ApprovalRefused, match="nothing was requested, because"):
+        request.request(needed.value, by="ann", reason="a typo", lasts=timedelta(days=1))
+    assert not Approval.objects.exists()
 
 
 def test_an_edit_within_the_limit_is_done_alone() -> None:
