@@ -15,6 +15,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST, require_safe
 
+from reprocessing.admin.messages import show_payload
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
@@ -23,9 +24,11 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page
 from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
+from reprocessing.store.payloads import viewed_content
 from reprocessing.store.runs import released_into_runs
 
 #: Max bulk actions on one page.
@@ -80,18 +83,19 @@ class Operations(ReadOnlyAdmin):
         one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
         sieve = bulk_actions.read_filter(one.filter)
         deed = DecisionKind(one.act)
+        covered = _is_covered(request, sieve)
         context = self.admin_site.each_context(request) | {
             "title": f"{deed.label} messages",
             "progress": progress_of(one),
             "sentence": visible(
                 sieve.sentence(
                     message_list.names_of(request, sieve),
-                    covered=not may_see_payloads(request.user),
+                    covered=covered,
                     single=one.asked == 1,
                 )
             ),
             "arguments": list(_arguments(request, one)),
-            "letters": message_list.address_of(sieve) if sieve.text is None or may_see_payloads(request.user) else "",
+            "letters": "" if covered else message_list.address_of(sieve),
             "into": _into(one),
             "form": form or AbortBulkActionForm(),
             "closed": "" if request.user.has_perm(deed.permission) else deed.takes,
@@ -122,6 +126,14 @@ class Operations(ReadOnlyAdmin):
             how = f"{one.aborted_by} aborted it before you ({one.why})" if one.aborted_by else "it is done already"
             messages.warning(request, f"Nothing was changed: {how}.")
         return HttpResponseRedirect(reverse("admin:reprocessing_bulkaction_change", args=[one.pk]))
+
+
+def _is_covered(request: HttpRequest, sieve: MessageFilter) -> bool:
+    """Return whether the searched text is hidden from this person: it may be a payload's text, or a masked value."""
+    if sieve.text is None:
+        return False
+    reveals = show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
+    return not (may_see_payloads(request.user) and reveals)
 
 
 def no_longer_matching(one: BulkAction) -> int:
