@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed, Messages
 from reprocessing.domain.approvals.person import person_key
@@ -58,7 +58,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
             approval.needed.append(deed.title)
         return
     if approval is not None:
-        _use(approval, deed)
+        _use(approval, deed, sum(n or 0 for n in messages.values()))
         return
     if not again:
         _take_turns(messages, by)
@@ -129,12 +129,16 @@ def _count(messages: Messages, by: str) -> None:
     )
 
 
-def _use(approval: int, deed: Deed) -> None:
-    """Mark an approval as used. Raises ApprovalRefused if it was used before, is of another deed, or not approved."""
+def _use(approval: int, deed: Deed, messages: int) -> None:
+    """Mark an approval as used.
+
+    Raises ApprovalRefused if it was used before, is of another deed or of fewer messages, or is not approved.
+    """
     (stamp,) = content.keyed([deed.stamp])
     fit = Approval.objects.filter(
-        pk=approval, state__in=[ApprovalState.APPROVED, ApprovalState.ALONE], stamp=stamp, used_at=None
-    )
+        Q(messages=None) | Q(messages__gte=messages), pk=approval, stamp=stamp, used_at=None,
+        state__in=[ApprovalState.APPROVED, ApprovalState.ALONE],
+    )  # fmt: skip
     if not fit.update(used_at=database_now()):
         raise ApprovalRefused(
             f"Nothing was done: approval {approval} is not an unused approval of exactly this: {deed.title}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 from uuid import uuid4
 
 import pytest
@@ -11,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused
+from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, Deed
 from reprocessing.domain.approvals.person import is_one_name
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
@@ -24,10 +25,12 @@ from reprocessing.models import (
     DeadLetterQueue,
     FailureGroup,
     Incident,
+    Lane,
     Letter,
     Payload,
     Revision,
     Rule,
+    Run,
     UnapprovedDeed,
 )
 from reprocessing.pipeline.approvals import decide, request
@@ -42,6 +45,7 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions, message_edits
 from reprocessing.store.payloads import removal
 from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import leftover_lanes, run_transitions
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.payload_rings import Rings
@@ -265,6 +269,56 @@ def test_a_text_that_a_requested_bulk_action_searches_for_is_encrypted(encrypted
     assert requests.deed_of(row).arguments["filter"]["text"] == sieve.text
     assert isinstance(approved(row), Done)
     assert bulk_actions.read_filter(BulkAction.objects.get().filter) == sieve
+
+
+def _two_runs() -> tuple[list[Letter], Run, Run]:
+    """A plan with one captured letter, and a running run with two queued letters, of a DLQ with the limit 1."""
+    letters = limited(1, letters=3)
+    planned = Run.objects.create(name="monday", dlq=letters[0].dlq, selected=1)
+    running = Run.objects.create(name="other", dlq=letters[0].dlq, state="running", started_at=database_now())
+    free = {"reason": "", "finished_at": None}
+    Letter.objects.filter(pk=letters[0].pk).update(state="captured", run=planned, key_hash=b"k", lane=None, **free)
+    Letter.objects.filter(pk__in=_ids(letters[1:])).update(state="waiting", run=running, **free)
+    Lane.objects.filter(pk__in=[letter.lane_id for letter in letters[1:]]).update(
+        run=running, phase="ready", due_at=database_now()
+    )
+    return letters, planned, running
+
+
+def _abort(run: Run) -> None:
+    run_transitions.abort(run, by="ann", reason="no", stop_dlq=False)
+
+
+def test_letters_of_a_run_that_is_aborted_at_this_moment_are_not_started_by_one_person() -> None:
+    _, planned, running = _two_runs()
+    adopt = leftover_lanes.adopt_leftovers
+
+    def adopt_and_abort(dlq_id: int, run: int) -> bool:
+        done = adopt(dlq_id, run)
+        _abort(running)
+        return done
+
+    with mock.patch.object(leftover_lanes, "adopt_leftovers", adopt_and_abort), pytest.raises(ApprovalNeeded):
+        run_transitions.start(planned, **ANN)
+    planned.refresh_from_db()
+    assert planned.state == "planned"
+
+
+def test_an_approved_run_does_not_take_letters_of_a_run_that_is_aborted_at_this_moment() -> None:
+    letters, planned, running = _two_runs()
+    DeadLetterQueue.objects.update(approval_above=0)
+    row = asked(lambda: run_transitions.start(planned, **ANN))
+    difference = decide._difference
+
+    def then_aborted(row: Approval, deed: Deed) -> str:
+        why = difference(row, deed)
+        _abort(running)
+        return why
+
+    with mock.patch.object(decide, "_difference", then_aborted):
+        done = approved(row)
+    planned.refresh_from_db()
+    assert (isinstance(done, NotDone), planned.state, states(letters[:1])) == (True, "planned", {"captured"})
 
 
 def test_of_two_approvers_at_the_same_time_one_does_the_deed() -> None:
