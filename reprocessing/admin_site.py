@@ -118,7 +118,7 @@ class RedriveAdminSite(admin.AdminSite):
         """Wrap a view with Django's sign-in check, and change three of its answers.
 
         A request of htmx after a sign-out gets 401, because htmx would put Django's sign-in page into the current page.
-        An answer 405 (method not allowed) becomes a page with an explanation, and so do two errors: payload keys are not
+        An answer 405 (method not allowed) becomes a page with an explanation. So do two errors: payload keys are not
         available, or an approval is refused.
         """
         from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above

@@ -14,10 +14,8 @@ def is_same_person(one: str, other: str) -> bool:
 
 def keys_of(name: str) -> set[str]:
     """Return the keys (`person_key`) of a person's name, and of the accounts with the same e-mail address."""
-    found = {person_key(name)}
-    for address in _addresses(name):
-        found |= {person_key(name) for name in User.objects.filter(email__iexact=address).values_list("username", flat=True)}
-    return found
+    accounts = (User.objects.filter(email__iexact=address) for address in _addresses(name))
+    return {person_key(name), *(person_key(user.get_username()) for some in accounts for user in some)}
 
 
 def _addresses(name: str) -> set[str]:

@@ -67,10 +67,16 @@ HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[Lit
     "redrive_letter": (("detail",), ()),
 }
 
+# A value in a number of the document is not replaced.
+_CHANGES: Final[LiteralString] = """(
+    position(%(in_json)b::text IN {0}::text) > 0 AND redrive_erased({0}, %(value)b::text, %(erased)b::text) <> {0})
+"""
+
 # Without its stored answer, a repeated request acts again, which changes nothing twice: see `store.api.calls`.
 _ANSWERS = """
 DELETE FROM redrive_api_call
- WHERE position(convert_to(%(in_json)b, 'UTF8') IN answer) > 0 OR position(convert_to(%(in_ascii)b, 'UTF8') IN answer) > 0
+ WHERE position(convert_to(%(in_json)b, 'UTF8') IN answer) > 0
+    OR position(convert_to(%(in_ascii)b, 'UTF8') IN answer) > 0
 """
 
 _ADD = """
@@ -179,19 +185,13 @@ def _statements() -> Iterator[tuple[str, LiteralString]]:
         sets: list[LiteralString] = [
             name + " = replace(" + name + ", %(value)b::text, %(erased)b::text)" for name in texts
         ]
-        sets += [
-            name + " = redrive_erased(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects
-        ]
+        sets += [name + " = redrive_erased(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects]
         yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _holds(texts, objects)  # noqa: S608
 
 
 def _holds(texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...]) -> LiteralString:
     found: list[LiteralString] = ["position(%(value)b::text IN coalesce(" + name + ", '')) > 0" for name in texts]
-    found += [
-        "(position(%(in_json)b::text IN " + name + "::text) > 0 AND redrive_erased(" + name
-        + ", %(value)b::text, %(erased)b::text) <> " + name + ")"
-        for name in objects
-    ]
+    found += [_CHANGES.format(name) for name in objects]
     # Every statement has the same parameters.
     unused: LiteralString = "(%(value)b::text IS NULL OR %(in_json)b::text IS NULL OR %(erased)b::text IS NULL)"
     return "(" + " OR ".join(found) + " OR " + unused + ")"

@@ -35,6 +35,18 @@ _FILTERS: Final = (
 )  # fmt: skip
 
 
+_READ: Final[LiteralString] = """
+SELECT x.id, {text} AS text FROM {table} x
+ WHERE x.id > %(above)b::bigint AND (left({text}, 1) = chr(26)) = %(sealed)b ORDER BY x.id LIMIT 500
+"""
+
+_REPLACE: Final[LiteralString] = """
+UPDATE {table} x SET {change}
+  FROM unnest(%(ids)b::bigint[], %(former)b::text[], %(becomes)b::text[]) AS s(id, former, becomes)
+ WHERE x.id = s.id AND {text} = s.former
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Text:
     id: int
@@ -68,10 +80,7 @@ def erase_filters(value: str, erased: str) -> int:
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
     """Yield the texts of a column, sealed or readable, in batches."""
-    statement: LiteralString = (
-        "SELECT x.id, " + column.text + " AS text FROM " + column.table + " x WHERE x.id > %(above)b::bigint"  # noqa: S608  # constants
-        " AND (left(" + column.text + ", 1) = chr(26)) = %(sealed)b ORDER BY x.id LIMIT 500"
-    )
+    statement = _READ.format(table=column.table, text=column.text)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):
         yield found
@@ -80,10 +89,6 @@ def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
 
 def _replace(column: _Column, found: list[_Text], becomes: list[str]) -> int:
     """Replace texts, except those that were changed or erased since they were read; return how many were replaced."""
-    statement: LiteralString = (
-        "UPDATE " + column.table + " x SET " + column.change  # noqa: S608  # constants
-        + " FROM unnest(%(ids)b::bigint[], %(former)b::text[], %(becomes)b::text[]) AS s(id, former, becomes)"
-        " WHERE x.id = s.id AND " + column.text + " = s.former"
-    )
+    statement = _REPLACE.format(table=column.table, text=column.text, change=column.change)
     former = [text.text for text in found]
     return rows.execute(statement, {"ids": [text.id for text in found], "former": former, "becomes": becomes})

@@ -73,6 +73,7 @@ UPDATE redrive_claim c SET body_hash = s.digest
 
 _LIVE = "SELECT id FROM redrive_payload_key WHERE id = ANY(%(ids)b::bigint[]) AND destroyed_at IS NULL FOR SHARE"
 
+
 @dataclass(frozen=True, slots=True)
 class _Readable:
     id: int

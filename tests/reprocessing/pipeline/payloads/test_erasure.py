@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.models import (
     ApiCall,
     ApiToken,
