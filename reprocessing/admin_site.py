@@ -18,6 +18,8 @@ from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils.text import capfirst
 
 from reprocessing import conf
+from reprocessing.domain.approvals.deed import ApprovalRefused
+from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.store.safety import stops
 
 
@@ -113,10 +115,11 @@ class RedriveAdminSite(admin.AdminSite):
         ]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002  Django's own
-        """Wrap a view with Django's sign-in check, and change two of its answers.
+        """Wrap a view with Django's sign-in check, and change three of its answers.
 
         A request of htmx after a sign-out gets 401, because htmx would put Django's sign-in page into the current page.
-        An answer 405 (method not allowed) becomes a page with an explanation.
+        An answer 405 (method not allowed) becomes a page with an explanation. So do two errors: payload keys are not
+        available, or an approval is refused.
         """
         from reprocessing.admin.site import error_pages  # noqa: PLC0415  see above
 
@@ -125,7 +128,10 @@ class RedriveAdminSite(admin.AdminSite):
         def checked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:  # noqa: ANN401  the view's own
             if request.headers.get("HX-Request") and not self.has_permission(request):
                 return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
-            answer: HttpResponse = guarded(request, *args, **options)
+            try:
+                answer: HttpResponse = guarded(request, *args, **options)
+            except (PayloadUnreadable, ApprovalRefused) as error:
+                return error_pages.refused(request, error)
             is_bare = answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
             return error_pages.unsuited(request, answer) if is_bare else answer
 

@@ -151,13 +151,35 @@ CREATE TRIGGER audit_entries_are_written_once BEFORE UPDATE OR DELETE ON redrive
     FOR EACH ROW EXECUTE FUNCTION redrive_audit_entries_are_written_once();
 """
 
-# A revision may have been sent, so it never changes. Key rotation: as for payloads.
+# Replaces a text in the names and texts of a JSON document, not in its numbers. Erasures use it.
+ERASED = """
+CREATE FUNCTION redrive_erased(document jsonb, was text, becomes text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN CASE jsonb_typeof(document)
+        WHEN 'string' THEN to_jsonb(replace(document #>> '{}', was, becomes))
+        WHEN 'array' THEN (
+            SELECT coalesce(jsonb_agg(redrive_erased(e.member, was, becomes) ORDER BY e.no), '[]')
+              FROM jsonb_array_elements(document) WITH ORDINALITY AS e(member, no))
+        WHEN 'object' THEN (
+            SELECT coalesce(jsonb_object_agg(replace(e.name, was, becomes), redrive_erased(e.member, was, becomes)),
+                            '{}')
+              FROM jsonb_each(document) AS e(name, member))
+        ELSE document END;
+END $$;
+"""
+
+# A revision may have been sent, so it never changes. Key rotation: as for payloads. An erasure removes a person's value
+# from the reason.
 REVISIONS = """
 CREATE FUNCTION redrive_revisions_never_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF current_setting('redrive.reseals', true) = 'on'
        AND to_jsonb(NEW) - ARRAY['body', 'attributes', 'body_hash', 'previous_body_hash']
          = to_jsonb(OLD) - ARRAY['body', 'attributes', 'body_hash', 'previous_body_hash'] THEN
+        RETURN NEW;
+    END IF;
+    IF current_setting('redrive.erases', true) = 'on' AND to_jsonb(NEW) - 'reason' = to_jsonb(OLD) - 'reason' THEN
         RETURN NEW;
     END IF;
     RAISE EXCEPTION 'revision % of letter % was sent, or may have been, and never changes', OLD.no, OLD.letter_id
@@ -201,6 +223,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(BREAKERS, "DROP FUNCTION redrive_target_gets_a_breaker() CASCADE"),
         migrations.RunSQL(LETTERS, "DROP FUNCTION redrive_letters_are_counted() CASCADE"),
         migrations.RunSQL(REVIEWS, "DROP FUNCTION redrive_audit_entries_are_written_once() CASCADE"),
+        migrations.RunSQL(ERASED, "DROP FUNCTION redrive_erased(jsonb, text, text)"),
         migrations.RunSQL(REVISIONS, "DROP FUNCTION redrive_revisions_never_change() CASCADE"),
         migrations.RunSQL(ROOM, migrations.RunSQL.noop),
     ]

@@ -16,6 +16,8 @@ from django.utils.cache import add_never_cache_headers
 from django.views.defaults import bad_request
 
 from reprocessing.admin.site.buttons import Button
+from reprocessing.domain.approvals.deed import ApprovalRefused
+from reprocessing.domain.errors import PayloadKeyUnavailable, PayloadUnreadable
 
 _LARGE: Final = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)
 #: The parts of an admin URL: the application, the model, and the id of a row.
@@ -91,6 +93,12 @@ def unsuited(request: HttpRequest, answer: HttpResponse) -> HttpResponse:
     page = _page(request, found, 405)
     page.headers["Allow"] = answer.headers["Allow"]
     return page
+
+
+def refused(request: HttpRequest, error: PayloadUnreadable | ApprovalRefused) -> HttpResponse:
+    """Return the error page for an action that was refused: with 503 if payload keys are not available, else 409."""
+    status = 503 if isinstance(error, PayloadKeyUnavailable) else 409
+    return _page(request, Refusal("Refused", str(error).removeprefix("Nothing was done: ")), status)
 
 
 def _page(request: HttpRequest, refusal: Refusal, status: int, *, row: bool = True) -> HttpResponse:

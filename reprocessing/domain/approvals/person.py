@@ -19,9 +19,7 @@ def person_key(name: str) -> str:
 
     The name of an API token is removed, because the token acts for the same person.
     """
-    name = name.partition(VIA_API)[0]
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())
+    return _folded(name.partition(VIA_API)[0])
 
 
 def signed_by_both(by: str, approver: str) -> str:
@@ -36,7 +34,7 @@ def signed_alone(by: str) -> str:
 
 def is_one_name(name: str) -> bool:
     """Return whether a text is the name of one person, without a text that tells of an approval (`APPROVED_BY`)."""
-    return APPROVED_BY.strip(", ") not in person_key(name) and ALONE.strip(", ") not in person_key(name)
+    return APPROVED_BY.strip(", ") not in _folded(name) and ALONE.strip(", ") not in _folded(name)
 
 
 def history_pattern(name: str) -> str:
@@ -46,3 +44,8 @@ def history_pattern(name: str) -> str:
     """
     ends = "|".join(map(re.escape, (APPROVED_BY, VIA_API, ALONE)))
     return f"(^|{re.escape(APPROVED_BY)}){re.escape(name)}($|{ends})"
+
+
+def _folded(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, LiteralString
 
-from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, DeedKind
+from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, Deed, DeedKind
 from reprocessing.domain.approvals.person import is_one_name, person_key
 from reprocessing.models import Approval
 from reprocessing.pipeline.approvals import previews
 from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, requests
 from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import decisions
 
 #: Requests of one person wait for each other, so that a form that is sent twice makes only one request.
 _TURN: Final = "SELECT pg_advisory_xact_lock(1381126740, hashtext(%(who)b::text)) IS NOT NULL AS done"
@@ -29,7 +30,7 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
     `lasts`: how long the request can be approved.
 
     Raises:
-        ApprovalRefused: the person or the reason is missing.
+        ApprovalRefused: the person or the reason is missing, or the message to edit is no longer parked.
     """
     if not by.strip() or not reason.strip():
         raise ApprovalRefused(f"{needed.deed.title}: this needs a second person, and so a reason. Give a reason.")
@@ -40,6 +41,8 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
 
     def work() -> Approval:
         rows.execute(_TURN, {"who": person_key(by)})
+        if deed.kind is DeedKind.EDIT:
+            _require_parked(deed)
         if deed.kind is DeedKind.START_RUN:
             rows.execute(_KEEP_PLAN, {"run": deed.arguments["run"]})
         found = frozen.freeze(deed)
@@ -49,3 +52,10 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
         return requests.create(deed, sealed, found, told, messages=number, by=by, reason=reason, expires_at=until)
 
     return rows.in_transaction(work)
+
+
+def _require_parked(deed: Deed) -> None:
+    """Lock the letter to edit. If somebody erased it meanwhile, its edited content must not be stored."""
+    for letter in decisions.lock_letters(deed.letters, need_lane=False):
+        if letter.refusal:
+            raise ApprovalRefused(f"{deed.title}: nothing was requested, because {letter.refusal}.")

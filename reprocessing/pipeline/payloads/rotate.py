@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from reprocessing.store.payloads import payload_keys, resealing
+from reprocessing.store.payloads import installation_texts, payload_keys, resealing
 from reprocessing.store.payloads.resealing import Sealed
 
 #: Most data keys that one statement wraps.
@@ -62,5 +62,5 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
     all_of(resealing.seal_payloads, payloads)
     all_of(resealing.seal_edits, edits)
     all_of(resealing.seal_details, texts)
-    done.texts += resealing.seal_texts()
+    done.texts += installation_texts.seal_texts()
     return done

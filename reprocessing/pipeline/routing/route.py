@@ -150,7 +150,7 @@ def refresh_rules(now: datetime, known: RuleBook | None = None) -> RuleBook:
 
 
 def _route(lot: _Lot, book: RuleBook, *, lease: float) -> RoutedLanes:
-    answers = _answers(lot, book)
+    answers, unreadable = _answers(lot, book)
     _tell(book)
     classes = [(answer.decided.target_id, answer.decided.rate_class_id) for answer in answers.values()]
     if places := {(target, of) for target, of in classes if target is not None and of is not None}:
@@ -158,7 +158,10 @@ def _route(lot: _Lot, book: RuleBook, *, lease: float) -> RoutedLanes:
 
     def record() -> RoutedLanes:
         mine = lanes.lock(lot.lanes, lot.fences)
-        later = _put_off(lot, answers, mine)
+        later = dict.fromkeys(_put_off(lot, answers, mine), WAITS_FOR_COPY)
+        if unreadable:
+            put_off = routing_decisions.put_off_unreadable(unreadable.keys(), mine, owned=lot.owned)
+            later |= {letter: unreadable[letter] for letter in put_off}
         decided = [answer.decided for letter, answer in answers.items() if letter not in later]
         written = routing_decisions.write(decided, mine, version=book.version, owned=lot.owned)
         closings = [closing for answer in written if (closing := answers[answer.letter_id].closing) is not None]
@@ -180,18 +183,22 @@ def _put_off(lot: _Lot, answers: Mapping[int, _Answer], mine: Collection[int]) -
     return put_off_letters(ending, owned=lot.owned) if ending else set()
 
 
-def _answers(lot: _Lot, book: RuleBook) -> dict[int, _Answer]:
-    answers: dict[int, _Answer] = {}
+def _answers(lot: _Lot, book: RuleBook) -> tuple[dict[int, _Answer], dict[int, str]]:
+    """Return the rules' answers by letter id; and, for letters that cannot be decrypted, why not."""
+    answers, unreadable = dict[int, _Answer](), dict[int, str]()
     left = sorted(lot.letters)
     bodies = book.reads_bodies(lot.dlqs)
     while left and (loaded := routable_letters.load_waiting(left, bodies=bodies)):
         for letter in loaded:
+            if letter.unreadable:
+                unreadable[letter.letter_id] = letter.unreadable[:_LONGEST_WHY]
+                continue
             answer = _answer(letter, book.ask(letter))
             decided = answer.decided
             moves = decided.target_id not in {None, letter.target_id} and not decided.keeps_place
             answers[letter.letter_id] = replace(answer, leaves=letter.claims and moves)
         left = [letter_id for letter_id in left if letter_id > loaded[-1].letter_id]
-    return answers
+    return answers, unreadable
 
 
 def _answer(letter: RoutableLetter, routed: RoutingResult) -> _Answer:
@@ -234,9 +241,9 @@ def _matched(letter: RoutableLetter, rule: Rule) -> _Answer:
             assert_never(never)
 
 
-def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: set[int]) -> None:
+def _note(lot: _Lot, answers: dict[int, _Answer], written: set[int], later: Mapping[int, str]) -> None:
     whys = {
-        lane: WAITS_FOR_COPY if letter in later else answers[letter].why
+        lane: later[letter] if letter in later else answers[letter].why
         for lane, letter in zip(lot.lanes, lot.letters, strict=True)
         if letter in later or (letter in written and (answers[letter].why or not lot.owned))
     }

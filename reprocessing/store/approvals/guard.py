@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeAlias
 
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from reprocessing.domain.approvals.deed import ALL, ApprovalNeeded, ApprovalRefused, Deed, Messages
 from reprocessing.domain.approvals.person import person_key
 from reprocessing.models import Approval, UnapprovedDeed
 from reprocessing.models.audit import ApprovalState
 from reprocessing.store import rows
-from reprocessing.store.approvals import limits
+from reprocessing.store.approvals import limits, people
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
 
@@ -35,7 +35,7 @@ class Parts:
 #: The id of the approval that is being executed, or the larger deed of which this deed is a part.
 Cover: TypeAlias = "int | Parts | None"
 
-_TURN = "SELECT pg_advisory_xact_lock(1381126739, %(dlq)b::int) IS NOT NULL AS done"
+_TURN = "SELECT pg_advisory_xact_lock(1381126741, %(dlq)b::int) IS NOT NULL AS done"
 
 
 def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bool = False) -> None:
@@ -58,7 +58,7 @@ def check(deed: Deed, messages: Messages, *, by: str, approval: Cover, again: bo
             approval.needed.append(deed.title)
         return
     if approval is not None:
-        _use(approval, deed)
+        _use(approval, deed, sum(n or 0 for n in messages.values()))
         return
     if not again:
         _take_turns(messages, by)
@@ -129,12 +129,16 @@ def _count(messages: Messages, by: str) -> None:
     )
 
 
-def _use(approval: int, deed: Deed) -> None:
-    """Mark an approval as used. Raises ApprovalRefused if it was used before, is of another deed, or not approved."""
+def _use(approval: int, deed: Deed, messages: int) -> None:
+    """Mark an approval as used.
+
+    Raises ApprovalRefused if it was used before, is of another deed or of fewer messages, or is not approved.
+    """
     (stamp,) = content.keyed([deed.stamp])
     fit = Approval.objects.filter(
-        pk=approval, state__in=[ApprovalState.APPROVED, ApprovalState.ALONE], stamp=stamp, used_at=None
-    )
+        Q(messages=None) | Q(messages__gte=messages), pk=approval, stamp=stamp, used_at=None,
+        state__in=[ApprovalState.APPROVED, ApprovalState.ALONE],
+    )  # fmt: skip
     if not fit.update(used_at=database_now()):
         raise ApprovalRefused(
             f"Nothing was done: approval {approval} is not an unused approval of exactly this: {deed.title}."
@@ -142,6 +146,6 @@ def _use(approval: int, deed: Deed) -> None:
 
 
 def _done_alone(dlq: int, by: str) -> int:
-    """Return how many messages of a DLQ a person has handled alone in the last 24 hours."""
-    done = UnapprovedDeed.objects.filter(dlq=dlq, by_key=person_key(by), at__gt=database_now() - WITHIN)
+    """Return how many messages of a DLQ a person has handled alone in the last 24 hours, with any account."""
+    done = UnapprovedDeed.objects.filter(dlq=dlq, by_key__in=people.keys_of(by), at__gt=database_now() - WITHIN)
     return int(done.aggregate(n=Sum("messages"))["n"] or 0)

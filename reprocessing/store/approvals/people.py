@@ -1,4 +1,4 @@
-"""Decide whether two names are of the same person."""
+"""Find the names of the same person."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from reprocessing.domain.approvals.person import VIA_API, person_key
 def is_same_person(one: str, other: str) -> bool:
     """Return whether two names differ only in letter case or spaces, or are of accounts with one e-mail address."""
     return person_key(one) == person_key(other) or bool(_addresses(one) & _addresses(other))
+
+
+def keys_of(name: str) -> set[str]:
+    """Return the keys (`person_key`) of a person's name, and of the accounts with the same e-mail address."""
+    accounts = (User.objects.filter(email__iexact=address) for address in _addresses(name))
+    return {person_key(name), *(person_key(user.get_username()) for some in accounts for user in some)}
 
 
 def _addresses(name: str) -> set[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.approvals.person import person_key
@@ -33,9 +33,11 @@ _ACTS: Final = {
 class SealedDeed:
     """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
 
-    `body` and `attributes` are those of the edited message; None: the deed does not edit a message.
+    `body` and `attributes` are those of the edited message; None: the deed does not edit a message. Of `arguments`, the
+    text that the filter searches is encrypted.
     """
 
+    arguments: Mapping[str, Any]
     body: bytes | None
     attributes: bytes | None
     stamp: bytes
@@ -47,12 +49,13 @@ def seal(deed: Deed) -> SealedDeed:
     Call it outside a transaction, because AWS KMS may be called.
     """
     (stamp,) = content.keyed([deed.stamp])
+    arguments = _with_text(deed.arguments, content.sealed_text)
     if deed.body is None or deed.attributes is None:
-        return SealedDeed(None, None, stamp)
+        return SealedDeed(arguments, None, None, stamp)
     dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=deed.letters[0])
     sealer = content.sealer_of(dlq_id, database_now().date())
     return SealedDeed(
-        sealer.bytes(deed.body, Part.BODY, of=message_id),
+        arguments, sealer.bytes(deed.body, Part.BODY, of=message_id),
         sealer.bytes(deed.attributes, Part.ATTRIBUTES, of=message_id), stamp,
     )  # fmt: skip
 
@@ -73,7 +76,7 @@ def create(  # noqa: PLR0913  # each by its name
     if known is not None:
         return known
     row = Approval.objects.create(
-        deed=deed.kind.value, title=deed.title, arguments=dict(deed.arguments), letters=list(deed.letters),
+        deed=deed.kind.value, title=deed.title, arguments=dict(sealed.arguments), letters=list(deed.letters),
         body=sealed.body, attributes=sealed.attributes, stamp=sealed.stamp, digest=frozen.digest,
         dlq_ids=sorted(frozen.dlqs), messages=messages, preview=[list(pair) for pair in preview], by=by, by_key=key,
         reason=reason, expires_at=expires_at,
@@ -90,7 +93,8 @@ def deed_of(row: Approval) -> Deed:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
         body = content.opened_bytes(bytes(row.body), Part.BODY, of=message_id)
         attributes = content.opened_bytes(bytes(row.attributes), Part.ATTRIBUTES, of=message_id)
-    return Deed(DeedKind(row.deed), row.title, row.arguments, tuple(row.letters), body, attributes)
+    arguments = _with_text(row.arguments, content.opened_text)
+    return Deed(DeedKind(row.deed), row.title, arguments, tuple(row.letters), body, attributes)
 
 
 def void_edits(letters: Collection[int], why: str) -> int:
@@ -144,6 +148,14 @@ def delete_ended(*, history: float) -> int:
     now = database_now()
     UnapprovedDeed.objects.filter(at__lte=now - WITHIN).delete()
     return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
+
+
+def _with_text(arguments: Mapping[str, Any], change: Callable[[str, Part], str]) -> dict[str, Any]:
+    """Return the arguments of a deed with the text that its filter searches, if there is one, changed by `change`."""
+    sieve = arguments.get("filter", {})
+    if "text" not in sieve:
+        return dict(arguments)
+    return {**arguments, "filter": {**sieve, "text": change(sieve["text"], Part.FILTER)}}
 
 
 def _end(row: Approval, state: ApprovalState, **values: str) -> None:

@@ -10,14 +10,15 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
 from reprocessing.store.replay.settlement_effects import COPY_UNTIL
 
-# Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. The condition on
-# 'parked', which the list of states implies, lets PostgreSQL use the index ended_letters_by_dlq_and_time.
+# Letters of the DLQ that finished more than `keep_bodies` days ago and still have their bodies. An erased or shredded
+# letter has none, and gets none if its message comes back. The condition on 'parked', which the list of states implies,
+# lets PostgreSQL use the index ended_letters_by_dlq_and_time.
 _PAST: Final[LiteralString] = """
   FROM redrive_dlq d JOIN redrive_letter l ON l.dlq_id = d.id
  WHERE d.id = %(dlq)b AND l.state IN ('delivered', 'duplicate', 'discarded') AND l.state <> 'parked'
    AND l.finished_at < (SELECT redrive_now() - make_interval(days => keep_bodies) FROM redrive_dlq WHERE id = %(dlq)b)
    AND l.finished_at >= (SELECT coalesce(bodies_deleted_through, '-infinity') FROM redrive_dlq WHERE id = %(dlq)b)
-   AND l.body_deleted_at IS NULL
+   AND l.body_deleted_at IS NULL AND EXISTS (SELECT FROM redrive_payload p WHERE p.letter_id = l.id)
 """
 
 # The body stays while the letter may be sent again: an attempt's outcome is open, or SQS may deliver its copy again.

@@ -109,8 +109,12 @@ _NEXT: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l
  WHERE l.id > %(cursor)b::bigint AND l.id <= %(max_letter_id)b::bigint AND coalesce(l.finished_at <= %(asked_at)b, true)
    AND NOT EXISTS (SELECT FROM redrive_revision v WHERE v.letter_id = l.id AND v.at > %(asked_at)b)
+   AND (%(assigned)b::text IS NULL OR NOT EXISTS (
+           SELECT FROM redrive_audit_entry r WHERE r.letter_id = l.id AND r.act = 'assigned' AND r.at > %(asked_at)b))
    AND {where}
- ORDER BY l.id LIMIT %(limit)b
+ ORDER BY l.id
+ LIMIT (SELECT least(%(limit)b, greatest(asked - done - letters_skipped, 0)) FROM redrive_bulk_action
+         WHERE id = %(id)b::bigint)
 """
 
 _DONE = """
@@ -217,10 +221,15 @@ def renew_lease(held: LeasedAction) -> LeasedAction | None:
 
 
 def next_letters(held: LeasedAction) -> list[int]:
-    """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`)."""
+    """Return the ids of the bulk action's next letters, in ascending order, at most 500 (`BATCH_LETTERS`).
+
+    Not more letters are changed than matched when the person confirmed, because people approve that number. If the
+    filter has an assignee, letters that were assigned after the person saw them are left out.
+    """
     sieve = read_filter(held.filter)
     asked = message_filters.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
+        "id": held.id,
     }  # fmt: skip
     return rows.column(int, _NEXT.format(where=message_filters.where_clause(sieve, whole=True)), asked)
 

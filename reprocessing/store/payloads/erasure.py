@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from reprocessing.models import Erasure
 from reprocessing.models.audit import AuditAct
 from reprocessing.store import rows
-from reprocessing.store.payloads import removal
+from reprocessing.store.payloads import installation_texts, removal
 from reprocessing.store.payloads.removal import Removed
 
 #: Stands in history for an erased value.
@@ -55,12 +55,29 @@ HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[Lit
     "redrive_audit_entry": (("reason",), ("before", "after")),
     "redrive_bulk_action": (("reason", "why"), ("filter", "arguments", "refusals")),
     "redrive_run": (("reason", "why"), ("selection",)),
-    "redrive_failure_group": (("note", "title"), ()),
+    "redrive_approval": (("title", "reason", "decision_reason", "outcome"), ("arguments", "preview")),
+    "redrive_revision": (("reason",), ()),
+    "redrive_failure_group": (("name", "note", "title"), ()),
     "redrive_lane": (("why", "stop_reason"), ()),
+    "redrive_dlq": (("stop_reason", "aws_redrive_reason"), ()),
+    "redrive_global_stop": (("reason",), ()),
+    "redrive_breaker": (("why",), ()),
     "redrive_incident": ((), ("facts",)),
     "redrive_attempt": (("detail",), ()),
     "redrive_letter": (("detail",), ()),
 }
+
+# A value in a number of the document is not replaced.
+_CHANGES: Final[LiteralString] = """(
+    position(%(in_json)b::text IN {0}::text) > 0 AND redrive_erased({0}, %(value)b::text, %(erased)b::text) <> {0})
+"""
+
+# Without its stored answer, a repeated request acts again, which changes nothing twice: see `store.api.calls`.
+_ANSWERS = """
+DELETE FROM redrive_api_call
+ WHERE position(convert_to(%(in_json)b, 'UTF8') IN answer) > 0
+    OR position(convert_to(%(in_ascii)b, 'UTF8') IN answer) > 0
+"""
 
 _ADD = """
 INSERT INTO redrive_erasure (digest, by, reason, started_at, counts)
@@ -119,7 +136,14 @@ def erase_letters(of: Erasure, letters: Collection[int]) -> Batch:
 
 
 def erase_history(of: Erasure, value: str) -> None:
-    """Replace the value by `[erased]` in the columns that `HISTORY` names. Each table has its own transaction."""
+    """Replace the value by `[erased]` in the columns that `HISTORY` names. Each table has its own transaction.
+
+    Also in the encrypted texts of filters. Stored answers of the HTTP API that have the value are deleted.
+
+    Raises:
+        PayloadUnreadable: the texts of filters are encrypted, and their key is not available.
+    """
+    installation_texts.erase_filters(value, ERASED)
     for table, statement in _statements():
 
         def work(table: str = table, statement: LiteralString = statement) -> None:
@@ -129,6 +153,8 @@ def erase_history(of: Erasure, value: str) -> None:
             )
 
         rows.in_transaction(work)
+    in_ascii = json.dumps(value)[1:-1]
+    rows.execute(_ANSWERS, {"in_json": _values(value)["in_json"], "in_ascii": in_ascii})
 
 
 def count_history(value: str) -> dict[str, int]:
@@ -159,15 +185,13 @@ def _statements() -> Iterator[tuple[str, LiteralString]]:
         sets: list[LiteralString] = [
             name + " = replace(" + name + ", %(value)b::text, %(erased)b::text)" for name in texts
         ]
-        sets += [
-            name + " = replace(" + name + "::text, %(in_json)b::text, %(erased)b::text)::jsonb" for name in objects
-        ]
+        sets += [name + " = redrive_erased(" + name + ", %(value)b::text, %(erased)b::text)" for name in objects]
         yield table, "UPDATE " + table + " SET " + ", ".join(sets) + " WHERE " + _holds(texts, objects)  # noqa: S608
 
 
 def _holds(texts: tuple[LiteralString, ...], objects: tuple[LiteralString, ...]) -> LiteralString:
     found: list[LiteralString] = ["position(%(value)b::text IN coalesce(" + name + ", '')) > 0" for name in texts]
-    found += ["position(%(in_json)b::text IN " + name + "::text) > 0" for name in objects]
+    found += [_CHANGES.format(name) for name in objects]
     # Every statement has the same parameters.
     unused: LiteralString = "(%(value)b::text IS NULL OR %(in_json)b::text IS NULL OR %(erased)b::text IS NULL)"
     return "(" + " OR ".join(found) + " OR " + unused + ")"

@@ -38,6 +38,11 @@ UPDATE redrive_letter
  WHERE id = ANY(%(letters)b::bigint[]) AND state = 'captured'
 """
 
+# Only the body of a letter with this time is stored again when its message comes back.
+_FOR_GOOD = """
+UPDATE redrive_letter SET body_deleted_at = NULL WHERE id = ANY(%(letters)b::bigint[]) AND body_deleted_at IS NOT NULL
+"""
+
 #: What is removed, by the name that the audit log shows.
 _REMOVALS: Final[dict[str, LiteralString]] = {
     "notices": """
@@ -111,6 +116,7 @@ def remove_content(
         return Removed(busy=busy)
     touched = decisions.discard_letters([letter.id for letter in free if letter.state == "parked"])
     rows.execute(_DISCARD_CAPTURED, {"letters": ids})
+    rows.execute(_FOR_GOOD, {"letters": ids})
     void_edits(ids, "The content of the message was removed.")
     rows.execute(_ALLOW, {})
     counts = {name: rows.execute(statement, {"letters": ids}) for name, statement in _REMOVALS.items()}

@@ -1,4 +1,4 @@
-"""Seal (encrypt) what was stored before encryption was set up: payloads, edits, digests, reports and filters."""
+"""Seal (encrypt) what was stored before encryption was set up: payloads, edits, digests and texts of targets."""
 
 from __future__ import annotations
 
@@ -73,26 +73,6 @@ UPDATE redrive_claim c SET body_hash = s.digest
 
 _LIVE = "SELECT id FROM redrive_payload_key WHERE id = ANY(%(ids)b::bigint[]) AND destroyed_at IS NULL FOR SHARE"
 
-_REPORTS = """
-SELECT id, message FROM redrive_report
- WHERE message <> '' AND left(message, 1) <> chr(26) AND id > %(above)b::bigint ORDER BY id LIMIT 500
-"""
-
-_SEAL_REPORTS = """
-UPDATE redrive_report r SET message = s.message
-  FROM unnest(%(ids)b::bigint[], %(messages)b::text[]) AS s(id, message) WHERE r.id = s.id
-"""
-
-_FILTERS = """
-SELECT id, filter ->> 'text' AS message FROM redrive_bulk_action
- WHERE filter ? 'text' AND left(filter ->> 'text', 1) <> chr(26) AND id > %(above)b::bigint ORDER BY id LIMIT 500
-"""
-
-_SEAL_FILTERS = """
-UPDATE redrive_bulk_action o SET filter = jsonb_set(o.filter, '{text}', to_jsonb(s.message))
-  FROM unnest(%(ids)b::bigint[], %(messages)b::text[]) AS s(id, message) WHERE o.id = s.id
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class _Readable:
@@ -145,12 +125,6 @@ class _Detail:
     dlq_id: int
     message_id: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    id: int
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,18 +192,6 @@ def seal_edits(above: int, day: date) -> Sealed:
         return rows.execute(_SEAL_EDITS, values)
 
     return Sealed(rows.in_transaction(write), found[-1].id)
-
-
-def seal_texts() -> int:
-    """Seal all readable texts of consumer reports, and of the filters of bulk actions; return how many."""
-    done = 0
-    for read, write, part in ((_REPORTS, _SEAL_REPORTS, Part.REPORT), (_FILTERS, _SEAL_FILTERS, Part.FILTER)):
-        above = 0
-        while found := rows.fetch(_Text, read, {"above": above}):
-            messages = [content.sealed_text(text.message, part) for text in found]
-            done += rows.execute(write, {"ids": [text.id for text in found], "messages": messages})
-            above = found[-1].id
-    return done
 
 
 def seal_details(above: int, day: date) -> Sealed:

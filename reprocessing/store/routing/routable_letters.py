@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, LiteralString
 
@@ -39,6 +39,7 @@ class RoutableLetter:
     body: bytes  #: empty if the bodies were not requested, or if the body is larger than rules read
     attributes: bytes
     system: dict[str, Any]
+    unreadable: str = ""  #: why the content cannot be decrypted, so that no rule can be evaluated; empty: it can
 
     def is_released_from(self, rule: Rule) -> bool:
         """Return whether a person released the letter from this rule's quarantine, and no other rule decided since."""
@@ -87,9 +88,17 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB. `bodies`: load bodies, too."""
+    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB. `bodies`: load bodies, too.
+
+    Letters that cannot be decrypted have a text in `unreadable`.
+    """
     values = {"letters": list(letters), "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return content.opened(rows.fetch(RoutableLetter, _LOAD, values))
+    found = rows.fetch(RoutableLetter, _LOAD, values)
+    readable, problems = content.opened_or_why(found)
+    if not problems:
+        return readable
+    opened = {letter.letter_id: letter for letter in readable}
+    return [opened.get(one.letter_id) or replace(one, unreadable=problems[one.message_id]) for one in found]
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:

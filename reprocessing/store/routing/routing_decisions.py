@@ -15,6 +15,8 @@ from reprocessing.store.safety.send_limits import UNWELL
 
 #: Highest number of letters, or lanes, in one statement.
 GROUP = 500
+#: Rules are asked again so many seconds after a letter could not be decrypted.
+UNREADABLE_SECONDS: Final = 60.0
 #: A letter about which a person decided gets this rulebook version. No version is higher, so no rule decides again.
 BY_HAND: Final = 9_000_000_000_000_000_000
 
@@ -97,6 +99,14 @@ UPDATE redrive_lane n SET why = w.why
   FROM unnest(%(lanes)b::bigint[], %(whys)b::text[]) AS w(lane_id, why) WHERE n.id = w.lane_id AND n.phase <> 'leased'
 """
 
+_PUT_OFF_UNREADABLE = """
+UPDATE redrive_letter l SET due_at = greatest(l.due_at, redrive_now() + make_interval(secs => %(seconds)b::float8))
+  FROM redrive_lane n
+ WHERE l.id = ANY(%(letters)b::bigint[]) AND n.id = l.lane_id AND l.state = 'waiting'
+   AND coalesce(l.lane_id, 0) = ANY(%(lanes)b::bigint[]) AND (%(owned)b::bool OR n.phase <> 'leased')
+RETURNING l.id
+"""
+
 # Letters that rules of another rulebook version hold or delay.
 _STOPPED = """
 WITH stopped AS MATERIALIZED (
@@ -141,6 +151,15 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
     """
     values = {**rows.arrays(RoutingDecision, decided), "lanes": list(lanes), "version": version, "owned": owned}
     return rows.fetch(Written, _WRITE, values)
+
+
+def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
+    """Delay waiting letters that cannot be decrypted, so that no rule decided about them; return their ids.
+
+    Lock their lanes before. `owned`: see `write`.
+    """
+    values = {"letters": list(letters), "lanes": list(lanes), "owned": owned, "seconds": UNREADABLE_SECONDS}
+    return set(rows.column(int, _PUT_OFF_UNREADABLE, values))
 
 
 def add_counts(match_count: Mapping[int, int], error_count: Mapping[int, int], troubles: Mapping[int, str]) -> None:

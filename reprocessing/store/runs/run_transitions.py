@@ -99,12 +99,12 @@ def start(run: Run, *, by: str, reason: str, approval: int | None = None) -> Enl
 
     def work() -> Enlisted | None:
         aws_redrives.lock_out_aws(run.dlq_id)
-        if _is_in(run.pk, RunState.PLANNED):
-            _pass(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         if move_run(run.pk, [RunState.PLANNED], RunState.RUNNING, by=by, reason=reason) is None:
             return None
         much = (run.selected or 0) > enlistment_batches.BATCH_LETTERS
         enlisted = Enlisted(0, 0, 0) if much else enlist_letters(run.dlq_id, run.pk)
+        # Checked after the run has adopted the letters of runs that ended a moment ago: they are counted, too.
+        _pass(DeedKind.START_RUN, run.pk, by=by, approval=approval)
         waves.begin(run.pk)
         return enlisted
 

@@ -14,9 +14,13 @@ from reprocessing.admin.parking_lot.decision import pack_messages
 from reprocessing.models import Approval, AuditEntry, BulkAction, DeadLetterQueue, Letter, Rule, Run
 from reprocessing.store.maintenance import roles
 from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import DECIDES, person
+from tests.reprocessing.payload_rings import NEW, OLD, Rings, rings
 from tests.reprocessing.pipeline.approvals.two_people import limited, states
+
+__all__ = ["rings"]
 
 pytestmark = pytest.mark.django_db
 LOT = "/admin/reprocessing/parkedletter"
@@ -162,3 +166,13 @@ def test_a_rule_and_a_run_are_requested_too() -> None:
     run.refresh_from_db()
     assert run.state == "running"
     assert run.reviews.get(act="started").by == "ann, approved by bob"
+
+
+def test_while_payload_keys_are_missing_the_page_says_so_and_nothing_is_done(rings: Rings) -> None:
+    letters, ann = limited(letters=2), somebody("ann")
+    rings(OLD)
+    content.digests([b"the installation's data key is made"])
+    rings(NEW)
+    answer = discard(ann, letters)
+    assert (answer.status_code, states(letters), Approval.objects.exists()) == (503, {"parked"}, False)
+    assert "REDRIVE_PAYLOAD_KEYS has no key old" in answer.content.decode()

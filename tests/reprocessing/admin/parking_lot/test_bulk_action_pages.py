@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reprocessing.admin.parking_lot import bulk_action_pages
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, Letter, Run, Target
+from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.parking_lot import run_bulk_actions
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
@@ -179,6 +179,18 @@ def test_body_text_takes_the_permission_to_see_payloads() -> None:
         "whose body contains &quot;4111-canary&quot;"
         in person("cid", *MAY, "view_payload").get(address).content.decode()
     )
+
+
+def test_body_text_of_a_dlq_with_masks_takes_the_permission_to_reveal_masked_values() -> None:
+    source = dlq()
+    parked(source, body=b'{"card": "4111-canary"}')
+    DeadLetterQueue.objects.update(masked_fields=["card"])
+    sieve = MessageFilter(text="4111-canary", dlq=source.dlq_id)
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="why")
+    address = f"{DESK}{BulkAction.objects.get().pk}/change/"
+    assert "4111-canary" not in person("ben", *MAY, "view_payload").get(address).content.decode()
+    sees = person("cid", *MAY, "view_payload", "reveal_payload")
+    assert "whose body contains &quot;4111-canary&quot;" in sees.get(address).content.decode()
 
 
 def test_open_page_loses_its_abort_form() -> None:

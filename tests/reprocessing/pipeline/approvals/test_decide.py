@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 from uuid import uuid4
 
 import pytest
@@ -11,7 +12,8 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from reprocessing import conf
-from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused
+from reprocessing.domain.approvals.deed import ApprovalNeeded, ApprovalRefused, Deed
+from reprocessing.domain.approvals.person import is_one_name
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import (
     Approval,
@@ -21,13 +23,17 @@ from reprocessing.models import (
     BulkAction,
     BulkActionKind,
     DeadLetterQueue,
+    FailureGroup,
     Incident,
+    Lane,
     Letter,
+    Payload,
     Revision,
     Rule,
+    Run,
     UnapprovedDeed,
 )
-from reprocessing.pipeline.approvals import decide
+from reprocessing.pipeline.approvals import decide, request
 from reprocessing.pipeline.approvals.decide import Done, NotDone
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, run_bulk_actions
@@ -39,6 +45,7 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions, message_edits
 from reprocessing.store.payloads import removal
 from reprocessing.store.routing import rule_changes
+from reprocessing.store.runs import leftover_lanes, run_transitions
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.payload_rings import Rings
@@ -139,6 +146,20 @@ def test_a_second_account_with_the_same_address_is_the_same_person() -> None:
     assert isinstance(approved(row, by="ann-admin"), NotDone)
 
 
+def test_what_a_person_does_alone_with_a_second_account_of_the_same_address_counts() -> None:
+    User.objects.create_user("ann", email="ann@example.com")
+    User.objects.create_user("ann-admin", email="Ann@example.com")
+    letters = limited(1, letters=2)
+    act_on_parked.discard(_ids(letters[:1]), **ANN)
+    with pytest.raises(ApprovalNeeded):
+        act_on_parked.discard(_ids(letters[1:]), by="ann-admin", reason="obsolete")
+
+
+def test_a_name_that_tells_of_an_approval_is_no_name_of_a_person_or_of_a_token() -> None:
+    names = ("ann, API token ci, approved by bob", "ann, API token ci, Without\u200b approval")
+    assert [is_one_name(name) for name in ("ann, API token ci", *names)] == [True, False, False]
+
+
 def test_the_database_refuses_an_approval_by_the_requester() -> None:
     row = asked(lambda: act_on_parked.discard(_ids(limited()), **ANN))
     change = {"state": "approved", "ended_at": database_now(), "decided_key": "ann", "decision_reason": "me"}
@@ -205,6 +226,99 @@ def test_an_approved_bulk_action_discards_exactly_the_previewed_messages() -> No
     assert action.by == "ann, approved by bob"
     run_bulk_actions.run_bulk_action(action.pk, seconds=9)
     assert (states(letters[:2]), states([late, letters[2]])) == ({"discarded"}, {"parked"})
+
+
+def _bulk(sieve: MessageFilter) -> None:
+    bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, **ANN)
+
+
+def test_messages_that_are_assigned_after_the_request_are_not_discarded_with_the_assigned_ones() -> None:
+    letters = limited(1, letters=4)
+    act_on_parked.assign(_ids(letters[:1]), to="ann", **ANN)
+    sieve = MessageFilter(states=("parked",), assigned="ann")
+    _bulk(sieve)  # one message: within the limit
+    act_on_parked.assign(_ids(letters), to="ann", by="ann", reason="more")
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
+    assert states(letters[1:]) == {"parked"}
+
+
+def test_a_bulk_action_changes_no_more_messages_than_matched_when_it_was_confirmed() -> None:
+    letters = limited(1, letters=4)
+    now = database_now()
+    groups = [
+        FailureGroup.objects.create(
+            dlq=letters[0].dlq, fingerprint=name.encode(), cause="reported", title=name, first_at=now, last_at=now
+        )
+        for name in ("few", "many")
+    ]
+    Letter.objects.filter(pk__in=_ids(letters)).update(group=groups[1])
+    Letter.objects.filter(pk=letters[0].pk).update(group=groups[0])
+    _bulk(MessageFilter(states=("parked",), group=groups[0].pk))
+    FailureGroup.objects.filter(pk=groups[1].pk).update(merged_into=groups[0])
+    run_bulk_actions.run_bulk_action(BulkAction.objects.get().pk, seconds=9)
+    assert (BulkAction.objects.get().done, states(letters[1:])) == (1, {"parked"})
+
+
+def test_a_text_that_a_requested_bulk_action_searches_for_is_encrypted(encrypted: Rings) -> None:
+    letters = limited(letters=2)
+    body = bytes(Payload.objects.get(letter=letters[0]).body)
+    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text=body.decode())
+    row = asked(lambda: _bulk(sieve))
+    row.refresh_from_db()
+    assert row.arguments["filter"]["text"].startswith("\x1a")
+    assert requests.deed_of(row).arguments["filter"]["text"] == sieve.text
+    assert isinstance(approved(row), Done)
+    assert bulk_actions.read_filter(BulkAction.objects.get().filter) == sieve
+
+
+def _two_runs() -> tuple[list[Letter], Run, Run]:
+    """A plan with one captured letter, and a running run with two queued letters, of a DLQ with the limit 1."""
+    letters = limited(1, letters=3)
+    planned = Run.objects.create(name="monday", dlq=letters[0].dlq, selected=1)
+    running = Run.objects.create(name="other", dlq=letters[0].dlq, state="running", started_at=database_now())
+    free = {"reason": "", "finished_at": None}
+    Letter.objects.filter(pk=letters[0].pk).update(state="captured", run=planned, key_hash=b"k", lane=None, **free)
+    Letter.objects.filter(pk__in=_ids(letters[1:])).update(state="waiting", run=running, **free)
+    Lane.objects.filter(pk__in=[letter.lane_id for letter in letters[1:]]).update(
+        run=running, phase="ready", due_at=database_now()
+    )
+    return letters, planned, running
+
+
+def _abort(run: Run) -> None:
+    run_transitions.abort(run, by="ann", reason="no", stop_dlq=False)
+
+
+def test_letters_of_a_run_that_is_aborted_at_this_moment_are_not_started_by_one_person() -> None:
+    _, planned, running = _two_runs()
+    adopt = leftover_lanes.adopt_leftovers
+
+    def adopt_and_abort(dlq_id: int, run: int) -> bool:
+        done = adopt(dlq_id, run)
+        _abort(running)
+        return done
+
+    with mock.patch.object(leftover_lanes, "adopt_leftovers", adopt_and_abort), pytest.raises(ApprovalNeeded):
+        run_transitions.start(planned, **ANN)
+    planned.refresh_from_db()
+    assert planned.state == "planned"
+
+
+def test_an_approved_run_does_not_take_letters_of_a_run_that_is_aborted_at_this_moment() -> None:
+    letters, planned, running = _two_runs()
+    DeadLetterQueue.objects.update(approval_above=0)
+    row = asked(lambda: run_transitions.start(planned, **ANN))
+    difference = decide._difference
+
+    def then_aborted(row: Approval, deed: Deed) -> str:
+        why = difference(row, deed)
+        _abort(running)
+        return why
+
+    with mock.patch.object(decide, "_difference", then_aborted):
+        done = approved(row)
+    planned.refresh_from_db()
+    assert (isinstance(done, NotDone), planned.state, states(letters[:1])) == (True, "planned", {"captured"})
 
 
 def test_of_two_approvers_at_the_same_time_one_does_the_deed() -> None:
@@ -340,6 +454,17 @@ def test_a_request_to_edit_a_message_that_is_erased_is_void(encrypted: Rings) ->
         removal.remove_content([letter.pk], AuditAct.ERASED, by="eve", reason="article 17")
     row.refresh_from_db()
     assert (row.state, row.body, row.attributes) == ("void", None, None)
+
+
+def test_an_edit_of_a_message_that_was_erased_meanwhile_is_not_stored() -> None:
+    (letter,) = limited()
+    with pytest.raises(ApprovalNeeded) as needed:
+        _edit(letter)
+    with transaction.atomic():
+        removal.remove_content([letter.pk], AuditAct.ERASED, by="eve", reason="article 17")
+    with pytest.raises(ApprovalRefused, match="nothing was requested, because"):
+        request.request(needed.value, by="ann", reason="a typo", lasts=timedelta(days=1))
+    assert not Approval.objects.exists()
 
 
 def test_an_edit_within_the_limit_is_done_alone() -> None:

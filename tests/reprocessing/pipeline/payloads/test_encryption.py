@@ -19,6 +19,7 @@ from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLette
 from reprocessing.store.outcomes import delivery_status
 from reprocessing.store.parking_lot import bulk_actions, message_edits, message_filters
 from reprocessing.store.payloads import payload_keys
+from reprocessing.store.routing import rule_changes
 from tests.reprocessing.payload_rings import NEW, OLD, Rings
 from tests.reprocessing.pipeline.bench import KEYED, Workbench, enqueued
 
@@ -169,6 +170,27 @@ def test_without_its_key_a_message_is_not_sent_and_no_attempt_counts(rings: Ring
     connection.cursor().execute("UPDATE redrive_lane SET due_at = redrive_now() WHERE phase = 'ready'")
     bench.replay()
     assert sorted(bench.delivered_bodies()) == ["another", CANARY]
+
+
+def test_with_rules_a_message_without_its_key_waits_and_others_are_sent(rings: Rings) -> None:
+    fields = {"action": "hold", "conditions": ["attribute:held equals yes"], "enabled": True}
+    rule_changes.save_rule("hold", fields, by="ann", reason="they migrate")
+    rings()
+    bench = enqueued("readable")
+    rings(OLD)
+    bench.enqueue("sealed")
+    rings(NEW)
+    bench.replay(seconds=1)
+    assert bench.delivered_bodies() == ["readable"]
+    letter = Letter.objects.get(state="waiting")
+    assert (letter.rulebook_version, Attempt.objects.filter(letter=letter).exists()) == (0, False)
+    assert letter.lane is not None
+    assert letter.lane.why.startswith("REDRIVE_PAYLOAD_KEYS has no key old")
+    rings(NEW, OLD)
+    Letter.objects.filter(state="waiting").update(due_at=None)
+    connection.cursor().execute("UPDATE redrive_lane SET due_at = redrive_now() WHERE phase = 'ready'")
+    bench.replay()
+    assert bench.delivered_bodies() == ["sealed"]
 
 
 def test_messages_without_encryption_and_with_it_are_sent_side_by_side(rings: Rings) -> None:

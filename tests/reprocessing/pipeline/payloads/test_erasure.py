@@ -1,17 +1,39 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from unittest import mock
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 
+from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import AuditEntry, Claim, Erasure, FailureGroup, Lane, Letter, Payload, Run
+from reprocessing.models import (
+    ApiCall,
+    ApiToken,
+    AuditEntry,
+    BulkAction,
+    BulkActionKind,
+    Claim,
+    DeadLetterQueue,
+    Erasure,
+    FailureGroup,
+    GlobalStop,
+    Lane,
+    Letter,
+    Payload,
+    Revision,
+    Run,
+)
+from reprocessing.pipeline.approvals import decide, request
 from reprocessing.pipeline.payloads import erase
 from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.payloads import erasure
+from tests.reprocessing.payload_rings import Rings
 from tests.reprocessing.pipeline.bench import KEYED, Killed, Workbench
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -139,3 +161,56 @@ def test_history_stays_as_it_is_outside_an_erasure() -> None:
     entry = AuditEntry.objects.create(act="noted", by="eva", reason="called")
     with pytest.raises(Exception, match="is written once"):
         AuditEntry.objects.filter(pk=entry.pk).update(reason=erasure.ERASED)
+
+
+def test_a_value_of_digits_is_erased_from_texts_and_numbers_stay() -> None:
+    bench = Workbench(fields=FIELDS)
+    bench.bury("1", key="4711", n="1")
+    bench.capture()
+    entry = AuditEntry.objects.create(
+        act="noted", dlq=bench.dlq, by="eva", reason="of 4711", after={"letters": 147112, "4711": ["4711", {"n": 4711}]}
+    )
+    only_numbers = AuditEntry.objects.create(act="noted", dlq=bench.dlq, by="eva", reason="x", after={"letters": 4711})
+    done = _erase(MessageFilter(states=(), key="4711"))
+    entry.refresh_from_db()
+    only_numbers.refresh_from_db()
+    assert (entry.reason, entry.after) == ("of [erased]", {"letters": 147112, "[erased]": ["[erased]", {"n": 4711}]})
+    assert only_numbers.after == {"letters": 4711}
+    assert done.counts["history of audit_entry"] == 1
+
+
+def test_the_value_is_erased_from_approvals_reasons_of_edits_and_stops_names_of_groups_and_answers_of_the_api() -> None:
+    bench = _bench()
+    another = Letter.objects.exclude(ordering_key=PERSON).get()
+    stopped = {"stopped_at": lanes.database_now(), "stopped_by": "ann", "stop_reason": f"{PERSON} called"}
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(approval_above=0, **stopped)
+    sieve = MessageFilter(states=("parked",), key=PERSON)
+    discard = BulkActionKind.DISCARD
+    with pytest.raises(ApprovalNeeded) as needed:
+        bulk_actions.create(uuid4(), discard, sieve, {}, by="ann", reason=f"{PERSON} asked for it")
+    row = request.request(needed.value, by="ann", reason=f"{PERSON} asked for it", lasts=timedelta(days=1))
+    decide.decline(row.pk, by="bob", reason=f"I called {PERSON}")
+    Revision.objects.create(
+        letter=another, no=1, body=b"x", attributes=b"[]", body_hash=b"x", previous_body_hash=b"y", size=1, by="cleo",
+        reason=f"as {PERSON} wrote",
+    )  # fmt: skip
+    FailureGroup.objects.update(name=f"of {PERSON}")
+    GlobalStop.objects.create(by="ann", reason=f"{PERSON} called")
+    token = ApiToken.objects.create(name="ci", token_hash=b"x", scopes=["messages:read"], added_by="ann")
+    ApiCall.objects.create(
+        token=token, key="k", request_hash=b"x", status=200, answer=json.dumps({"key": PERSON}).encode(),
+        made_at=lanes.database_now(),
+    )  # fmt: skip
+    DeadLetterQueue.objects.filter(pk=bench.dlq.pk).update(approval_above=None)
+    _erase()
+    assert _everywhere(PERSON) == []
+    row.refresh_from_db()
+    assert (row.reason, row.decision_reason) == ("[erased] asked for it", "I called [erased]")
+
+
+def test_a_text_that_people_searched_for_is_erased_from_encrypted_filters(encrypted: Rings) -> None:
+    bench = _bench()
+    sieve = MessageFilter(states=("parked",), dlq=bench.dlq.pk, text=f"mail: {PERSON}")
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="looked at")
+    _erase()
+    assert bulk_actions.read_filter(BulkAction.objects.get().filter).text == "mail: [erased]"

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 from datetime import date
 from unittest import mock
+from uuid import uuid4
 
 import pytest
 
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.payloads import sealing
-from reprocessing.models import Letter, Payload, PayloadKey
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.models import BulkAction, BulkActionKind, Letter, Payload, PayloadKey, Report
 from reprocessing.pipeline.payloads import rotate
 from reprocessing.store import rows
-from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.payloads import payload_keys, resealing
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.payloads import content, payload_keys, resealing
 from tests.reprocessing.payload_rings import NEW, OLD, Rings
+from tests.reprocessing.pipeline.approvals.two_people import asked, limited
 from tests.reprocessing.pipeline.bench import Killed, Workbench, enqueued
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("encrypted")]
@@ -91,6 +95,41 @@ def test_sealing_that_was_killed_continues_where_it_ended(rings: Rings) -> None:
         assert rotate.seal_readable(TODAY, lambda _: None).payloads == 1
     bench.replay()
     assert sorted(bench.delivered_bodies()) == ["1", "2", "3"]
+
+
+def test_a_report_that_is_erased_while_texts_are_sealed_stays_erased(rings: Rings) -> None:
+    rings()
+    now = database_now()
+    said = {"verdict": "failed", "type": "Error", "message": "no such canary", "happened_at": now, "received_at": now}
+    Report.objects.create(message_id="1", digest=b"d", **said)
+    rings(OLD)
+    seals = content.sealed_text
+
+    def erased_meanwhile(text: str, part: Part) -> str:
+        Report.objects.update(message="")
+        return seals(text, part)
+
+    with mock.patch.object(content, "sealed_text", erased_meanwhile):
+        rotate.seal_readable(TODAY, lambda _: None)
+    assert Report.objects.get().message == ""
+
+
+def test_texts_of_filters_are_sealed_also_in_requests_for_approval(rings: Rings) -> None:
+    rings()
+    letters = limited(letters=1)
+    sieve = MessageFilter(states=("parked",), dlq=letters[0].dlq_id, text="{}")
+
+    def discard() -> None:
+        bulk_actions.create(uuid4(), BulkActionKind.DISCARD, sieve, {}, by="ann", reason="obsolete")
+
+    bulk_actions.create(uuid4(), BulkActionKind.NOTE, sieve, {}, by="ann", reason="looked at")
+    row = asked(discard)
+    rings(OLD)
+    assert rotate.seal_readable(TODAY, lambda _: None).texts == 2
+    row.refresh_from_db()
+    stored = [row.arguments["filter"], BulkAction.objects.get().filter]
+    assert [bulk_actions.read_filter(one) for one in stored] == [sieve, sieve]
+    assert [one["text"][0] for one in stored] == ["\x1a", "\x1a"]
 
 
 def test_captured_bytes_change_only_when_they_are_sealed_anew() -> None:

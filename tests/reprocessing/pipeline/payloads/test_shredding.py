@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.db.models.functions import Now
 
 from reprocessing.domain.approvals.deed import ApprovalRefused
 from reprocessing.domain.errors import ErasureRefused, PayloadDestroyed
@@ -8,6 +11,7 @@ from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, PayloadKey
 from reprocessing.pipeline.payloads import erase, shred
+from reprocessing.store.maintenance import body_retention
 from reprocessing.store.payloads import content, payload_keys
 from tests.reprocessing.payload_rings import Rings
 from tests.reprocessing.pipeline.bench import Workbench, enqueued
@@ -87,6 +91,24 @@ def test_a_shredded_message_that_comes_back_is_parked_without_its_content(rings:
     bench.replay(seconds=2)
     letter = bench.letter()
     assert (letter.state, letter.reason, Payload.objects.count()) == ("parked", "refused", 0)
+
+
+@pytest.mark.parametrize("first", ["retention", "shredding"])
+def test_the_body_of_a_shredded_message_is_not_stored_again_after_its_retention(rings: Rings, first: str) -> None:
+    bench = Workbench()
+    bench.redrive("canary")
+    (sent,) = bench.delivered()
+    DeadLetterQueue.objects.update(keep_bodies=1)
+    Letter.objects.update(finished_at=Now() - timedelta(days=2))
+    steps = [
+        lambda: body_retention.delete_bodies(bench.dlq.pk, limit=10),
+        lambda: shred.shred_messages([bench.letter().pk], by="ann", reason="a password"),
+    ]
+    for step in steps if first == "retention" else reversed(steps):
+        step()
+    assert bench.take_back(sent).captured.returns == 1
+    bench.replay(seconds=2)
+    assert (bench.letter().state, Payload.objects.count()) == ("parked", 0)
 
 
 def test_one_person_alone_shreds_no_more_messages_than_the_limit() -> None:
