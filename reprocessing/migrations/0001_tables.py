@@ -660,6 +660,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(fields=("group_id", "hour"), name="one_count_per_group_and_hour")
                 ],
+                "indexes": [models.Index(models.F("hour"), name="group_hours_by_hour")],
             },
         ),
         migrations.CreateModel(

@@ -83,6 +83,11 @@ class FailureGroup(models.Model):
     def __str__(self) -> str:
         return self.name or self.title
 
+    @property
+    def shown(self) -> FailureGroup:
+        """Return the group that people see: the one that this row is a part of, or this one."""
+        return self.merged_into or self
+
 
 class GroupHour(models.Model):
     """How many letters of a failure group were sent in the hour that began at `hour`, for the sparkline."""
@@ -95,6 +100,7 @@ class GroupHour(models.Model):
         db_table = "redrive_group_hour"
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["group_id", "hour"], name="one_count_per_group_and_hour")]
+        indexes = [models.Index(F("hour"), name="group_hours_by_hour")]
 
     def __str__(self) -> str:
         return f"{self.n} in group {self.group_id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -26,7 +27,7 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
-from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
+from reprocessing.models import DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter
 from reprocessing.store.maintenance import counters
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
@@ -38,9 +39,10 @@ _COPY = models.Subquery(
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _LANES_FOUND = 100
+_ID = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER = 9  # max digits of an id
 _KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
-_RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group")
+_RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group__merged_into")
 
 
 class MessageList(KeysetList):
@@ -63,6 +65,16 @@ class MessageList(KeysetList):
             and presumed in {None, str(int(kind.presumed))}
             and self.visible_dlqs.includes(kind.dlq_id)
         )
+
+    def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the filters of the URL. A group's messages are also those of the groups that are merged into it."""
+        found: dict[str, Any] = super().get_filters_params(params)
+        asked = [value for value in found.get("group", ()) if _ID.fullmatch(value)]
+        groups = FailureGroup.objects.filter(Q(pk__in=asked) | Q(merged_into__in=asked)).values_list("pk", flat=True)
+        if asked and (ids := ",".join(map(str, groups))):
+            del found["group"]  # a copy
+            found["group__in"] = [ids]
+        return found
 
     def ordered_rows(self) -> QuerySet[Letter]:
         """Return the messages, newest first.

@@ -22,12 +22,9 @@ _EDGES: Final = {FailureGroupStatus.OPEN: "card-alarming", FailureGroupStatus.AC
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
-def card(group: GroupRow, *, members: Iterable[int], now: datetime) -> dict[str, Any]:
-    """Return a group with the numbers of its messages; each number links to the messages that it counts.
-
-    `members`: the ids of the groups that are merged into it.
-    """
-    numbers, ids = failure_group_pages.group_counts([group.id])[group.id], [group.id, *members]
+def card(group: GroupRow, *, now: datetime) -> dict[str, Any]:
+    """Return a group with the numbers of its messages; each number links to the messages that it counts."""
+    numbers = failure_group_pages.group_counts([group.id])[group.id]
     status = FailureGroupStatus(group.status)
     return {
         "group": group, "numbers": numbers, "title": visible(group.title), "note": visible(group.note),
@@ -35,12 +32,12 @@ def card(group: GroupRow, *, members: Iterable[int], now: datetime) -> dict[str,
         "chip": _CHIPS.get(status, ""), "edge": _EDGES.get(status, ""),
         "first": _moment(group.first_at, now), "last": _moment(group.last_at, now),
         "replayed": _moment(group.released_at, now) if group.released_at else None,
-        "under_way": _sum(numbers.under_way, ids), "finished": _sum(numbers.finished, ids),
+        "under_way": _sum(numbers.under_way, group.id), "finished": _sum(numbers.finished, group.id),
         "behind": f"{numbers.behind:,}" if numbers.behind <= MAX_BEHIND else f"{MAX_BEHIND:,}+",
         "address": reverse("admin:reprocessing_failuregroup_change", args=[group.id]),
         "parked_address": f"{reverse('admin:reprocessing_parkedletter_changelist')}?group={group.id}",
-        "captured_address": _letters(ids, state="captured"),
-        "letters_address": _letters(ids),
+        "captured_address": _letters(group.id, state="captured"),
+        "letters_address": _letters(group.id),
     }  # fmt: skip
 
 
@@ -55,15 +52,14 @@ def id_parameter(asked: Mapping[str, str], name: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def _sum(states: Iterable[tuple[str, int]], groups: list[int]) -> dict[str, Any]:
+def _sum(states: Iterable[tuple[str, int]], group: int) -> dict[str, Any]:
     """Return the number of messages, in all and in each state, with a link to the messages of the state."""
-    parts = [(labels.state(state), n, _letters(groups, state=state)) for state, n in states]
+    parts = [(labels.state(state), n, _letters(group, state=state)) for state, n in states]
     return {"n": sum(n for _, n, _ in parts), "parts": parts}
 
 
-def _letters(groups: list[int], **asked: str) -> str:
-    by = {"group": groups[0]} if len(groups) == 1 else {"group__in": ",".join(map(str, groups))}
-    return f"{reverse('admin:reprocessing_letter_changelist')}?{urlencode({**by, **asked}, safe=',')}"
+def _letters(group: int, **asked: str) -> str:
+    return f"{reverse('admin:reprocessing_letter_changelist')}?{urlencode({'group': group, **asked})}"
 
 
 def _moment(at: datetime, now: datetime) -> dict[str, Any]:

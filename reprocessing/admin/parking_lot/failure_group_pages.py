@@ -30,7 +30,6 @@ from reprocessing.models.parking_lot import FailureGroupStatus
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups, merged_groups
 from reprocessing.store.parking_lot.failure_group_pages import GroupRow
-from reprocessing.store.parking_lot.merged_groups import MergedGroup
 
 #: Max messages and max audit entries on the page of a group.
 LETTERS, REVIEWS = 50, 20
@@ -186,9 +185,9 @@ class Groups(ReadOnlyAdmin):
 
     def _page(self, request: HttpRequest, group: GroupRow, form: StatusForm) -> HttpResponse:
         parts = merged_groups.merged_groups(group.id, limit=failure_group_merging.MOST)
-        card = shown.card(group, members=[part.id for part in parts], now=lanes.database_now())
+        card = shown.card(group, now=lanes.database_now())
         after, behind = shown.id_parameter(request.GET, "after"), "behind" in request.GET
-        letters = self._letters(request, group, parts, after, behind=behind)
+        letters = self._letters(request, group, after, behind=behind)
         reviews = AuditEntry.objects.filter(group=group.id).order_by("-id")[:REVIEWS]
         context = self._context(request, card["title"]) | {
             "card": card,
@@ -210,19 +209,18 @@ class Groups(ReadOnlyAdmin):
         }
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
-    def _letters(
-        self, request: HttpRequest, group: GroupRow, parts: list[MergedGroup], after: int | None, *, behind: bool
-    ) -> list[Letter]:
+    def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
         """Return the group's newest messages or, if `behind`, messages that wait in key queues behind those.
 
         `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
         """
         if not request.user.has_perm("reprocessing.view_letter"):
             return []
-        ids = failure_group_pages.letters_behind(group.id) if behind else [group.id, *(part.id for part in parts)]
-        letters = Letter.objects.filter(**{"pk__in" if behind else "group__in": ids})
-        letters = letters if after is None else letters.filter(pk__lt=after)
-        return list(letters.order_by("-pk")[: LETTERS + 1])
+        if behind:
+            ids = [letter for letter in failure_group_pages.letters_behind(group.id) if after is None or letter < after]
+        else:
+            ids = failure_group_pages.letter_ids(group.id, below=after, limit=LETTERS + 1)
+        return list(Letter.objects.filter(pk__in=ids).order_by("-pk")[: LETTERS + 1])
 
     def _context(self, request: HttpRequest, title: str) -> dict[str, Any]:
         return {**self.admin_site.each_context(request), "title": title, "opts": self.opts, "media": self.media}

@@ -29,7 +29,10 @@ _DATE: Final = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}|[0-9]{1,2}:
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 _TURN: Final = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{2})(?=[a-z])")
 _PART: Final = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|[0-9]+")
+_HEX: Final = re.compile(r"(?=[a-f]*+[0-9])[0-9a-f]{8,}")
+_DIGIT_INSIDE: Final = re.compile(r"[0-9][A-Za-z]")
 _LONGEST_PART: Final = 20  # characters of one word; longer ones are tokens
+_LONG: Final = 16  # characters of a word that few types have without a change of case between words
 _MOST_DIGITS: Final = 4  # of one type
 
 
@@ -97,5 +100,10 @@ def _is_random(word: str) -> bool:
     """Return whether a word changes between letters, digits and cases as ids and tokens do."""
     if any(len(part) > _LONGEST_PART for part in _PART.findall(word)):
         return True
-    turns = len(_TURN.findall(word))
-    return any(map(str.isdigit, word)) and turns > 2 and turns * 4 >= len(word)  # noqa: PLR2004  v2 and S3Created are few
+    if _HEX.fullmatch(word):
+        return True
+    is_long, turns = len(word) >= _LONG, len(_TURN.findall(word))
+    if is_long and (word.islower() or word.isupper()) and _DIGIT_INSIDE.search(word):
+        return True
+    many = turns > 2 and turns * 4 >= len(word)  # noqa: PLR2004  v2 and S3Created are few
+    return many and (is_long or any(map(str.isdigit, word)))

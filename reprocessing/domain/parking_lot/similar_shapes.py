@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from math import log
 from typing import Final
 
@@ -38,15 +39,17 @@ def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
     """
     fresh = sorted(new, key=lambda shape: (-shape.n, shape.keys))
     weights = _weights([*known, *fresh])
-    leading = [_Weighed(shape, weights) for shape in sorted(known, key=lambda shape: shape.place) if shape.leads]
+    leading = _Leaders(weights)
+    for shape in sorted(known, key=lambda shape: shape.place):
+        if shape.leads:
+            leading.add(_Weighed(shape, weights))
     joined = dict[bytes, bytes]()
     for shape in fresh:
         mine = _Weighed(shape, weights)
-        near = max(leading, key=lambda leader: _similarity(mine, leader, weights), default=None)  # the first of equals
-        if near is not None and _similarity(mine, near, weights) >= SIMILAR:
+        if near := leading.nearest(mine):
             joined[shape.digest] = near.shape.digest
         else:
-            leading.append(mine)
+            leading.add(mine)
     return joined
 
 
@@ -58,6 +61,34 @@ class _Weighed:
     def __init__(self, shape: Shape, weights: Mapping[str, int]) -> None:
         self.shape, self.keys = shape, frozenset(shape.keys)
         self.weight = sum(weights[key] for key in self.keys)
+
+
+class _Leaders:
+    """The shapes that lead a group, in the order of their places, by key: most are never compared with a new shape."""
+
+    def __init__(self, weights: Mapping[str, int]) -> None:
+        self._weights = weights
+        self._shapes = list[_Weighed]()
+        self._having = defaultdict[str, list[int]](list)
+
+    def add(self, shape: _Weighed) -> None:
+        for key in shape.keys:
+            self._having[key].append(len(self._shapes))
+        self._shapes.append(shape)
+
+    def nearest(self, mine: _Weighed) -> _Weighed | None:
+        """Return the most similar shape, of equals the first one; None: no shape is similar enough.
+
+        With n common keys, at most the n heaviest keys of `mine` are common.
+        """
+        most = [0, *accumulate(sorted((self._weights[key] for key in mine.keys), reverse=True))]
+        common = Counter(chain.from_iterable(self._having.get(key, ()) for key in mine.keys))
+        found = [
+            (_similarity(mine, self._shapes[place], self._weights), -place)
+            for place, n in common.items() if most[n] >= SIMILAR * mine.weight
+        ]  # fmt: skip
+        similarity, place = max(found, default=(0.0, 0))
+        return self._shapes[-place] if similarity >= SIMILAR else None
 
 
 def _weights(shapes: Sequence[Shape]) -> dict[str, int]:

@@ -32,6 +32,7 @@ def purge_expired(*, conf: Conf) -> int:
     retention.delete_bulk_actions(history=history, limit=_CAUSES)
     requests.delete_ended(history=history)
     counters.delete_old_hours(history=history)
+    _repeated(partial(counters.delete_old_group_hours, limit=_GROUP))
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # gives up old notifications, also for destinations without a URL
     _repeated(partial(calls.delete_old, limit=_GROUP))

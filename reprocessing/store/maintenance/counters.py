@@ -99,7 +99,12 @@ ON CONFLICT (dlq_id, hour, what) DO UPDATE SET n = f.n + excluded.n
     "DELETE FROM redrive_letter_count WHERE n = 0",
 )
 
-_FORGET_GROUPS = "DELETE FROM redrive_group_hour WHERE hour < redrive_now() - interval '15 days'"
+# The oldest hours by their index: without ORDER BY and LIMIT, the planner would read all hours.
+_FORGET_GROUPS = """
+DELETE FROM redrive_group_hour WHERE id IN (
+    SELECT id FROM redrive_group_hour WHERE hour < (SELECT redrive_now() - interval '15 days')
+     ORDER BY hour LIMIT %(limit)b)
+"""
 _FORGET = "DELETE FROM redrive_hourly_count WHERE hour < redrive_now() - make_interval(secs => %(history)b::float8)"
 
 
@@ -136,9 +141,10 @@ def fold_deltas() -> None:
 
 
 def delete_old_hours(*, history: float) -> int:
-    """Delete the counts of hours that ended at least `history` seconds ago; return how many rows were deleted.
-
-    The counts of failure groups are needed for the 14 days that their pages show.
-    """
-    rows.execute(_FORGET_GROUPS, {})
+    """Delete the counts of hours that ended at least `history` seconds ago; return how many rows were deleted."""
     return rows.execute(_FORGET, {"history": history})
+
+
+def delete_old_group_hours(*, limit: int) -> int:
+    """Delete up to `limit` counts of failure groups that are older than the 14 days of their pages; return how many."""
+    return rows.execute(_FORGET_GROUPS, {"limit": limit})

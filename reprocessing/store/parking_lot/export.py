@@ -60,7 +60,7 @@ _BOUND = "SELECT coalesce(max(id), 0) AS max_letter_id, redrive_now() AS asked_a
 _PIECE: Final[LiteralString] = """
 SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS source, t.arn AS target, l.state,
        l.reason, l.ordering_key, l.idempotency_key, l.attempts, l.size, l.first_sent_at, l.captured_at, l.finished_at,
-       l.expires_at, l.assigned_to, g.title AS group, l.revision_id IS NOT NULL AS edited,
+       l.expires_at, l.assigned_to, coalesce(nullif(g.name, ''), g.title) AS group, l.revision_id IS NOT NULL AS edited,
        CASE WHEN %(bodies)b::bool THEN coalesce(v.body, p.body) END AS body,
        CASE WHEN %(bodies)b::bool THEN coalesce(v.attributes, p.attributes) END AS attributes,
        CASE WHEN v.id IS NOT NULL AND %(originals)b::bool THEN p.body END AS original_body,
@@ -73,7 +73,8 @@ SELECT l.id, l.public_id AS redrive_id, l.message_id, d.name AS dlq, o.arn AS so
                    AND coalesce(l.finished_at <= %(asked_at)b, true) AND {where}
                  ORDER BY l.id LIMIT %(limit)b) f) l
   JOIN redrive_dlq d ON d.id = l.dlq_id LEFT JOIN redrive_source o ON o.id = l.source_id
-  LEFT JOIN redrive_target t ON t.id = l.target_id LEFT JOIN redrive_failure_group g ON g.id = l.group_id
+  LEFT JOIN redrive_target t ON t.id = l.target_id LEFT JOIN redrive_failure_group m ON m.id = l.group_id
+  LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)
   LEFT JOIN redrive_payload p ON p.letter_id = l.id AND %(bodies)b::bool
   LEFT JOIN redrive_revision v ON v.id = l.revision_id AND %(bodies)b::bool
  WHERE NOT %(bodies)b::bool OR l.before < %(weight)b::bigint

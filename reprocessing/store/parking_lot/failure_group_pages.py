@@ -11,7 +11,8 @@ from reprocessing.store import rows
 from reprocessing.store.dlqs.visible_dlqs import EVERY_DLQ, VisibleDlqs
 from reprocessing.store.maintenance import counters
 
-#: Letters that wait behind the newest `_ASKED` letters of a group are counted up to this number.
+#: Letters that wait behind the newest `_ASKED` letters of a group's parts (the latest `_PARTS`) are counted up to this
+#: number.
 MAX_BEHIND: Final = 1_000
 _ASKED: Final = 200
 #: Ordering keys are counted in this many of the newest letters of a group.
@@ -66,25 +67,42 @@ _PAGES: Final = {
     for name, order in ORDERS.items()
 }
 
-# The newest letters of each group; no more rows are read, however many letters and merged groups there are.
+# The newest letters of each group; no more rows are read, however many letters and merged groups there are. Index
+# entries of each part are read first.
 _NEWEST = """
-SELECT p.id AS group_id, count(*) AS letters, count(DISTINCT s.ordering_key) AS keys, max(s.id) AS letter
+SELECT p.id AS group_id, count(*) AS letters, count(DISTINCT l.ordering_key) AS keys, max(l.id) AS letter
   FROM unnest(%(groups)b::bigint[]) AS p(id) CROSS JOIN LATERAL (
-       SELECT m.id FROM redrive_failure_group m WHERE m.id = p.id OR m.merged_into_id = p.id
-        ORDER BY m.last_at DESC LIMIT %(parts)b) m
- CROSS JOIN LATERAL (
-       SELECT l.id, l.ordering_key FROM redrive_letter l WHERE l.group_id = m.id ORDER BY l.id DESC LIMIT %(most)b) s
+       SELECT n.id FROM (SELECT m.id FROM redrive_failure_group m WHERE m.id = p.id OR m.merged_into_id = p.id
+                          ORDER BY m.last_at DESC LIMIT %(parts)b) m
+        CROSS JOIN LATERAL (
+              SELECT l.id FROM redrive_letter l WHERE l.group_id = m.id ORDER BY l.id DESC LIMIT %(most)b) n
+        ORDER BY n.id DESC LIMIT %(most)b) s
+  JOIN redrive_letter l ON l.id = s.id
  GROUP BY 1
 """
 
+# Each part gives its newest letters by the index of groups: of all parts at once, the planner would sort all letters.
+_PAGE_OF_LETTERS = """
+SELECT n.id FROM (SELECT id FROM redrive_failure_group
+                   WHERE id = %(group)b::bigint OR merged_into_id = %(group)b::bigint) m
+ CROSS JOIN LATERAL (
+       SELECT l.id FROM redrive_letter l
+        WHERE l.group_id = m.id AND l.id < coalesce(%(below)b::bigint, 9223372036854775807)
+        ORDER BY l.id DESC LIMIT %(limit)b) n
+ ORDER BY n.id DESC LIMIT %(limit)b
+"""
+
+# Reads the asked hours of each part by their index. OFFSET keeps the planner from reading the hours of all groups.
 _HOURS = """
+WITH span AS MATERIALIZED (
+    SELECT redrive_now() - make_interval(secs => %(seconds)b::int * %(steps)b::int) AS start)
 SELECT coalesce(m.merged_into_id, m.id) AS group_id,
        (extract(epoch FROM date_trunc(%(step)b::text, redrive_now(), 'UTC')
                            - date_trunc(%(step)b::text, h.hour, 'UTC')) / %(seconds)b::int)::int AS ago,
        sum(h.n)::bigint AS n
-  FROM redrive_failure_group m JOIN redrive_group_hour h ON h.group_id = m.id
- WHERE (m.id = ANY(%(groups)b::bigint[]) OR m.merged_into_id = ANY(%(groups)b::bigint[]))
-   AND h.hour > redrive_now() - make_interval(secs => %(seconds)b::int * %(steps)b::int)
+  FROM redrive_failure_group m CROSS JOIN span CROSS JOIN LATERAL (
+       SELECT hour, n FROM redrive_group_hour WHERE group_id = m.id AND hour > span.start OFFSET 0) h
+ WHERE m.id = ANY(%(groups)b::bigint[]) OR m.merged_into_id = ANY(%(groups)b::bigint[])
  GROUP BY 1, 2
 """
 
@@ -92,7 +110,8 @@ SELECT coalesce(m.merged_into_id, m.id) AS group_id,
 _FOUND: Final[LiteralString] = """
 SELECT w.id FROM (
     SELECT DISTINCT ON (c.lane_id) c.lane_id, c.sequence, c.message_id
-      FROM (SELECT id FROM redrive_failure_group WHERE id = g.id OR merged_into_id = g.id) m
+      FROM (SELECT id FROM redrive_failure_group WHERE id = g.id OR merged_into_id = g.id
+             ORDER BY last_at DESC LIMIT %(parts)b) m
      CROSS JOIN LATERAL (SELECT lane_id, sequence, message_id, state, single FROM redrive_letter
                           WHERE group_id = m.id ORDER BY id DESC LIMIT %(asked)b) c
      WHERE c.state IN ('waiting', 'parked') AND c.lane_id IS NOT NULL AND NOT c.single
@@ -207,10 +226,15 @@ def find_group(group: int, *, seen: VisibleDlqs = EVERY_DLQ) -> GroupRow | None:
 def newest_letters(groups: Sequence[int]) -> dict[int, NewestLetters]:
     """Return for each of these groups that has letters its last letter, and the ordering keys of the newest letters.
 
-    At most `MAX_KEYS` letters are read, of each of at most `_PARTS` merged groups.
+    At most `MAX_KEYS` letters are read, those of the `_PARTS` merged groups with the latest messages.
     """
     values = {"groups": list(groups), "most": MAX_KEYS, "parts": _PARTS}
     return {row.group_id: row for row in rows.fetch(NewestLetters, _NEWEST, values)}
+
+
+def letter_ids(group: int, *, below: int | None, limit: int) -> list[int]:
+    """Return the ids of up to `limit` letters of a group and its parts, the newest first; `below`: only lower ids."""
+    return rows.column(int, _PAGE_OF_LETTERS, {"group": group, "below": below, "limit": limit})
 
 
 def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]]:
@@ -227,7 +251,7 @@ def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]
 def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
     """Return how many letters each of these groups has by state, and how many letters wait behind them in lanes."""
     counted = counters.counts_in_groups(list(groups))
-    values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED}
+    values = {"groups": list(groups), "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS}
     behind = {row.group_id: row.n for row in rows.fetch(_Behind, _BEHIND, values)}
     return {
         group: _numbers([(each.state, each.n) for each in counted if each.group_id == group], behind.get(group, 0))
@@ -237,7 +261,7 @@ def group_counts(groups: Sequence[int]) -> dict[int, GroupCounts]:
 
 def letters_behind(group: int) -> list[int]:
     """Return the ids of up to 1,001 letters that wait in lanes behind a group's letters."""
-    return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED})
+    return rows.column(int, _WHO, {"group": group, "most": MAX_BEHIND, "asked": _ASKED, "parts": _PARTS})
 
 
 def _numbers(counted: Iterable[tuple[str, int]], behind: int) -> GroupCounts:

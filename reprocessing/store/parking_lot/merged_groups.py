@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from reprocessing.store import rows
+from reprocessing.store.parking_lot import similar_groups
 
 # Parts of a chosen group come along, so that no group is merged into one that is itself merged. Groups are locked in
 # the order of failure_groups._PUT.
@@ -17,6 +18,8 @@ SELECT g.id, g.dlq_id, g.merged_into_id FROM redrive_failure_group g
  WHERE g.id = ANY(%(groups)b::bigint[]) OR g.merged_into_id = ANY(%(groups)b::bigint[])
  ORDER BY g.dlq_id, g.fingerprint FOR UPDATE
 """
+
+_DLQS = "SELECT DISTINCT dlq_id FROM redrive_failure_group WHERE id = ANY(%(groups)b::bigint[])"
 
 _MERGE = """
 WITH merged AS (
@@ -93,6 +96,7 @@ def merge_groups(groups: Collection[int], *, into: int, by: str, reason: str) ->
     values = {"groups": sorted(chosen), "into": into, "by": by, "reason": reason}
 
     def work() -> str:
+        similar_groups.lock_shapes(rows.column(int, _DLQS, values))
         there = rows.fetch(_Locked, _LOCK, values)
         mine = [group for group in there if group.id in chosen]
         if len(mine) < len(chosen) or any(group.merged_into_id is not None for group in mine):

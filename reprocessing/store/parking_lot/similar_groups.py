@@ -15,6 +15,7 @@ from reprocessing.store import rows
 MOST: Final = 1_000
 
 # Two workers that saw similar new shapes at the same moment would each make a group: one DLQ's shapes wait for another.
+# A person's merge waits, too: a new group would join one that the merge is making a part of another.
 _TURN = "SELECT pg_advisory_xact_lock(1381126739, dlq) FROM unnest(%(dlqs)b::int[]) AS s(dlq)"
 
 _KNOWN = """
@@ -65,7 +66,7 @@ def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes
     if not (new := _new(seen)):
         return {}
     dlqs = sorted({dlq for dlq, _, _ in new})
-    rows.execute(_TURN, {"dlqs": [dlq % 2**31 for dlq in dlqs]})
+    lock_shapes(dlqs)
     new = _new(seen)  # another worker may have made them meanwhile
     known = defaultdict[int, list[Shape]](list)
     for row in rows.fetch(_Known, _KNOWN, {"dlqs": dlqs, "most": MOST}):
@@ -76,6 +77,11 @@ def similar_to(causes: Iterable[tuple[int, FailureCause]]) -> dict[Placed, bytes
     return {
         (dlq, digest): leader for dlq, shapes in fresh.items() for digest, leader in leaders(known[dlq], shapes).items()
     }
+
+
+def lock_shapes(dlqs: Iterable[int]) -> None:
+    """Let no other transaction add or merge shapes of these DLQs until this transaction ends."""
+    rows.execute(_TURN, {"dlqs": [dlq % 2**31 for dlq in sorted(set(dlqs))]})
 
 
 def merge_similar(joined: Mapping[Placed, bytes]) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from reprocessing.admin.parking_lot import failure_group_merging
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import AuditEntry, FailureGroup, Letter, Source
-from reprocessing.store.parking_lot import failure_group_pages, failure_groups
+from reprocessing.store.parking_lot import export, failure_group_pages, failure_groups, open_messages
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person, post
 from tests.reprocessing.admin.parking_lot.parked_messages import failure_group as group
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/reprocessing/failuregroup/"
+CAPTURED = {"state": "captured", "reason": "", "finished_at": None}
 MERGES = (*LOOKS, "view_failuregroup", "change_failuregroup")
 
 
@@ -63,6 +67,37 @@ def test_merged_groups_are_one_row_with_the_messages_of_all_and_a_record_of_who_
     merge(ann, c, a)  # and what is merged into it comes along
     assert listed() == [("c", 3, 2)]
     assert [(row.title, row.n) for row in failure_groups.largest_groups(5)] == [("c", 3)]
+
+
+def test_numbers_of_a_group_with_more_parts_than_its_page_names_lead_to_the_messages_of_all_parts(
+    ann: Client, shop: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failure_group_merging, "MOST", 2)
+    root, *parts = (group(shop, title) for title in "abcde")
+    letters = [member(one, shop) for one in (root, *parts)]
+    Letter.objects.filter(pk__in=[letter.pk for letter in letters]).update(**CAPTURED)
+    FailureGroup.objects.filter(pk__in=[part.pk for part in parts]).update(merged_into=root)
+    page = ann.get(f"{LIST}{root.pk}/change/")
+    assert [letter.pk for letter, _ in page.context["letters"]] == sorted((one.pk for one in letters), reverse=True)
+    card = page.context["card"]
+    for address in (card["captured_address"], card["letters_address"]):
+        assert ann.get(address).context["cl"].result_count == card["numbers"].captured == 5
+    after = ann.get(f"{LIST}{root.pk}/change/?after={letters[2].pk}")
+    assert [letter.pk for letter, _ in after.context["letters"]] == [letters[1].pk, letters[0].pk]
+    for odd, found in ((f"group={parts[0].pk}", 1), (f"group={10**17}", 0)):
+        assert ann.get(f"/admin/reprocessing/letter/?{odd}", follow=True).context["cl"].result_count == found
+
+
+def test_a_message_is_shown_with_the_name_of_the_group_that_its_group_is_merged_into(ann: Client, shop: Source) -> None:
+    root, part = group(shop, "JSON with a", name="Orders"), group(shop, "JSON with b")
+    letter = member(part, shop)
+    merge(ann, root, part)
+    assert 'change/">Orders</a>' in ann.get(f"/admin/reprocessing/letter/{letter.pk}/change/").content.decode()
+    bound = export.current_bound()
+    assert [one.group for one in export.export_letters(MessageFilter(group=root.pk), bound, bodies=False)] == ["Orders"]
+    Letter.objects.filter(pk=letter.pk).update(**CAPTURED)
+    found = open_messages.open_page(MessageFilter(states=(LetterState.CAPTURED,)), below=None, limit=9).letters
+    assert [(one.group_id, one.cause) for one in found] == [(root.pk, "Orders")]
 
 
 def test_a_group_is_split_again_as_it_was(ann: Client, shop: Source) -> None:

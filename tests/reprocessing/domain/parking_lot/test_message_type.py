@@ -23,7 +23,8 @@ def found(body: Any = None, **attributes: str) -> str:  # noqa: ANN401  JSON
     [
         "order.paid", "v1", "S3:ObjectCreated:Put", "EC2 Instance State-change Notification", "Merge Request Hook",
         "com.example.v2.OrderPlaced", "OrderPlacedV2", "customer.subscription.trial_will_end", "orders/create",
-        "shop.tasks.ship", "INSERT", "user_2fa_enabled", "pull_request_review_comment",
+        "shop.tasks.ship", "ModifyDBInstanceAttribute", "AWSAccountIDUpdated", "iotJobOnDeviceDone", "INSERT",
+        "user_2fa_enabled", "pull_request_review_comment",
     ],
 )  # fmt: skip
 def test_a_name_is_a_type(text: str) -> None:
@@ -36,7 +37,8 @@ def test_a_name_is_a_type(text: str) -> None:
         "", "4711", "2026-01-02", "at 10:30", "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324", "aZ8kQ2mP9xL4", "ann@example.com",
         "cus_9s6XKzkNRiz8i3", "evt_1NG8Du2eZvKYlo2CUI79vXWy", "eyJhbGciOiJIUzI1NiJ9", "abcdefghijklmnopqrstuvwxyz",
         "user 4711222", "order 12 of 345", "of ann's", "one two three four five six", "a\u202eb", "a\nb", "Zoë",
-        "<script>", "a." * (LONGEST // 2) + "a",
+        "<script>", "KtwtwKsxVbJTtnXolA", "zwx2bhkjktivwmin", "HH60ERFHNHGPDQQKERYZ", "key e8aafaed",
+        "a." * (LONGEST // 2) + "a",
     ],
     ids=str.encode,
 )  # fmt: skip

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import permutations
+from unittest.mock import Mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprocessing.domain.parking_lot import similar_shapes
 from reprocessing.domain.parking_lot.similar_shapes import Shape, leaders
 
 
@@ -53,3 +56,14 @@ def test_each_shape_leads_or_joins_one_that_leads(some: list[str]) -> None:
     found = joined([], *map(shape, some))
     assert set(found.values()) & set(found) == set()
     assert set(found) | set(found.values()) <= set(some)
+
+
+def test_a_thousand_new_shapes_are_compared_only_with_shapes_that_have_many_of_their_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = Mock(wraps=similar_shapes._similarity)
+    monkeypatch.setattr(similar_shapes, "_similarity", compared)
+    known = [shape(" ".join(f"k{(no * step) % 997}" for step in range(1, 9)), place=no) for no in range(1, 997)]
+    new = [shape(" ".join(f"k{(no * step) % 997}" for step in range(11, 19))) for no in range(1, 997)]
+    leaders(known, new)
+    assert compared.call_count < 2 * len(new)

@@ -12,7 +12,7 @@ from reprocessing.models import FailureGroup, GroupHour, Letter, Payload
 from reprocessing.store.maintenance import counters, retention
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import failure_group_pages, failure_groups, merged_groups
-from tests.race.abreast import elsewhere
+from tests.race.abreast import behind, elsewhere
 from tests.reprocessing.store.stock import NOW, Stock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,6 +106,30 @@ def test_two_workers_that_see_similar_new_shapes_make_one_group() -> None:
     assert group("a b c").merged_into == group("a b c d")
 
 
+def test_a_new_shape_joins_no_group_that_a_person_merges_at_the_same_time() -> None:
+    stock = Stock()
+    stock.another_letter()
+    put("a b c d", "x y")
+    stock.another_letter()
+    assert behind(lambda: merge("x y", "a b c d"), lambda: put("a b c")) == ("", 1)
+    found = {row.title: (row.messages, row.merged) for row in failure_group_pages.group_page(limit=9)}
+    assert found == {"x y": (2, 1), "a b c": (1, 0)}
+
+
+def test_of_two_merges_at_once_none_merges_a_group_into_a_merged_one() -> None:
+    stock = Stock()
+    for _ in range(2):
+        stock.another_letter()
+    put("a", "k", "x")
+    assert behind(lambda: merge("k", "a"), lambda: merge("x", "k")) == ("", "")
+    assert {group("a").merged_into, group("k").merged_into} == {group("x")}
+    stock.another_letter()
+    put("z")
+    first, second = behind(lambda: merge("z", "x"), lambda: merge("x", "z"))
+    assert (first, second.split(".")[0]) == ("", "Another person merged or deleted one of the groups")
+    assert set(FailureGroup.objects.exclude(merged_into=None).values_list("merged_into__title", flat=True)) == {"z"}
+
+
 def test_letters_are_counted_by_the_hour_in_which_they_were_sent_and_once() -> None:
     stock = Stock()
     stock.another_letter(first_sent_at=NOW - HOUR)
@@ -121,7 +145,7 @@ def test_letters_are_counted_by_the_hour_in_which_they_were_sent_and_once() -> N
 def test_hours_older_than_the_longest_trend_are_deleted() -> None:
     for days in (1, 14, 16):
         GroupHour.objects.create(group_id=1, hour=database_now() - timedelta(days=days), n=days)
-    counters.delete_old_hours(history=3600.0)
+    assert [counters.delete_old_group_hours(limit=1) for _ in range(2)] == [1, 0]
     assert sorted(GroupHour.objects.values_list("n", flat=True)) == [1, 14]
 
 
