@@ -29,8 +29,13 @@ _kept: dict[str, int] = {}
 _LARGE = 1_000_000
 
 
-#: Folders whose tests are slow: threads against each other, worker processes, whole stories.
-_SLOW_FOLDERS = tuple(Path(__file__).parent / name for name in ("race", "stories", "broker/real_workers"))
+#: Folders whose tests are slow: threads against each other, worker processes, whole stories, servers of every kind.
+_SLOW_FOLDERS = tuple(
+    Path(__file__).parent / name
+    for name in (
+        "race", "stories", "broker/real_workers", "reprocessing/pipeline/targets", "reprocessing/commands/maintenance",
+    )
+)  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,9 +16,10 @@ _LONGEST: Final = {"space": LONGEST_SPACE, "key": LONGEST_KEY}
 
 
 def key_text(value: object, what: str) -> str:
-    """Return a key or a space as text, or raise InvalidClaim. The error does not quote the value.
+    """Return an idempotency key, or the name of its key space, as text. Raise InvalidClaim if it is not valid.
 
-    `what` is "key" or "space". A value that is empty, too long, or has a zero byte is not valid.
+    `what`: "key" or "space", for the error, which does not quote the value. A value is not valid if it is empty, too
+    long, or has a zero byte.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | UUID):
         raise InvalidClaim(f"The {what} is a {type(value).__name__}. Give a text, a number or a UUID.")

@@ -8,9 +8,7 @@ from reprocessing.models.audit import (
     AuditAct,
     AuditEntry,
     Erasure,
-    GlobalStop,
     PayloadKey,
-    Revision,
     UnapprovedDeed,
 )
 from reprocessing.models.configuration import ApiCall, ApiToken, ManagedObject, Policy
@@ -18,7 +16,7 @@ from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, Dis
 from reprocessing.models.dlq import DeadLetterQueue, Source
 from reprocessing.models.dlq_copy import DlqCopy, DlqCopyState
 from reprocessing.models.lane import Lane
-from reprocessing.models.letter import Letter, Payload
+from reprocessing.models.letter import Letter, Payload, Revision
 from reprocessing.models.notification import DlqSample, Incident, Notification, NotificationPhase, NotificationRoute
 from reprocessing.models.parking_lot import (
     BulkAction,
@@ -30,7 +28,15 @@ from reprocessing.models.parking_lot import (
 )
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
-from reprocessing.models.safety import Breaker, BreakerState, CheckKind, HealthCheck, HealthStatus, RateClass
+from reprocessing.models.safety import (
+    Breaker,
+    BreakerState,
+    CheckKind,
+    GlobalStop,
+    HealthCheck,
+    HealthStatus,
+    RateClass,
+)
 from reprocessing.models.system import (
     Heartbeat,
     HourlyCount,

@@ -1,4 +1,4 @@
-"""The audit log, approvals, the stop of all sends, edits of letters, the data keys of payloads, and erasures."""
+"""The audit log, approvals, the data keys of payloads, and erasures."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from reprocessing.models.letter import Letter
 from reprocessing.models.parking_lot import BulkAction, FailureGroup
 from reprocessing.models.rule import Rule
 from reprocessing.models.run import Run
+from reprocessing.models.safety import PERSON_AND_REASON
 from reprocessing.models.target import Target
 
 
@@ -48,10 +49,6 @@ class AuditAct(models.TextChoices):
     ERASED = "erased", "erased"
     SHREDDED = "shredded", "shredded"
     ROTATED = "rotated", "rotated payload keys"
-
-
-#: Condition of database constraints: the person and the reason are not empty.
-PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 
 
 class AuditEntry(models.Model):
@@ -213,70 +210,6 @@ class UnapprovedDeed(models.Model):
 
     def __str__(self) -> str:
         return f"{self.messages} of {self.dlq_id}"
-
-
-class GlobalStop(models.Model):
-    """A row that stops all sends. Row 1 is a person's stop. Row 2 is the hold after a restore from a backup.
-
-    Only `manage.py after_restore release` deletes row 2. `restored_to`: the time of the backup, for row 2.
-    """
-
-    id = models.SmallIntegerField(primary_key=True, default=1)
-    since = models.DateTimeField(db_default=Now())
-    by = models.TextField()
-    reason = models.TextField()
-    restored_to = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        db_table = "redrive_global_stop"
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False),
-                name="one_stop_by_hand_one_by_restore",
-            ),
-            models.CheckConstraint(condition=PERSON_AND_REASON, name="global_stop_has_person_and_reason"),
-        ]
-        default_permissions = ("view",)
-        permissions = [("stop_sends", "Can stop and resume all sends")]
-
-    def __str__(self) -> str:
-        return f"halted by {self.by}"
-
-
-class Revision(models.Model):
-    """One edit of one letter. A trigger forbids changes, except that the bytes are sealed with another key.
-
-    `body`, `attributes` (packed by `domain.message.envelope`): the bytes that are sent, not the captured bytes.
-    `previous_body_hash`: hash of the body before the edit. `idempotency_key`: the new key; null: unchanged.
-    """
-
-    letter = models.ForeignKey(Letter, on_delete=models.PROTECT, related_name="revisions", db_index=False)
-    no = models.IntegerField()
-    body = models.BinaryField()
-    attributes = models.BinaryField()
-    body_hash = models.BinaryField()
-    previous_body_hash = models.BinaryField()
-    size = models.IntegerField()
-    idempotency_key = models.TextField(null=True, blank=True)
-    by = models.TextField()
-    reason = models.TextField()
-    at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        db_table = "redrive_revision"
-        default_permissions = ()
-        constraints = [
-            models.UniqueConstraint(fields=["letter", "no"], name="unique_revision_number_per_letter"),
-            models.CheckConstraint(condition=Q(no__gte=1), name="revision_number_at_least_1"),
-            models.CheckConstraint(condition=PERSON_AND_REASON, name="revision_has_person_and_reason"),
-        ]
-        indexes = [
-            models.Index("body_hash", name="revisions_by_body_hash"),
-            models.Index("previous_body_hash", name="revisions_by_previous_hash"),
-        ]
-
-    def __str__(self) -> str:
-        return f"revision {self.no} of {self.letter_id}"
 
 
 class PayloadKey(models.Model):

@@ -1,4 +1,4 @@
-"""Circuit breakers, rate classes and health checks."""
+"""Circuit breakers, rate classes, health checks, and the stop of all sends."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class BreakerState(models.TextChoices):
     HALF_OPEN = "half_open", "half open: one canary at a time"
 
 
+#: Condition of database constraints: the person and the reason are not empty.
+PERSON_AND_REASON = ~Q(by="") & ~Q(reason="")
 #: Condition of database constraints: the three backoff fields are all set, or all null.
 BACKOFF_IS_COMPLETE = Q(backoff_base=None, backoff_cap=None, backoff_jitter=None) | Q(
     backoff_base__gte=0, backoff_base__lte=MAX_SECONDS, backoff_cap__gte=0, backoff_cap__lte=MAX_SECONDS,
@@ -210,3 +212,31 @@ class HealthCheck(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}".strip()
+
+
+class GlobalStop(models.Model):
+    """A row that stops all sends. Row 1 is a person's stop. Row 2 is the hold after a restore from a backup.
+
+    Only `manage.py after_restore release` deletes row 2. `restored_to`: the time of the backup, for row 2.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    since = models.DateTimeField(db_default=Now())
+    by = models.TextField()
+    reason = models.TextField()
+    restored_to = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "redrive_global_stop"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(id=1, restored_to=None) | Q(id=2, restored_to__isnull=False),
+                name="one_stop_by_hand_one_by_restore",
+            ),
+            models.CheckConstraint(condition=PERSON_AND_REASON, name="global_stop_has_person_and_reason"),
+        ]
+        default_permissions = ("view",)
+        permissions = [("stop_sends", "Can stop and resume all sends")]
+
+    def __str__(self) -> str:
+        return f"halted by {self.by}"

@@ -102,7 +102,7 @@ class Summary:
 
     Attributes:
         seconds: from the first poll to the last finished letter.
-        brakes: the observed waves, ramp-up, rule and breaker.
+        brakes: what was observed of the four brakes: waves, ramp-up, rule and breaker.
         demanded: whether the incident had enough letters to show all four brakes.
     """
 
@@ -114,7 +114,7 @@ class Summary:
 
     @property
     def kept(self) -> bool:
-        """Return whether every promise was kept, every letter is finished, and every brake was seen."""
+        """Return whether every promise was kept, every letter is finished, and all four brakes took effect."""
         counts = self.judgement.counts()
         ended = counts["delivered"] + counts["parked"] + counts["closed_as_duplicate"]
         return self.judgement.clean and counts["letters"] == ended == self.letters and not self._missing()

@@ -26,7 +26,7 @@ def redelivered(evidence: Evidence) -> int:
 
 
 def overlapping(evidence: Evidence, experiment: Experiment) -> Iterator[Finding]:
-    """Find redriven messages of two events of one lane that were processed at the same time."""
+    """Find redriven messages of one lane that were processed at the same time; copies of one message do not count."""
     if not _tells_of_order(experiment):
         return
     for lane, events in evidence.lanes().items():

@@ -230,7 +230,7 @@ def _shown(
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
     """Return the problems that the preview found: severity, text, and what to do.
 
-    In both texts, labels of the form replace options of commands.
+    Where the texts name an option of a command, such as --rate, they get the label of the form's field instead.
     """
 
     def shown(text: str) -> str:

@@ -141,6 +141,8 @@ def _token(request: HttpRequest) -> ApiToken:
         why = "No API token has this secret. Send Authorization: Bearer SECRET, as make_api_token printed it."
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     if (state := tokens.state_of(found, database_now())) != tokens.ACTIVE:
-        why = f"The token {found.name} is refused: {state}. Make another with manage.py make_api_token or in the admin."
+        why = (
+            f"The token {found.name} is refused: {state}. Make another in the admin, or by the command make_api_token."
+        )
         raise Problem(HTTPStatus.UNAUTHORIZED, why, _BEARER)
     return found

@@ -18,7 +18,7 @@ class Command(RevokeCommand):
     """
 
     what = "api_token"
-    name_help = "name of the token (see list_api_tokens)"
+    name_help = "name of the token (manage.py list_api_tokens shows them)"
 
     def find(self, name: str) -> ApiToken:
         return tokens.find_token(name)

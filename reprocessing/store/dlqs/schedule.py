@@ -42,7 +42,8 @@ class PollTurn:
 def claim_due(*, now: datetime, limit: int) -> list[int]:
     """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first. Set when each is due again.
 
-    It is due again at the next scheduled time, but within 60 s, in case the poll's task is lost. With a new
+    A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier; a
+    poll that runs sets the scheduled time. With a new
     crontab, a DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next
     time, this is recorded as the DLQ's `trouble`.
     """

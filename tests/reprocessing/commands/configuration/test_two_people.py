@@ -45,8 +45,8 @@ def test_the_request_has_every_change_of_the_plan_and_nothing_is_applied(request
         ["Source", "4f1c2ab"],
         ["Change rate class bulk", "rate: 5.0 → 9.0"],
         ["Change DLQ orders", "ordering_key: none → body:id; approval_above: 0 → not set"],
-        ["Change rule hold-acme", "enabled: False → True"],
         ["Change rule refunds", "enabled: False → True"],
+        ["Change rule hold-acme", "enabled: False → True"],
     ]
 
 
@@ -77,7 +77,8 @@ def test_the_request_is_void_if_any_setting_has_changed_since(requested: Approva
 
 def test_the_request_is_void_if_the_queues_have_changed_since(requested: Approval, shop: Shop) -> None:
     shop.source.set(RedrivePolicy="")
-    assert "Nothing was done: the request is void." in refusal("approve", str(requested.pk), *BOB)
+    said = refusal("approve", str(requested.pk), *BOB)
+    assert "the request is void. The queues are not as they were when it was requested." in said
     assert stored() == (0, "none", 5, [False, False])
 
 
