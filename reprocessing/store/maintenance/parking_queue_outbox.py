@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from reprocessing.store import rows
 from reprocessing.store.payloads import content
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,15 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
-    """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most."""
-    return content.opened(rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit}))
+    """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most.
+
+    Messages about letters that cannot be decrypted are left out: they wait until their keys are available.
+    """
+    readable, problems = content.opened_or_why(rows.fetch(PendingMessage, _OWED, {"dlq": dlq, "limit": limit}))
+    if problems:
+        why = next(iter(problems.values()))
+        logger.warning("%d messages are not sent to their parking queue: %s", len(problems), why)
+    return readable
 
 
 def record_sent(ids: Sequence[int]) -> None:

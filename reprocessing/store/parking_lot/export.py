@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, LiteralString
 from uuid import UUID
@@ -53,6 +53,7 @@ class ExportedLetter:
     attributes: bytes | None
     original_body: bytes | None
     original_attributes: bytes | None
+    unreadable: str = ""  #: why the bytes cannot be decrypted; empty: they can
 
 
 _BOUND = "SELECT coalesce(max(id), 0) AS max_letter_id, redrive_now() AS asked_at FROM redrive_letter"
@@ -101,5 +102,7 @@ def export_letters(
     }  # fmt: skip
     statement = _PIECE.format(where=message_filters.where_clause(sieve, whole=True))
     while found := rows.fetch(ExportedLetter, statement, asked):
-        yield from content.opened(found)
+        readable, problems = content.opened_or_why(found)
+        opened = {letter.id: letter for letter in readable}
+        yield from (opened.get(one.id) or replace(one, unreadable=problems[one.message_id]) for one in found)
         asked["above"] = found[-1].id

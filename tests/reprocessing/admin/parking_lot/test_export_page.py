@@ -12,12 +12,17 @@ from django.test import Client
 
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.message.redrive_attributes import MarkNames
-from reprocessing.models import AuditEntry, FailureGroup, Letter
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.models import AuditEntry, FailureGroup, Letter, Payload
 from reprocessing.pipeline.parking_lot import edit
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import export
+from reprocessing.store.payloads import content
 from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, failure_group, parked, person, post, token
+from tests.reprocessing.payload_rings import NEW, OLD, Rings, rings
+
+__all__ = ["rings"]
 
 pytestmark = pytest.mark.django_db
 EXPORT = "/admin/reprocessing/parkedletter/export"
@@ -192,3 +197,21 @@ def test_group_removed_during_export_is_explained(monkeypatch: pytest.MonkeyPatc
     said = post(person("ann", *MAY), EXPORT, query=f"group={group.pk}", kind="csv", reason="for the supplier")
     assert "The DLQ or failure group of this filter was removed. Choose another one." in said
     assert not AuditEntry.objects.exists()
+
+
+def test_a_message_that_cannot_be_decrypted_does_not_cut_the_file_off(rings: Rings) -> None:
+    source = dlq()
+    rings(OLD)
+    sealer = content.sealer_of(source.dlq_id, database_now().date())
+    sealed = parked(source)
+    body = sealer.bytes(b"canary", Part.BODY, of=sealed.message_id)
+    Payload.objects.filter(letter=sealed).delete()
+    Payload.objects.create(letter=sealed, body=body, attributes=b"{}", system={})
+    parked(source, body=b"readable")
+    rings(NEW)
+    client = person("ann", *MAY, "view_payload")
+    found = lines(exported(client, kind="jsonl", bodies="on", originals="on", query=f"dlq={source.dlq_id}")[1])
+    assert [(one["body_encoding"], one["body"][:36]) for one in found] == [
+        ("unreadable", "REDRIVE_PAYLOAD_KEYS has no key old,"), ("text", "readable"),
+    ]  # fmt: skip
+    assert len(set(map(tuple, found))) == 1

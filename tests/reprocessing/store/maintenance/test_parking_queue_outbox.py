@@ -4,9 +4,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from reprocessing.models import Letter, ParkingQueueMessage
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.models import DeadLetterQueue, Letter, ParkingQueueMessage, Payload
 from reprocessing.store.maintenance import parking_queue_outbox
+from reprocessing.store.ordering.lanes import database_now
+from reprocessing.store.payloads import content
+from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
+from tests.reprocessing.payload_rings import NEW, OLD, Rings, rings
 from tests.reprocessing.pipeline.bench import Workbench
+
+__all__ = ["rings"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,3 +47,21 @@ def test_a_message_about_a_letter_that_left_the_parking_lot_has_no_body(bench: W
         b"",
         b"",
     ]
+
+
+def test_messages_about_letters_that_cannot_be_decrypted_wait_and_stop_no_others(rings: Rings) -> None:
+    source = dlq()
+    DeadLetterQueue.objects.update(parking_url="https://sqs.local/parking")
+    rings(OLD)
+    sealer = content.sealer_of(source.dlq_id, database_now().date())
+    letters = [parked(source, body=b"readable"), parked(source)]
+    body = sealer.bytes(b"canary", Part.BODY, of=letters[1].message_id)
+    Payload.objects.filter(letter=letters[1]).delete()
+    Payload.objects.create(letter=letters[1], body=body, attributes=b"{}", system={})
+    for state in ("discarded", "parked"):
+        reason = "stale" if state == "parked" else ""
+        Letter.objects.update(state=state, reason=reason)
+    rings(NEW)
+    ParkingQueueMessage.objects.filter(parking_event="left").delete()
+    found = parking_queue_outbox.pending_messages(source.dlq_id, limit=500)
+    assert [message.body for message in found] == [b"readable"]
