@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -100,7 +101,7 @@ def test_the_body_of_a_shredded_message_is_not_stored_again_after_its_retention(
     (sent,) = bench.delivered()
     DeadLetterQueue.objects.update(keep_bodies=1)
     Letter.objects.update(finished_at=Now() - timedelta(days=2))
-    steps = [
+    steps: list[Callable[[], object]] = [
         lambda: body_retention.delete_bodies(bench.dlq.pk, limit=10),
         lambda: shred.shred_messages([bench.letter().pk], by="ann", reason="a password"),
     ]
