@@ -145,11 +145,11 @@ def _letter(request: HttpRequest, redrive_id: UUID) -> Letter:
 
 def _view(letter: Letter) -> MessageView:
     held = letter.copies.exclude(state__in=("delete", "gone")).exists()
-    group = letter.group and letter.group.shown
+    group = letter.group.shown if letter.group else None
     return MessageView(
         redrive_id=letter.public_id, message_id=letter.message_id, dlq=letter.dlq.name, state=letter.state,
-        reason=letter.reason or None, key=letter.ordering_key, failure_group=group and group.pk,
-        cause=group and str(group), sent_at=letter.first_sent_at,
+        reason=letter.reason or None, key=letter.ordering_key, failure_group=group.pk if group else None,
+        cause=str(group) if group else None, sent_at=letter.first_sent_at,
         expires_at=letter.expires_at if held else None, finished_at=letter.finished_at, attempts=letter.attempts,
         assigned_to=letter.assigned_to or None, edited=letter.revision_id is not None,
     )  # fmt: skip

@@ -38,7 +38,7 @@ SELECT g.id, redrive_now() - make_interval(hours => h), 1 FROM redrive_failure_g
 """
 
 
-def _run(statement: str, **values: object) -> None:
+def _run(statement: str, **values: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values or None)
 
