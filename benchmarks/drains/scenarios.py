@@ -34,7 +34,7 @@ SCENARIOS: Final = (
     Scenario("latency-10ms", "each SQS call takes 10 ms longer", "--letters 10000 --latency 10", is_short=True),
     Scenario(
         "latency-10ms-4", "each SQS call takes 10 ms longer; a worker with 4 processes",
-        "--letters 10000 --latency 10 --processes 4",
+        "--letters 40000 --latency 10 --processes 4",
     ),
     Scenario("hot-key", "one key has 30 % of the messages", "--letters 10000 --hot 0.3", is_short=True),
     Scenario("http-50ms", "to an HTTP endpoint that answers after 50 ms", "--letters 10000 --http 50", is_short=True),
