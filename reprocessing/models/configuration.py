@@ -106,7 +106,7 @@ class ApiCall(models.Model):
     """One request to the HTTP API with an idempotency key, and its answer. A repeated request gets the same answer.
 
     Attributes:
-        request_hash: SHA-256 of method, path and body.
+        request_hash: HMAC-SHA-256 of method, path and body, with SECRET_KEY, so that nobody can test a guessed body.
         leased_until: until when a process may work on the answer; null: the answer is stored.
         status, answer: the status code and the body of the answer; null: a process works on the answer.
     """
