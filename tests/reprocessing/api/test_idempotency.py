@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 from django.http import HttpResponse
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import SettingsWrapper
 
 from reprocessing import conf
 from reprocessing.models import ApiCall, ApiToken, AuditEntry, BulkAction, Run
