@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 from django.http import HttpResponse
-from pytest_django import SettingsWrapper
+from pytest_django import Settings
 
 from reprocessing import conf
 from reprocessing.models import ApiCall, ApiToken, AuditEntry, BulkAction, Run
@@ -55,7 +55,7 @@ def test_a_key_belongs_to_one_request() -> None:
     assert stopped() == 1
 
 
-def test_without_the_secret_key_no_guessed_body_matches_a_stored_request(settings: SettingsWrapper) -> None:
+def test_without_the_secret_key_no_guessed_body_matches_a_stored_request(settings: Settings) -> None:
     caller = program()
     dlq("orders")
     told(caller.post("/dlqs/orders/stop", key="k1", confirm=True))
