@@ -40,7 +40,8 @@ SELECT o.notice_id, o.parking_event, o.public_id, o.message_id, o.reason, o.stat
           FROM (SELECT n.id AS notice_id, n.parking_event, l.id, l.public_id, l.message_id, l.reason, l.state,
                        CASE WHEN n.parking_event = 'parked' THEN l.size ELSE 0 END AS size
                   FROM redrive_parking_queue_message n JOIN redrive_letter l ON l.id = n.letter_id
-                 WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b AND n.id > %(above)b ORDER BY n.id LIMIT %(limit)b) first) o
+                 WHERE n.sent_at IS NULL AND l.dlq_id = %(dlq)b AND n.id > %(above)b
+                 ORDER BY n.id LIMIT %(limit)b) first) o
   LEFT JOIN redrive_payload p ON p.letter_id = o.id
  WHERE o.before < 16777216
  ORDER BY o.notice_id
