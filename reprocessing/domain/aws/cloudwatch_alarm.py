@@ -166,7 +166,7 @@ def alarms_of_target(target: str, *, namespace: str) -> Iterator[Alarm]:
 def alarms_of_service(*, namespace: str) -> Iterator[Alarm]:
     """Yield the alarms of the whole service.
 
-    The first alarm also fires when CloudWatch gets no data, because a stopped service publishes no metrics.
+    The alarm `consumes-nothing` also fires when CloudWatch gets no data: a stopped service publishes no metrics.
     """
     yield Alarm(
         name=f"{PREFIX}-consumes-nothing",

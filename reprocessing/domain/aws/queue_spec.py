@@ -23,7 +23,7 @@ FORTNIGHT: Final = 14 * 86_400  #: seconds; the longest retention of SQS
 LONGEST_POLL: Final = 20  #: seconds; the longest long poll of SQS
 MOST_RECEIVES: Final = 1_000
 MOST_ALLOWED: Final = 10  #: most queues that a RedriveAllowPolicy can name
-OWN_VISIBILITY: Final = 900  #: seconds: three times the time limit of a task
+OWN_VISIBILITY: Final = 900  #: seconds; the visibility timeout of the service's own queues: three times a task's limit
 FIFO: Final = ".fifo"
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-#: A clock difference above `_NOTICED` is a warning; above `_ILL`, an error.
+#: A clock difference above `_NOTICED` (5 s) is a warning, above `_ILL` (30 s) an error.
 _NOTICED: Final = timedelta(seconds=5)
 _ILL: Final = timedelta(seconds=30)
 

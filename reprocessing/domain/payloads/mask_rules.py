@@ -19,7 +19,7 @@ from reprocessing.domain.routing import jmespath_query
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _IGNORED: Final = str.maketrans("", "", "-_. ")
-#: Nodes of expressions that select parts of the body, and no computed values.
+#: Types of JMESPath nodes that only select parts of the body. Nodes of other types compute new values.
 _SELECTS: Final = frozenset({
     "field", "subexpression", "index_expression", "index", "slice", "projection", "value_projection", "flatten",
     "filter_projection", "identity", "current",

@@ -37,7 +37,7 @@ class Failed:
 def search(expression: str, document: JsonValue) -> object:
     """Return the value that an expression finds in a document; None if it finds none. Never raises.
 
-    An error is returned as `Failed`. A missing value is null. A function that is called with null returns null.
+    An error is returned as `Failed`. A field that the document lacks is null. A function that gets null returns null.
     """
     try:
         return _Interpreter().visit(_compiled(expression).parsed, document)

@@ -47,7 +47,7 @@ class Pattern:
         return cls(text, MOST_COST // size, compiled)
 
     def finds(self, text: str) -> bool | Unreadable:
-        """Return whether the pattern matches anywhere in a text, or `Unreadable` if the text is too long."""
+        """Return whether the pattern matches anywhere in a text; `Unreadable` if the text is longer than `longest`."""
         read = text.encode(errors="surrogatepass")
         if len(read) > self.longest:
             return Unreadable(f"it has {len(read)} bytes, and the regex may read at most {self.longest}")

@@ -196,7 +196,7 @@ def _decoded(body: bytes) -> bytes | None:
 
 
 def _unfit(document: Mapping[str, JsonValue]) -> str:
-    """Return in words that the message would stop a worker (with kombu 5.7.0) that receives it; "": it would not."""
+    """Return in words what the message would do to a worker that receives it (kombu 5.7.0: stop it); "": no harm."""
     properties = document["properties"]
     info = properties.get("delivery_info", {}) if isinstance(properties, dict) else None
     headers, body = document.get("headers"), document.get("body")
