@@ -1,4 +1,4 @@
-"""Make frequent SQS requests in 15 % of the processor time that botocore takes for each.
+"""Make frequent SQS requests in 15 % of the processor time that botocore takes.
 
 botocore makes the first request of each action. That request becomes the template of the next requests. They are signed
 with the client's credentials, and use its connections, proxies, certificates and timeouts. If an answer is not a plain

@@ -1,7 +1,4 @@
-"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS.
-
-CloudWatch has no metrics of these queues.
-"""
+"""Refuse CloudWatch requests about queues outside AWS, such as a local SQS: CloudWatch has no metrics of them."""
 
 from __future__ import annotations
 

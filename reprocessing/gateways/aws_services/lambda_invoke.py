@@ -103,7 +103,7 @@ class Invocations:
     def start(self, calls: Sequence[LambdaCall], *, may_start: Callable[[], bool]) -> None:
         """Queue these calls, and do not wait. If `may_start` returns False before a call, the call ends as NotSent.
 
-        Several threads call `may_start`.
+        `may_start` must be safe to call from several threads at once.
         """
         for call in calls:
             self._turns.put(_Turn(call, may_start))

@@ -1,7 +1,4 @@
-"""Publish letters to an SNS topic or an EventBridge bus.
-
-All subscribers of the topic, or all rules of the bus, get them.
-"""
+"""Publish letters to an SNS topic or an EventBridge bus, and so to all subscribers or to all rules."""
 
 from __future__ import annotations
 
@@ -98,8 +95,8 @@ def publish(
 def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], role: str = "") -> Outcomes:
     """Put events on the bus with this ARN, ten in a request. Return the outcomes by attempt id.
 
-    A source that begins with "aws." is reserved for AWS: EventBridge refuses such an event, and the letter is
-    parked without a retry.
+    EventBridge refuses an event whose source begins with "aws.", because AWS reserves these names. The letter of a
+    refused event is parked without a retry.
 
     Raises:
         QueueUnreachable: `bus` is not an ARN. Failures of EventBridge or of the network are returned as outcomes.
@@ -111,7 +108,7 @@ def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], rol
         entries = [ready_event.entry(bus) for ready_event in load]
         return _taken(eventbridge_client(region, role).put_events(Entries=entries), len(load))
 
-    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # EventBridge's limit itself is too large
+    packed = batch_chains(ready, fifo=False, space=LARGEST - 1)  # EventBridge refuses a request of exactly LARGEST
     return send_chains(packed, BatchSender(ask, "EventBridge", fifo=False), may_start=may_start, threads=THREADS)
 
 
@@ -138,7 +135,7 @@ def _published(answer: Mapping[str, Any], many: int) -> list[Outcome]:
 
 
 def _taken(answer: Mapping[str, Any], many: int) -> list[Outcome]:
-    """Return the outcome of each entry. EventBridge's answer has the entries in the order of the request."""
+    """Return the outcome of each entry of a request. EventBridge's answer has the entries in the request's order."""
     entries: Sequence[Mapping[str, Any]] = answer.get("Entries", [])
     if len(entries) != many:
         return [Unknown("the answer of EventBridge does not name it")] * many

@@ -15,7 +15,7 @@ _PAUSE: Final = 1.0  #: seconds until a host without an address is resolved agai
 
 @dataclass(slots=True)
 class HostAddresses:
-    """The addresses of hosts, kept for 30 s. At most one thread at a time resolves a host.
+    """The addresses of hosts, kept for 30 s. Each host is resolved by at most one thread at a time.
 
     Attributes:
         resolve: the resolver; see `network.Network`.

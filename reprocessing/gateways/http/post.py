@@ -98,10 +98,7 @@ class Posts:
         self._wires.close()
 
     def _go_on(self, *, wait: float) -> None:
-        """Let open requests proceed for up to `wait` seconds.
-
-        Begin waiting requests while fewer than `limit` are open.
-        """
+        """Let open requests proceed for up to `wait` seconds. Begin queued requests if fewer than `limit` are open."""
         self._hear(wait)
         while self._begin():
             self._hear(0)
@@ -121,7 +118,7 @@ class Posts:
     def _begin(self) -> bool:
         """Begin waiting requests while fewer than `limit` are open. Return whether at least one request was begun.
 
-        Requests whose host is still being resolved wait on.
+        A request whose host is still being resolved stays in the queue.
         """
         unnamed: list[QueuedPost] = []
         begun = 0

@@ -182,7 +182,7 @@ class _Counted(io.RawIOBase):
         self._read = 0
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return the buffered reader that http.client asks a socket for."""
+        """Return a buffered reader, because http.client reads an answer from `socket.makefile()`."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:

@@ -88,7 +88,7 @@ class Request:
             self.handle.setopt(option, callback)
 
     def prepare(self, turn: QueuedPost, place: ResolvedTarget) -> None:
-        """Set the handle up to send the letter of `turn` to the addresses of `place`."""
+        """Set up the libcurl handle to send the letter of `turn` to the addresses of `place`."""
         self.turn, self._good = turn, place.good
         post, asked = turn.post, turn.asked
         self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
@@ -105,14 +105,14 @@ class Request:
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, round(CONNECT * 1000)))
 
     def rest(self) -> None:
-        """Drop the letter, so that the handle can be used for another."""
+        """Drop the letter, so that the libcurl handle can be used for another letter."""
         self.turn, self._good = _NOBODY, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
-        """Return the outcome of the ended request; None: nothing was sent, so repeat the request on a new connection.
+        """Return the outcome of the ended request; None: the server had closed the reused connection.
 
-        It is None if a reused connection had been closed. `error`: libcurl's error number; None: no error. An
-        answer counts only if it is complete, or longer than `LARGEST`.
+        After None, nothing was sent: repeat the request on a new connection. `error`: libcurl's error number; None: no
+        error. An answer counts only if it is complete, or longer than `LARGEST` bytes.
         """
         if self._was_stale:
             return None
@@ -139,7 +139,7 @@ class Request:
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
     def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
-        """Return libcurl's code for "send the request now over this connection", or for "stop"."""
+        """Return to libcurl whether it may send the request now over this connection (PREREQFUNC_OK or _ABORT)."""
         if self._let_go or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.turn.anew:
@@ -157,9 +157,9 @@ class Request:
         return piece
 
     def _head(self, line: bytes) -> None:
-        """Read a header line. Interim (1xx) answers have headers too, which are dropped.
+        """Store the headers Retry-After and Date of the final answer. Headers of interim (1xx) answers are dropped.
 
-        libcurl limits the size of all headers.
+        libcurl calls this for each header line, and limits the size of all headers.
         """
         name = line[:12].lower()
         if name.startswith(b"http/"):

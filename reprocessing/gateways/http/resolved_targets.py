@@ -1,4 +1,4 @@
-"""Check the URLs of targets, and the addresses of their hosts. Keep the results for the next letters."""
+"""Check whether requests to a target's URL are allowed, and keep the result and the addresses for the next letters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ResolvedTarget:
 
 @dataclass(slots=True)
 class ResolvedTargets:
-    """The targets that were checked. `allowed` lists the hosts for HTTPS, and the networks for plain HTTP."""
+    """The hosts of targets that were checked. `allowed` lists the hosts for HTTPS, and the networks for plain HTTP."""
 
     allowed: AllowList
     names: HostAddresses

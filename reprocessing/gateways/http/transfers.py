@@ -76,10 +76,10 @@ class Transfers:
             self._rope.send(b"!")
 
     def is_stale(self, address: str, port: int) -> bool:
-        """Return whether a reused connection was closed by the server, or has data that nobody asked for.
+        """Return whether the server has closed a reused connection, or has sent data without a request.
 
-        `address` and `port` are its local end. libcurl itself checks a connection at most once a second, and
-        repeats the request if it notices too late.
+        `address` and `port`: the connection's local end. Reason: libcurl checks a connection at most once a second,
+        and sends the request again if the connection turns out to be closed.
         """
         end = address, port
         wire = self._ends.get(end)
@@ -114,7 +114,7 @@ class Transfers:
                 pass
 
     def _watch(self, event: int, wire: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """Watch a socket for the events that libcurl wants. A new socket may have the number of a closed socket."""
+        """Watch a socket (`wire`: its file number) for the events that libcurl wants, in place of earlier events."""
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(wire)
         mask = selectors.EVENT_READ if event & pycurl.POLL_IN else 0
@@ -129,7 +129,7 @@ class Transfers:
             self._ends[end] = wire
 
     def _alarm(self, milliseconds: int) -> None:
-        """Store when libcurl wants to be called next, even without events; a negative number: not at all."""
+        """Store after how many milliseconds libcurl wants to be called without an event; negative: never."""
         self._due = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
 
 

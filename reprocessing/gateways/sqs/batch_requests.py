@@ -1,7 +1,4 @@
-"""Send batches of letters. If one invalid letter makes a batch fail, the batch is sent again in halves.
-
-FIFO order is kept.
-"""
+"""Send batches of letters, in FIFO order. If SQS refuses a batch for one letter, send the batch again in halves."""
 
 from __future__ import annotations
 

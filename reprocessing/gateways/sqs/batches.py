@@ -84,9 +84,9 @@ Batch = list[PackedMessage]
 
 
 def pack(departure: OutgoingMessage, *, fifo: bool) -> PackedMessage | Refused:
-    """Return the letter, ready to be sent; or Refused, if no queue of this kind can accept it (`fifo`: a FIFO queue).
+    """Return the letter, ready to be sent to a FIFO queue (`fifo`) or a standard queue; Refused: it cannot be sent.
 
-    The reasons are a body that is not UTF-8, a size above 1 MiB, or a missing FIFO group.
+    Refused letters have a body that is not UTF-8, a size above 1 MiB, or no message group for a FIFO queue.
     """
     try:
         text = departure.body.decode("utf-8", "surrogatepass")
@@ -115,9 +115,9 @@ def batch_chains(
 ) -> list[list[list[Packed]]]:
     """Return the letters in chains of batches. A batch has up to ten letters and `space` bytes.
 
-    The batches of one chain must be sent one after another; different chains may be sent in parallel. Letters of
-    one FIFO group keep their order, in one batch, or in one chain if they do not fit into a batch. A letter larger
-    than the queue's known limit (`largest`) is sent alone, because the limit may have been raised.
+    Send the batches of one chain one after another. Different chains may be sent in parallel. Letters of one FIFO group
+    are in one batch, in order, or in one chain if they do not fit into a batch. A letter larger than `largest`, the
+    queue's known limit, is alone in its batch: the limit may have been raised, and if not, no other letter is refused.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
