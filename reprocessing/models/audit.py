@@ -184,7 +184,7 @@ class Approval(models.Model):
 class ApprovalDefault(models.Model):
     """The limit for DLQs without an own limit: deeds about more than `above` messages need a second person.
 
-    The table has one row or none. Without a row, there is no such limit.
+    The table has at most one row. Without a row, deeds on these DLQs never need a second person.
     """
 
     name = models.TextField(primary_key=True, default=ALL_DLQS)

@@ -1,4 +1,4 @@
-"""Names of people: compare two names, and write the names of both people of an approved deed."""
+"""Compare names of people, and write who did a deed in a history: the requester, the approver, or an API token."""
 
 from __future__ import annotations
 

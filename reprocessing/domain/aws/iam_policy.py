@@ -114,7 +114,7 @@ _ACTIONS: Final = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility", "lambda:Invoke": "lambda:InvokeFunction",
     "sns:PublishBatch": "sns:Publish", "s3:HeadObject": "s3:GetObject",
 }  # fmt: skip
-#: The name of the encryption context of payload keys, and how its values begin. CloudTrail shows both.
+#: The KMS encryption context of payload keys has this name, and its value begins with this text. CloudTrail shows it.
 KMS_CONTEXT: Final = "redrive"
 #: Purposes that only capturing and sending need: not allowed in mode `observe`.
 _ACTS: Final = frozenset({

@@ -34,10 +34,10 @@ class Shape:
 
 
 def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
-    """Return the new shapes that join a group: the digest of the leading shape, by the digest of the new shape.
+    """Return which new shapes join which groups: by a new shape's digest, the digest of the shape that leads the group.
 
-    New shapes are decided one after another, the shape with the most messages first. So the result does not depend on
-    the order in which messages were read.
+    A new shape that joins no group leads a new group, which later shapes may join. New shapes are taken in a fixed
+    order, the shape with the most messages first. So the order in which messages were read does not matter.
     """
     fresh = sorted(new, key=lambda shape: (-shape.n, shape.keys))
     weights = _weights([*known, *fresh])

@@ -36,7 +36,7 @@ def without_values(text: str) -> str:
 def first_line(text: str, values: Iterable[str]) -> str:
     """Return the first line of a text without quotations, numbers, ids and these `values` of a message.
 
-    Empty: the rest of the line has no letters.
+    If no alphabetic character remains, return "".
     """
     line = text.strip().partition("\n")[0][:LONGEST]
     quoted = {value for value in values if len(value) >= _SHORTEST and value in line}

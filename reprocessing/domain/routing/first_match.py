@@ -136,7 +136,7 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that may match; all positions if the field is unreadable."""
+        """Return the positions of the rules that expect the field's value in the letter; Unreadable: of all rules."""
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())
@@ -164,7 +164,7 @@ def _asked(rule: Rule, facts: MessageFields) -> RuleMatched | RuleUnreadable | N
 
 
 def _key(rule: Rule) -> Condition | None:
-    """Return the condition by whose values a rule is indexed; None: no condition is `equals` or `in`.
+    """Return the condition by which `IndexedRules` finds a rule; None: the rule has no condition `equals` or `in`.
 
     Conditions that do not read the body are preferred, because parsing the body takes time.
     """

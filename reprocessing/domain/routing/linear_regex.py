@@ -25,7 +25,7 @@ class Pattern:
 
     text: str
     longest: int
-    _compiled: Any = field(repr=False, compare=False)  # kept here: there may be more rules than cache entries
+    _compiled: Any = field(repr=False, compare=False)  # kept here: the cache may be smaller than the number of rules
 
     @classmethod
     def parse(cls, text: str) -> Pattern | Unreadable:

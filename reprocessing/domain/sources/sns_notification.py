@@ -93,8 +93,8 @@ def headers(notification: Notification) -> tuple[tuple[str, str], ...]:
 def function_event(notification: Notification) -> bytes | Unreadable:
     """Return the event that SNS gives a Lambda function: one record, with the notification's bytes as values.
 
-    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. In recorded events a missing subject is null, and
-    missing attributes are {}.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. As in events that were recorded from AWS, a missing
+    subject is null, and missing attributes are {}.
     """
     if not notification.subscription:
         return Unreadable("it does not name its subscription, which the function's event must contain")

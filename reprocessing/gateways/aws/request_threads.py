@@ -39,7 +39,7 @@ def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads:
 
     def take_part() -> None:
         try:
-            for number in left:  # several threads take numbers; a step of this iterator is atomic
+            for number in left:  # several threads share this iterator; taking a number from it is atomic
                 done[number] = act(works[number])
         except BaseException:
             for _ in left:

@@ -13,7 +13,7 @@ from reprocessing.gateways.aws.errors import reaching_cloudwatch
 from reprocessing.gateways.aws.non_aws_queues import refuse_queues_outside_aws
 from reprocessing.gateways.aws.queue_address import QueueAddress
 
-#: Values in one PutMetricData. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
+#: Max values in one PutMetricData request. AWS allows 1,000 values and 1 MB (AWS: CloudWatch service quotas).
 _MOST_VALUES: Final = 500
 _MOST_ALARMS: Final = 100  #: most alarms in one request (DescribeAlarms)
 

@@ -125,7 +125,7 @@ def batch_chains(
         weight = sum(_weight(item, largest, space) for item in unit)
         if len(unit) > _MOST_ENTRIES or weight > space:
             made.append(_cut(unit, largest, space))
-            room = 0  # no letters of other groups are added to the last batch of a chain
+            room = 0  # the last batch of a chain waits for the others, so it gets no letters of other groups
         elif len(unit) <= room and weight <= left:
             made[-1][-1].extend(unit)
             room, left = room - len(unit), left - weight
