@@ -47,7 +47,7 @@ class DlqCopy(models.Model):
 
     class Meta:
         db_table = "redrive_dlq_copy"
-        verbose_name_plural = "custody"
+        verbose_name_plural = "copies in DLQs"
         constraints = [
             models.CheckConstraint(
                 condition=Q(state=DlqCopyState.GONE, gone_at__isnull=False)

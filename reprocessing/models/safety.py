@@ -241,4 +241,4 @@ class GlobalStop(models.Model):
         permissions = [("stop_sends", "Can stop and resume all sends")]
 
     def __str__(self) -> str:
-        return f"halted by {self.by}"
+        return f"stopped by {self.by}"

@@ -103,7 +103,7 @@ class RestoreDecision(models.TextChoices):
 
     DELIVERED = "delivered", "delivered"
     PARKED = "parked", "parked for a person"
-    REPLAY = "replay", "redrive"
+    SEND_AGAIN = "replay", "redrive"
 
 
 class RestoreDoubt(models.Model):

@@ -171,14 +171,14 @@ def _answered(signs: FailureSigns) -> FailureCause | None:
 def _left(signs: FailureSigns) -> FailureCause | None:
     found = failed_delivery.recognise(signs.letter.body, signs.letter.attributes, signs.letter.system)
     if found is not None and (NAME.fullmatch(found.code) or STATUS.fullmatch(found.code)):
-        told = ": ".join(part for part in (found.code, _more(found, signs.letter)) if part)
+        told = ": ".join(part for part in (found.code, _function_error(found, signs.letter)) if part)
         return _cause(CauseKind.LEFT, f"{_AWS[found.kind]}: {told}", found.kind.value, told)
     if named := failure_attributes.named_failure(signs.letter):
         return _cause(CauseKind.LEFT, f"{named.source}: {named.failure}", named.key, named.failure)
     return None
 
 
-def _more(found: FailedDelivery, letter: LetterFacts) -> str:
+def _function_error(found: FailedDelivery, letter: LetterFacts) -> str:
     """Return the error type or text of a failed function, since most functions have one code; "" for other services."""
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
@@ -199,7 +199,7 @@ def _what_it_is(signs: FailureSigns) -> FailureCause:
         return event
     if kind := _type(letter, signs.type):
         return _cause(CauseKind.TYPE, kind, kind)
-    looks = _LARGE if large else _looks(letter)
+    looks = _LARGE if large else _outline(letter)
     if signs.reason and looks.parts in _MUTE:
         return _cause(CauseKind.PARKED, ParkedReason(signs.reason).sentence, signs.reason, "")
     shown = looks.title[:1].upper() + looks.title[1:]
@@ -221,7 +221,7 @@ def _task(letter: LetterFacts) -> str:
     return found.task if isinstance(found, TaskMessage) else ""
 
 
-def _looks(letter: LetterFacts) -> Outline:
+def _outline(letter: LetterFacts) -> Outline:
     """Return the outline of the body; if the body is an SNS notification, the outline of the message in it."""
     match letter.document:
         case {"Type": "Notification", "TopicArn": str(), "Message": str(message)}:

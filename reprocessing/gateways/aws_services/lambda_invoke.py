@@ -62,7 +62,7 @@ _DID_NOT_BEGIN: Final = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _QueuedInvocation:
     """An invocation that is queued until a thread is free."""
 
     call: LambdaCall
@@ -89,7 +89,7 @@ class Invocations:
 
     limit: int = LIMIT
     slack: float = SLACK
-    _turns: SimpleQueue[_Turn | None] = field(default_factory=SimpleQueue, repr=False)
+    _queued: SimpleQueue[_QueuedInvocation | None] = field(default_factory=SimpleQueue, repr=False)
     _told: SimpleQueue[tuple[int, Outcome]] = field(default_factory=SimpleQueue, repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
     _open: int = 0
@@ -106,7 +106,7 @@ class Invocations:
         `may_start` must be safe to call from several threads at once.
         """
         for call in calls:
-            self._turns.put(_Turn(call, may_start))
+            self._queued.put(_QueuedInvocation(call, may_start))
         self._open += len(calls)
         while len(self._threads) < min(self.limit, self._open):
             # A daemon thread, because a thread that waits for a function must not keep the process from ending.
@@ -132,18 +132,18 @@ class Invocations:
         self._closed = True
         self._open = 0
         for _ in self._threads:
-            self._turns.put(None)
+            self._queued.put(None)
 
     def _work(self) -> None:
-        while (turn := self._turns.get()) is not None:
+        while (invocation := self._queued.get()) is not None:
             if not self._closed:
-                self._told.put((turn.call.attempt, self._outcome(turn)))
+                self._told.put((invocation.call.attempt, self._outcome(invocation)))
 
-    def _outcome(self, turn: _Turn) -> Outcome:
+    def _outcome(self, invocation: _QueuedInvocation) -> Outcome:
         try:
-            if not turn.may_start():
+            if not invocation.may_start():
                 return NotSent("no time was left to begin its request")
-            return self._invoke(turn.call)
+            return self._invoke(invocation.call)
         except Exception as error:  # noqa: BLE001  every letter needs an outcome
             return _outcome_of(error)
 

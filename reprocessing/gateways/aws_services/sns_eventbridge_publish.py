@@ -71,11 +71,11 @@ def publish(
     ready: list[PackedMessage] = []
     subjects: dict[int, str] = {}
     for publication in publications:
-        departure = OutgoingMessage(
+        message = OutgoingMessage(
             publication.attempt, publication.message, publication.attributes, publication.group_id,
             publication.deduplication_id,
         )  # fmt: skip
-        made = pack(departure, fifo=fifo)
+        made = pack(message, fifo=fifo)
         if isinstance(made, Refused):
             outcomes[publication.attempt] = made
             continue
@@ -113,16 +113,16 @@ def put(bus: str, events: Iterable[Event], *, may_start: Callable[[], bool], rol
 
 
 def _entry(letter: PackedMessage, number: int, subjects: Mapping[int, str], *, fifo: bool) -> dict[str, Any]:
-    departure = letter.departure
+    message = letter.message
     entry: dict[str, Any] = {"Id": str(number), "Message": letter.text}
-    if departure.attributes:
-        entry["MessageAttributes"] = to_aws_attributes(departure.attributes)
+    if message.attributes:
+        entry["MessageAttributes"] = to_aws_attributes(message.attributes)
     if subject := subjects.get(letter.attempt):
         entry["Subject"] = subject
     if fifo:
-        entry["MessageGroupId"] = departure.group_id
-        if departure.deduplication_id is not None:
-            entry["MessageDeduplicationId"] = departure.deduplication_id
+        entry["MessageGroupId"] = message.group_id
+        if message.deduplication_id is not None:
+            entry["MessageDeduplicationId"] = message.deduplication_id
     return entry
 
 

@@ -112,7 +112,7 @@ class Posts:
                 self._waiting.appendleft(replace(request.turn, anew=True))
             else:
                 self._tell(request.turn.post, outcome)
-            request.rest()
+            request.drop_letter()
             self._idle.append(request)
 
     def _begin(self) -> bool:

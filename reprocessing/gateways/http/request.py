@@ -76,9 +76,9 @@ class Request:
         self.handle = pycurl.Curl()
         self._clock = clock
         self._is_stale = is_stale
-        self.rest()
-        _bar(self.handle)
-        _trust(self.handle, tls)
+        self.drop_letter()
+        _set_fixed_options(self.handle)
+        _set_certificates(self.handle, tls)
         for option, callback in (
             (pycurl.PREREQFUNCTION, self._released),
             (pycurl.READFUNCTION, self._read),
@@ -104,7 +104,7 @@ class Request:
         handle.setopt(pycurl.TIMEOUT_MS, milliseconds)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(milliseconds, round(CONNECT * 1000)))
 
-    def rest(self) -> None:
+    def drop_letter(self) -> None:
         """Drop the letter, so that the libcurl handle can be used for another letter."""
         self.turn, self._good = _NOBODY, ()
 
@@ -178,7 +178,7 @@ class Request:
         return 0 if self._is_full else None
 
 
-def _bar(handle: pycurl.Curl) -> None:
+def _set_fixed_options(handle: pycurl.Curl) -> None:
     """Set the options that are equal for all requests. Proxies, redirects, cookies and credentials are not used."""
     for option, value in (
         (pycurl.POST, 1),
@@ -200,7 +200,7 @@ def _bar(handle: pycurl.Curl) -> None:
         handle.setopt(option, value)
 
 
-def _trust(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
+def _set_certificates(handle: pycurl.Curl, tls: ssl.SSLContext | None) -> None:
     """Trust the certificates of the context `tls`; None: trust the system's certificates, as health checks do."""
     if tls is not None:
         shown = (ssl.DER_cert_to_PEM_cert(certificate) for certificate in tls.get_ca_certs(binary_form=True))

@@ -46,14 +46,14 @@ def send_chains(
     outcomes: Outcomes = {}
 
     def run_chain(chain: Iterable[list[Packed]]) -> Outcomes:
-        return _Trip(way, may_start).make(chain)
+        return _ChainSender(way, may_start).make(chain)
 
     for some in run_in_parallel(run_chain, chains, threads):
         outcomes |= some
     return outcomes
 
 
-class _Trip(Generic[Packed]):
+class _ChainSender(Generic[Packed]):
     """Sends the batches of one chain, one after another."""
 
     def __init__(self, way: BatchSender[Packed], may_start: Callable[[], bool]) -> None:

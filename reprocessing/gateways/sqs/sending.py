@@ -18,7 +18,7 @@ from reprocessing.gateways.sqs.batches import LARGEST, Batch, PackedMessage, bat
 
 def send(
     address: QueueAddress,
-    departures: Iterable[OutgoingMessage],
+    messages: Iterable[OutgoingMessage],
     *,
     may_start: Callable[[], bool],
     largest: int = LARGEST,
@@ -32,7 +32,7 @@ def send(
 
     Args:
         address: the queue.
-        departures: the letters, each with a different attempt.
+        messages: the letters, each with a different attempt.
         may_start: called before every request, by several threads. If it returns False, the letters are NotSent.
         largest: the queue's known limit of a message, in bytes.
         threads: the most requests at a time.
@@ -43,10 +43,10 @@ def send(
     """
     outcomes: Outcomes = {}
     ready: list[PackedMessage] = []
-    for departure in departures:
-        made = pack(departure, fifo=address.fifo)
+    for message in messages:
+        made = pack(message, fifo=address.fifo)
         if isinstance(made, Refused):
-            outcomes[departure.attempt] = made
+            outcomes[message.attempt] = made
         else:
             ready.append(made)
 
@@ -78,6 +78,6 @@ def _fate(taken: Mapping[str, Any] | None, failed: Mapping[str, Any] | None, let
 
 
 def _taken(entry: Mapping[str, Any], letter: PackedMessage) -> Outcome:
-    if entry.get("MD5OfMessageBody") != md5(letter.departure.body, usedforsecurity=False).hexdigest():
+    if entry.get("MD5OfMessageBody") != md5(letter.message.body, usedforsecurity=False).hexdigest():
         return Unknown(f"SQS took another body than was sent, as {entry.get('MessageId')}")
     return Taken(entry["MessageId"])
