@@ -104,14 +104,14 @@ class Posts:
             self._hear(0)
 
     def _hear(self, wait: float) -> None:
-        for handle, error in self._wires.turn(wait=wait):
+        for handle, error in self._wires.proceed(wait=wait):
             request = self._flying.pop(handle)
             self._wires.drop(handle)
             outcome = request.outcome(error)
             if outcome is None:
-                self._waiting.appendleft(replace(request.turn, anew=True))
+                self._waiting.appendleft(replace(request.queued, anew=True))
             else:
-                self._tell(request.turn.post, outcome)
+                self._tell(request.queued.post, outcome)
             request.drop_letter()
             self._idle.append(request)
 
@@ -123,23 +123,23 @@ class Posts:
         unnamed: list[QueuedPost] = []
         begun = 0
         while self._waiting and len(self._flying) < self.limit:
-            turn = self._waiting.popleft()
-            place = self._places.find(turn.asked)
+            queued = self._waiting.popleft()
+            place = self._places.find(queued.asked)
             if place is None:
-                unnamed.append(turn)
+                unnamed.append(queued)
             elif isinstance(place, NotSent):
-                self._tell(turn.post, place)
-            elif not turn.may_start():
-                self._tell(turn.post, NotSent(OUT_OF_TIME))
+                self._tell(queued.post, place)
+            elif not queued.may_start():
+                self._tell(queued.post, NotSent(OUT_OF_TIME))
             else:
-                self._fly(turn, place)
+                self._fly(queued, place)
                 begun += 1
         self._waiting.extendleft(reversed(unnamed))
         return bool(begun)
 
-    def _fly(self, turn: QueuedPost, place: ResolvedTarget) -> None:
+    def _fly(self, queued: QueuedPost, place: ResolvedTarget) -> None:
         request = self._idle.pop() if self._idle else Request(self.net.tls, self.clock, self._wires.is_stale)
-        request.prepare(turn, place)
+        request.prepare(queued, place)
         self._flying[request.handle] = request
         self._wires.add(request.handle)
 

@@ -87,16 +87,16 @@ class Request:
         ):
             self.handle.setopt(option, callback)
 
-    def prepare(self, turn: QueuedPost, place: ResolvedTarget) -> None:
-        """Set up the libcurl handle to send the letter of `turn` to the addresses of `place`."""
-        self.turn, self._good = turn, place.good
-        post, asked = turn.post, turn.asked
+    def prepare(self, queued: QueuedPost, place: ResolvedTarget) -> None:
+        """Set up the libcurl handle to send the letter of `queued` to the addresses of `place`."""
+        self.queued, self._good = queued, place.good
+        post, asked = queued.post, queued.asked
         self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
         self._sent = self._length = 0
         self._later = self._dated = b""
         named = isinstance(asked.host, str)
         handle, milliseconds = self.handle, max(1, round(post.timeout * 1000))
-        handle.setopt(pycurl.FRESH_CONNECT, turn.anew)
+        handle.setopt(pycurl.FRESH_CONNECT, queued.anew)
         handle.setopt(pycurl.URL, f"{asked.scheme}://{asked.authority}{asked.path}")
         handle.setopt(pycurl.RESOLVE, [_resolved(asked, place.current)] if named else [])
         handle.setopt(pycurl.HTTPHEADER, [*map(_line, post.headers), b"Expect:"])
@@ -106,7 +106,7 @@ class Request:
 
     def drop_letter(self) -> None:
         """Drop the letter, so that the libcurl handle can be used for another letter."""
-        self.turn, self._good = _NOBODY, ()
+        self.queued, self._good = _NOBODY, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
         """Return the outcome of the ended request; None: the server had closed the reused connection.
@@ -118,16 +118,16 @@ class Request:
             return None
         if self._has_head and (error is None or self._is_full):
             status: int = self.handle.getinfo(pycurl.RESPONSE_CODE)
-            return self.turn.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
+            return self.queued.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
         if self._too_late:
             return NotSent(OUT_OF_TIME)
         if self._let_go or error is None:
             return Unknown(
-                _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.turn.post.timeout:g} s")
+                _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.queued.post.timeout:g} s")
             )
         if error == pycurl.E_ABORTED_BY_CALLBACK:
             return NotSent("its connection led to an address that was not checked", unreachable=True)
-        within = min(CONNECT, self.turn.post.timeout)
+        within = min(CONNECT, self.queued.post.timeout)
         return NotSent(_in_words(error, f"no connection came about within {within:g} s"), unreachable=True)
 
     def _asked_to_wait(self) -> timedelta | None:
@@ -142,17 +142,17 @@ class Request:
         """Return to libcurl whether it may send the request now over this connection (PREREQFUNC_OK or _ABORT)."""
         if self._let_go or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
-        if self._is_stale(own, own_port) and not self.turn.anew:
+        if self._is_stale(own, own_port) and not self.queued.anew:
             self._was_stale = True
             return pycurl.PREREQFUNC_ABORT
-        if not self.turn.may_start():
+        if not self.queued.may_start():
             self._too_late = True
             return pycurl.PREREQFUNC_ABORT
         self._let_go = True
         return pycurl.PREREQFUNC_OK
 
     def _read(self, most: int) -> bytes:
-        piece = self.turn.post.body[self._sent : self._sent + most]
+        piece = self.queued.post.body[self._sent : self._sent + most]
         self._sent += len(piece)
         return piece
 

@@ -45,14 +45,14 @@ class Transfers:
             end.close()
 
     def add(self, handle: pycurl.Curl) -> None:
-        """Add a transfer, which begins with the next call of `turn`."""
+        """Add a transfer, which begins with the next call of `proceed`."""
         self._multi.add_handle(handle)
 
     def drop(self, handle: pycurl.Curl) -> None:
         """Remove a transfer; if it has not ended, its connection is closed."""
         self._multi.remove_handle(handle)
 
-    def turn(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
+    def proceed(self, *, wait: float) -> list[tuple[pycurl.Curl, int | None]]:
         """Let transfers proceed, for up to `wait` seconds.
 
         Return the handles of ended transfers, with libcurl's error or None.
@@ -71,7 +71,7 @@ class Transfers:
         return self._ended()
 
     def wake(self) -> None:
-        """End the wait of `turn` at once. Other threads call this, for example when a host is resolved."""
+        """End the wait of `proceed` at once. Other threads call this, for example when a host is resolved."""
         with contextlib.suppress(OSError):  # the socket is closed, or its buffer is full of earlier wakes
             self._rope.send(b"!")
 
@@ -79,7 +79,7 @@ class Transfers:
         """Return whether the server has closed a reused connection, or has sent data without a request.
 
         `address` and `port`: the connection's local end. Reason: libcurl checks a connection at most once a second,
-        and sends the request again if the connection turns out to be closed.
+        and sends the request again if the connection was already closed.
         """
         end = address, port
         wire = self._ends.get(end)
