@@ -48,7 +48,7 @@ class Heartbeat(models.Model):
     def is_recent(age: timedelta | None, *, within: timedelta) -> bool:
         """Return whether a worker took a task at most `within` ago.
 
-        `age`: the time since the last task; None: no worker ever took a task; negative: a clock is wrong. Both: False.
+        `age`: the time since the last task. If it is None (no worker ever took a task) or negative, return False.
         """
         return age is not None and timedelta(0) <= age <= within
 

@@ -51,9 +51,9 @@ class WantedQueue:
     """A queue as it should be: it is created, or compared with the existing queue of this name.
 
     Attributes:
-        visibility, retention, wait: seconds.
+        visibility, retention, wait: visibility timeout, retention and duration of a long poll, in seconds.
         by_content: content-based deduplication, for FIFO queues.
-        key: the KMS key; empty: SSE-SQS.
+        key: the KMS key that encrypts messages; empty: SQS's own keys (SSE-SQS).
         dlq: the name of the queue's DLQ; empty: no DLQ.
         receives: after this many receives, SQS moves a message to the DLQ.
         sources: names of the queues whose DLQ this queue is.

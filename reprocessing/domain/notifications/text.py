@@ -64,7 +64,7 @@ class TextSection:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to send. `link` is the address of the first incident's page or the dashboard; empty if it is not known."""
+    """A text to send. `link`: the URL of the first incident's page or of the dashboard; empty: the URL is not known."""
 
     title: str
     body: str

@@ -37,7 +37,7 @@ _MOST_DIGITS: Final = 4  # max digits of a type
 
 
 def type_value(text: str) -> str:
-    """Return `text` if it can be a message type, else "": it is too long, a date, an id, or a person's text."""
+    """Return `text` if it can be a message type; "" if it is too long, a date, an id, or a person's text."""
     if not (0 < len(text) <= LONGEST and _TYPE.fullmatch(text)) or ID_IN_IT.search(text) or _DATE.search(text):
         return ""
     if sum(map(str.isdigit, text)) > _MOST_DIGITS or any(map(_is_random, _WORD.findall(text))):

@@ -116,7 +116,7 @@ def lambda_client(region: str, role: str, *, seconds: float, connections: int) -
     """Return the Lambda client of a region.
 
     `seconds`: longest wait for each answer. `connections`: the most open connections. Raises
-    AwsConfigurationIsUnclear.
+    AwsConfigurationIsUnclear if AWS is not configured.
     """
     return cast("AwsClient", _clients.get("lambda", region, role, seconds, connections))
 
@@ -142,7 +142,7 @@ def s3_client(region: str, role: str = "") -> AwsClient:
 
 
 def configured_region() -> str | None:
-    """Return the region that the environment or the AWS configuration files set, or None.
+    """Return the region that the environment or the AWS configuration files set; None: they set no region.
 
     Raises:
         AwsConfigurationIsUnclear: the AWS configuration cannot be used.

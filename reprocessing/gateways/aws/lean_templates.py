@@ -16,7 +16,7 @@ from reprocessing.gateways.aws.lean_signatures import Signing
 
 _SAME: Final = frozenset({"x-amz-target", "content-type", "x-amzn-query-mode", "user-agent"})
 _CHANGING: Final = frozenset({"x-amz-date", "x-amz-security-token", "authorization", "content-length"})
-_OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # of botocore's own retries
+_OF_RETRIES: Final = frozenset({"amz-sdk-invocation-id", "amz-sdk-request"})  # headers of botocore's own retries
 
 
 @dataclass(frozen=True, slots=True)
