@@ -1,6 +1,6 @@
 """Find a message's type, such as order.paid, where producers usually write it.
 
-A type is shown to people who may not see payloads, so a value that may be an id, a date or a person's text is no type.
+People who may not see payloads see the type. So a value that may be an id, a date or a person's text is no type.
 """
 
 from __future__ import annotations

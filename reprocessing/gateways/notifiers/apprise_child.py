@@ -65,7 +65,7 @@ def _send(asked: dict[str, Any]) -> str:
         return "Apprise cannot read its URL"
     if "overflow=" not in asked["url"]:
         service.overflow_mode = apprise.OverflowMode.SPLIT  # else a service with a lower limit refuses the text
-    logging.getLogger("apprise").setLevel(logging.DEBUG)  # reasons of failures are not logged as warnings
+    logging.getLogger("apprise").setLevel(logging.DEBUG)  # Apprise logs why a send failed below the level of warnings
     everything = apprise.Apprise()
     everything.add(service)
     result = everything.notify(
