@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-#: Only so many characters of an error text are read.
+#: Max characters of an error text that are read.
 LONGEST: Final = 1_000
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:/\\+-]{0,119}")
 STATUS: Final = re.compile(r"[0-9]{1,6}")

@@ -57,7 +57,7 @@ class PauseRun:
 
     Attributes:
         why: what happened, with the last failure, whose text may quote the target's answer.
-        public_why: the same without the last failure, for notifications.
+        public_why: `why` without the last failure, for notifications.
     """
 
     why: str

@@ -20,7 +20,7 @@ from reprocessing.domain.message.json_view import JsonValue, Unreadable
 #: Default limit of a payload's bytes: the largest SQS message.
 LIMIT = 1 << 20
 JSON = "application/json"
-_LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all its presets
+_LZMA_MEMORY = 64 << 20  # max bytes of memory to unpack LZMA; enough for all presets of LZMA
 #: Why a payload is not shown, by content type. Reading a pickle runs code.
 _NOT_SHOWN = {
     "application/x-python-serialize": "its payload is pickled, and unpickling could run code",

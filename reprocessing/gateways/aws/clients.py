@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 10.0  #: longest wait for an answer, in addition to the wait of a long poll
-ALARM_SECONDS: Final = 5.0  #: longest wait for an answer of CloudWatch or KMS, shorter because tasks wait for it
+ALARM_SECONDS: Final = (
+    5.0  #: longest wait for an answer of CloudWatch or KMS; short, because a task waits for the answer
+)
 _POOL: Final = 50
 
 

@@ -60,7 +60,7 @@ _QUOTES_NOTHING: Final = frozenset({
 _OF_KMS: Final = ("KMS", "Kms")
 #: Text in an SNS error about an invalid topic, whose code is also used for invalid messages. Then no letter is poison.
 _OF_THE_TOPIC: Final = "TopicArn"
-#: The error code whose error message quotes the invalid value, so the message is not stored.
+#: The error code whose error text quotes the invalid value, so the error text is not stored.
 _QUOTING: Final = "ValidationException"
 _SERVER_FAULT: Final = 500
 _TOO_LARGE: Final = 413

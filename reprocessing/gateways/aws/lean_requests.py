@@ -73,7 +73,7 @@ class _Action:
             return self._call_botocore(**parameters)
         answer = self._send(self._template.request(body))
         if answer.status_code == _OK:
-            with suppress(ValueError, AttributeError):  # if orjson cannot read it, botocore reads it below
+            with suppress(ValueError, AttributeError):  # if orjson cannot read the answer, botocore reads it below
                 return _read(answer.content)
         self._received.answer = answer
         try:

@@ -33,7 +33,7 @@ _SERVICE: Final = "Lambda"
 #: Seconds to wait after throttling if there is no Retry-After header, and the most seconds of Retry-After.
 _USUAL_WAIT: Final = 5
 _LONGEST_WAIT: Final = 900
-_MOST_OF_AN_ERROR: Final = 65_536  #: only so many bytes of an answer are searched for the error's name
+_MOST_OF_AN_ERROR: Final = 65_536  #: max bytes of an answer that are searched for the error's name
 _PIECE: Final = 65_536
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.$:-]{0,99}")
 _SERVER_FAULT: Final = 500
