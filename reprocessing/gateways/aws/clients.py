@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 10.0  #: longest wait for an answer, in addition to the wait of a long poll
-ALARM_SECONDS: Final = (
-    5.0  #: longest wait for an answer of CloudWatch or KMS; short, because a task waits for the answer
-)
+ALARM_SECONDS: Final = 5.0  #: longest wait for an answer of CloudWatch or KMS; short, because a task waits for it
 _POOL: Final = 50
 
 
