@@ -86,17 +86,17 @@ class RestartWaves:
 WaveVerdict = WaitForOutcomes | NextWave | RepeatWave | PauseRun | OpenBreakers | RestartWaves
 
 
-def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> WaveVerdict:
+def judge_wave(count: WaveCounts, *, success: float, is_automatic: bool = False) -> WaveVerdict:
     """Return what a run does, given the known outcomes of its current wave.
 
     Args:
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
-        heals: whether the run is automatic. If a wave fails, an automatic run opens breakers, and does not pause. A
-            wave that fails only by poison opens breakers only if it is the third failed wave of one letter in a row.
+        is_automatic: whether the run is automatic. If a wave fails, an automatic run opens circuit breakers, and does
+            not pause. If a wave fails only because of poison, breakers open only at the third such wave of one letter.
     """
     verdict = _judge_size(count, success)
-    if not heals:
+    if not is_automatic:
         return verdict
     if isinstance(verdict, PauseRun | RepeatWave) and count.poison and not _fails_without_poison(count, success):
         return OpenBreakers(verdict.why) if count.size == 1 and isinstance(verdict, PauseRun) else RestartWaves()
@@ -110,7 +110,7 @@ def judge_wave(count: WaveCounts, *, success: float, heals: bool = False) -> Wav
 
 
 def _fails_without_poison(count: WaveCounts, success: float) -> bool:
-    """Return whether the wave fails even if its poison letters do not count."""
+    """Return whether the wave would also fail if its poison letters were not counted."""
     rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison)
     return rest.failed > 0 and isinstance(_judge_size(rest, success), PauseRun | RepeatWave)
 

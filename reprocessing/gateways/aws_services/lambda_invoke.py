@@ -90,7 +90,7 @@ class Invocations:
     limit: int = LIMIT
     slack: float = SLACK
     _queued: SimpleQueue[_QueuedInvocation | None] = field(default_factory=SimpleQueue, repr=False)
-    _told: SimpleQueue[tuple[int, Outcome]] = field(default_factory=SimpleQueue, repr=False)
+    _outcomes: SimpleQueue[tuple[int, Outcome]] = field(default_factory=SimpleQueue, repr=False)
     _threads: list[threading.Thread] = field(default_factory=list, repr=False)
     _open: int = 0
     _closed: bool = False
@@ -116,16 +116,16 @@ class Invocations:
 
     def ended(self, *, within: float) -> list[tuple[int, Outcome]]:
         """Return the attempt ids and outcomes of ended calls. Wait up to `within` seconds until a call has ended."""
-        told: list[tuple[int, Outcome]] = []
+        outcomes: list[tuple[int, Outcome]] = []
         try:
             if self._open and within > 0:
-                told.append(self._told.get(timeout=within))
-            while len(told) < self._open:
-                told.append(self._told.get_nowait())
+                outcomes.append(self._outcomes.get(timeout=within))
+            while len(outcomes) < self._open:
+                outcomes.append(self._outcomes.get_nowait())
         except Empty:
             pass
-        self._open -= len(told)
-        return told
+        self._open -= len(outcomes)
+        return outcomes
 
     def close(self) -> None:
         """Drop all open calls. Some of these calls may already have arrived at their functions."""
@@ -137,7 +137,7 @@ class Invocations:
     def _work(self) -> None:
         while (invocation := self._queued.get()) is not None:
             if not self._closed:
-                self._told.put((invocation.call.attempt, self._outcome(invocation)))
+                self._outcomes.put((invocation.call.attempt, self._outcome(invocation)))
 
     def _outcome(self, invocation: _QueuedInvocation) -> Outcome:
         try:

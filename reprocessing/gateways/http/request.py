@@ -55,7 +55,7 @@ class QueuedPost:
     anew: bool = False
 
 
-_NOBODY: Final = QueuedPost(
+_NO_REQUEST: Final = QueuedPost(
     HttpCall(0, "", b"", (), CONNECT, StatusMeanings()), Endpoint("https", "nobody.invalid", 443, "/"), lambda: False
 )
 
@@ -64,9 +64,9 @@ class Request:
     """A libcurl handle, used for one request after another. Its connections belong to the multi handle.
 
     libcurl repeats a request by itself, up to five times, when a reused connection breaks before the first byte of
-    an answer. A message that crashes its consumer would be sent six times in one attempt. So `_released` lets each
+    an answer. A message that crashes its consumer would be sent six times in one attempt. So `_may_send_now` lets each
     request start only once. libcurl calls it after the TLS handshake, before it sends anything. Until then the
-    letter was not sent. Afterwards, a request without an answer has the outcome Unknown. `_released` also checks
+    letter was not sent. Afterwards, a request without an answer has the outcome Unknown. `_may_send_now` also checks
     whether a reused connection is still open.
     """
 
@@ -80,7 +80,7 @@ class Request:
         _set_fixed_options(self.handle)
         _set_certificates(self.handle, tls)
         for option, callback in (
-            (pycurl.PREREQFUNCTION, self._released),
+            (pycurl.PREREQFUNCTION, self._may_send_now),
             (pycurl.READFUNCTION, self._read),
             (pycurl.HEADERFUNCTION, self._head),
             (pycurl.WRITEFUNCTION, self._body),
@@ -91,7 +91,7 @@ class Request:
         """Set up the libcurl handle to send the letter of `queued` to the addresses of `place`."""
         self.queued, self._good = queued, place.good
         post, asked = queued.post, queued.asked
-        self._was_stale = self._let_go = self._too_late = self._has_head = self._is_full = False
+        self._was_stale = self._is_released = self._too_late = self._has_head = self._is_full = False
         self._sent = self._length = 0
         self._later = self._dated = b""
         named = isinstance(asked.host, str)
@@ -106,7 +106,7 @@ class Request:
 
     def drop_letter(self) -> None:
         """Drop the letter, so that the libcurl handle can be used for another letter."""
-        self.queued, self._good = _NOBODY, ()
+        self.queued, self._good = _NO_REQUEST, ()
 
     def outcome(self, error: int | None) -> Outcome | None:
         """Return the outcome of the ended request; None: the server had closed the reused connection.
@@ -121,7 +121,7 @@ class Request:
             return self.queued.post.answers.outcome(status, after=self._asked_to_wait() if self._later else None)
         if self._too_late:
             return NotSent(OUT_OF_TIME)
-        if self._let_go or error is None:
+        if self._is_released or error is None:
             return Unknown(
                 _in_words(error or pycurl.E_PARTIAL_FILE, f"it had not answered within {self.queued.post.timeout:g} s")
             )
@@ -138,9 +138,9 @@ class Request:
         sent = http_date(self._dated.decode("latin-1"))
         return retry_after(self._later.decode("latin-1"), now=sent or self._clock())
 
-    def _released(self, address: str, own: str, _port: int, own_port: int) -> int:
+    def _may_send_now(self, address: str, own: str, _port: int, own_port: int) -> int:
         """Return to libcurl whether it may send the request now over this connection (PREREQFUNC_OK or _ABORT)."""
-        if self._let_go or url_policy.read_address(address) not in self._good:
+        if self._is_released or url_policy.read_address(address) not in self._good:
             return pycurl.PREREQFUNC_ABORT
         if self._is_stale(own, own_port) and not self.queued.anew:
             self._was_stale = True
@@ -148,7 +148,7 @@ class Request:
         if not self.queued.may_start():
             self._too_late = True
             return pycurl.PREREQFUNC_ABORT
-        self._let_go = True
+        self._is_released = True
         return pycurl.PREREQFUNC_OK
 
     def _read(self, most: int) -> bytes:
