@@ -1,4 +1,4 @@
-"""Send batches of letters, in FIFO order. If SQS refuses a batch for one letter, send the batch again in halves."""
+"""Send batches of letters, in FIFO order. If AWS refuses a batch because of one letter, send it in halves."""
 
 from __future__ import annotations
 
