@@ -39,7 +39,7 @@ def compare_alarms(
         CloudWatchUnreachable: CloudWatch refused, or did not answer.
     """
     wanted: dict[str, list[Alarm]] = {}
-    for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].of, it[1].name)):
+    for where, alarm in sorted(set(_wanted(region, namespace, names)), key=lambda it: (it[0], it[1].dlq, it[1].name)):
         wanted.setdefault(where, []).append(alarm)
     queues = [QueueAddress(dlq.url, dlq.region, dlq.role_arn) for dlq in _dlqs(names)]
     looks = []

@@ -17,9 +17,9 @@ GROUP = 500  #: letters in one transaction
 #: The allowed decisions for each class of letters. Letters of the class `finished` are not in their DLQ any more. Only
 #: they can be called delivered: a message that is still in its DLQ would be lost.
 ALLOWED_DECISIONS: Mapping[str, tuple[RestoreDecision, ...]] = {
-    "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.REPLAY),
-    "unfinished": (RestoreDecision.REPLAY, RestoreDecision.PARKED),
-    "unknown": (RestoreDecision.REPLAY, RestoreDecision.PARKED),
+    "finished": (RestoreDecision.DELIVERED, RestoreDecision.PARKED, RestoreDecision.SEND_AGAIN),
+    "unfinished": (RestoreDecision.SEND_AGAIN, RestoreDecision.PARKED),
+    "unknown": (RestoreDecision.SEND_AGAIN, RestoreDecision.PARKED),
 }
 
 

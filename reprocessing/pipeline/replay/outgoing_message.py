@@ -174,8 +174,8 @@ def _content(letter: IntendedSend, target: Target) -> _Content | Refused:
         return _Content(parcel, left, found.kind)
     if target.kind == TargetKind.CELERY:
         task = body_to_send(
-            body, _adaptation(letter, target), now=letter.opened_at, died_in=_name(letter.source_arn or ""),
-            goes_to=_name(target.arn), released=letter.released,
+            body, _adaptation(letter, target), now=letter.opened_at, source_queue=_name(letter.source_arn or ""),
+            target_queue=_name(target.arn), released=letter.released,
         )  # fmt: skip
         return task if isinstance(task, Refused) else _Content(task, own)
     return _Content(body, own)

@@ -10,7 +10,7 @@ from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_words, seconds_to_next_turn
+from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_words, next_multiple
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.domain.safety import wave_progression
 from reprocessing.models import DeadLetterQueue, Run
@@ -79,7 +79,7 @@ class PlanForecast:
     @property
     def wave_wait(self) -> float:
         """Return the shortest time from one wave to the next, in seconds."""
-        return min((seconds_to_next_turn(share.tail, share.every) for share in self.shares), default=0.0)
+        return min((next_multiple(share.tail, share.every) for share in self.shares), default=0.0)
 
     @property
     def waves_wait_for(self) -> str:
@@ -229,6 +229,6 @@ def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]
     )
     every = [cadences.get(share.watched_by_id or 0, 0.0) for share in shares]
     return [
-        replace(share, every=each, round_trip=share.round_trip and seconds_to_next_turn(share.round_trip, each))
+        replace(share, every=each, round_trip=share.round_trip and next_multiple(share.round_trip, each))
         for share, each in zip(shares, every, strict=True)
     ]

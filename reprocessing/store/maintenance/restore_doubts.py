@@ -190,7 +190,7 @@ def _move(ids: list[int], word: RestoreDecision, detail: str) -> list[Deletable]
     match word:
         case RestoreDecision.DELIVERED:
             return rows.fetch(Deletable, _DELIVERED, {"letters": ids, "detail": detail})
-        case RestoreDecision.REPLAY:
+        case RestoreDecision.SEND_AGAIN:
             rows.execute(_AGAIN, {"letters": ids})
             return []
         case RestoreDecision.PARKED:

@@ -150,7 +150,7 @@ def _of_canary(row: _Row, seen: Window) -> _Move | None:
 
 def _wait(row: _Row, awaited_until: datetime | None) -> _Move | None:
     """Delay the next canary until the outcome of a canary that the target accepted can be known. None: no change."""
-    until = awaited_until and awaited_until + circuit_breaker.PATIENCE
+    until = awaited_until and awaited_until + circuit_breaker.CANARY_OVERDUE
     if until is None or row.canary_until is None or row.canary_until >= until:
         return None
     return _Move(row, BreakerState.HALF_OPEN, row.rest, row.successes, until=until)

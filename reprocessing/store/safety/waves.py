@@ -231,7 +231,7 @@ def _counts(run_ids: Collection[int]) -> list[_Open]:
 
 
 def _verdict(wave: _Open) -> wave_progression.WaveVerdict:
-    return wave_progression.judge_wave(wave, success=wave.success, heals=wave.standing)
+    return wave_progression.judge_wave(wave, success=wave.success, is_automatic=wave.standing)
 
 
 def _move(run: int) -> PausedRun | None:

@@ -10,7 +10,7 @@ import pytest
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.replay.verdicts import Go, OpenBreaker, Park, Skip, Verdict, Wait
-from reprocessing.domain.safety.failure_cause import PATIENCE, LastFailures
+from reprocessing.domain.safety.failure_cause import OUTCOMES_AWAITED, LastFailures
 from reprocessing.pipeline.parking_lot import act_on_parked
 from reprocessing.pipeline.replay import gate
 from reprocessing.store.ordering.lane_state import LaneState
@@ -87,7 +87,7 @@ def test_a_brake_holds_a_head_back(brake: dict[str, Any], canary_out: bool, verd
     assert gate.judge_head(HEAD, replace(OPEN_ROAD, **brake), room=1, canary_out=canary_out) == verdict
 
 
-LONG_AGO = LastFailures(PATIENCE, success_since_first=False, success_since_last=False)
+LONG_AGO = LastFailures(OUTCOMES_AWAITED, success_since_first=False, success_since_last=False)
 
 
 @pytest.mark.parametrize(
