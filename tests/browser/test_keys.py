@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.browser.chromium import Window
 from tests.browser.conftest import ADMINISTRATOR, Opening
@@ -15,8 +16,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
 
 def typed(window: Window, *keys: str) -> Any:  # noqa: ANN401  # whatever the page answers
     """Press these keys; what has the focus then."""
-    for key in keys:
-        window.do(lambda page, key=key: page.keyboard.press(key))
+
+    def press(page: Page) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
+    window.do(press)
     return window.ask("document.activeElement.closest('tr') ? document.activeElement.textContent : ''")
 
 
