@@ -122,7 +122,7 @@ class Conf:
     @property
     def thresholds(self) -> Thresholds:
         """Return the thresholds of notifications."""
-        return Thresholds(**{one.name: getattr(self, f"alert_{one.name}") for one in fields(Thresholds)})
+        return Thresholds(**{setting.name: getattr(self, f"alert_{setting.name}") for setting in fields(Thresholds)})
 
     @property
     def prices(self) -> Prices:
@@ -172,7 +172,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "price_fifo": (0, 1_000),
 }
 _DESTINATIONS = "DESTINATIONS"
-_DEFAULTS: dict[str, object] = {one.name.upper(): getattr(Conf(), one.name) for one in fields(Conf)}
+_DEFAULTS: dict[str, object] = {setting.name.upper(): getattr(Conf(), setting.name) for setting in fields(Conf)}
 
 
 def current() -> Conf:
@@ -189,11 +189,15 @@ def read_settings(given: Mapping[str, Any]) -> Conf:
         conf = Conf(**{name.lower(): _value(name, value) for name, value in given.items() if name != _DESTINATIONS})
         problems = list(_contradictions(conf))
         found = _destinations(conf, given.get(_DESTINATIONS, {}))
-        problems += [f"{_DESTINATIONS}: {name}: {one.why}." for name, one in found.items() if isinstance(one, Unusable)]
+        problems += [
+            f"{_DESTINATIONS}: {name}: {destination.why}."
+            for name, destination in found.items()
+            if isinstance(destination, Unusable)
+        ]
         if not problems:
-            usable = {name: one for name, one in found.items() if not isinstance(one, Unusable)}
+            usable = {name: destination for name, destination in found.items() if not isinstance(destination, Unusable)}
             return replace(conf, destinations=usable)
-    raise InvalidSettings("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {one}" for one in problems))
+    raise InvalidSettings("settings.REDRIVE cannot be used:\n" + "\n".join(f"- {problem}" for problem in problems))
 
 
 def _problems(given: Mapping[str, Any]) -> Iterator[str]:
@@ -237,7 +241,7 @@ def _problems_of_text(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_marks(name: str, value: object) -> Iterator[str]:
-    known = [one.name for one in fields(MarkNames)]
+    known = [setting.name for setting in fields(MarkNames)]
     if not isinstance(value, Mapping):
         yield f"{name} is {value!r}; it must be a mapping of {', '.join(known)} to an attribute name or None."
         return
@@ -249,7 +253,7 @@ def _problems_of_marks(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         yield f"{name} is {value!r}; it must be a list of hosts and networks: status.example.com, 10.1.0.0/16."
     elif isinstance(found := allow_list(value), UrlDenied):
         yield f"{name}: {found.why}. Correct it, or remove it."
@@ -260,27 +264,27 @@ def _problems_of_list(name: str, value: object) -> Iterator[str]:
     known = {"PAYLOAD_KEYS": key_problems, "MASKED_FIELDS": mask_problems}
     if name not in known:
         yield from _problems_of_urls(name, value)
-    elif not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    elif not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         yield f"{name} must be a list of texts."
     else:
         yield from (f"{name}: {problem}." for problem in known[name](value))
 
 
 def _problems_of_urls(name: str, value: object) -> Iterator[str]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and "://" in one for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) and "://" in item for item in value):
         yield f"{name} is {value!r}; it must be a list of queue URLs."
 
 
 def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
     """Yield what is wrong with SECRETS or DESTINATIONS; quote no secret. `_destinations` checks URLs, with SECRETS."""
     urls = name == _DESTINATIONS
-    if not isinstance(value, Mapping) or not all(isinstance(one, str) for pair in value.items() for one in pair):
+    if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
         yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."
         return
-    for one, text in value.items():
-        if urls and not is_destination(one):
-            yield f"{name} has {one[:50]!r}; a name is lower case, digits and hyphens, as in team-a."
-        elif not urls and (problem := problem_of_secret(one, text)):
+    for key, text in value.items():
+        if urls and not is_destination(key):
+            yield f"{name} has {key[:50]!r}; a name is lower case, digits and hyphens, as in team-a."
+        elif not urls and (problem := problem_of_secret(key, text)):
             yield f"{name}: {problem}. Make one: openssl rand -base64 32"
 
 
@@ -312,7 +316,7 @@ def _contradictions(conf: Conf) -> Iterator[str]:
         yield "HINT_LIFE is longer than HINT_LIFE_CAP. Shorten HINT_LIFE."
     if conf.long_poll >= conf.receive_visibility:
         yield "LONG_POLL is not shorter than RECEIVE_VISIBILITY. Shorten LONG_POLL."
-    names = [name for name in (getattr(conf.marks, one.name) for one in fields(MarkNames)) if name]
+    names = [name for name in (getattr(conf.marks, setting.name) for setting in fields(MarkNames)) if name]
     if len(set(names)) < len(names):
         yield "MARKS gives two marks the same name. Name them differently."
     if conf.trace_messages and not conf.traces:

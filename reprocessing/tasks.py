@@ -73,8 +73,8 @@ def tick(**_future: object) -> None:
     detect_restore.count_tick(restore_watermark())
     Heartbeat.record(CONTROL)
     now = lanes.database_now()
-    if turns := schedule.claim_due(now=now, limit=DLQS_A_TICK):
-        poll_dlqs.apply_async((turns,), queue=CAPTURE)
+    if due := schedule.claim_due(now=now, limit=DLQS_A_TICK):
+        poll_dlqs.apply_async((due,), queue=CAPTURE)
     if rules.raise_version_if_due(now):
         reroute_letters.apply_async(queue=CONTROL)
     _hint()
@@ -106,9 +106,9 @@ def _hint() -> None:
     view = conf.current()
     most = view.hints_per_slot * SLOTS * view.lanes_per_task
     life = view.hint_life.total_seconds()
-    turn = task_hints.next_hint_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
-    if turn.width:
-        due = lanes.hint(limit=turn.width, lifetime=turn.lifetime)
+    hints = task_hints.next_hint_round(most=most, least_life=life, most_life=view.hint_life_cap.total_seconds())
+    if hints.width:
+        due = lanes.hint(limit=hints.width, lifetime=hints.lifetime)
         for first in range(0, len(due), view.lanes_per_task):
             replay_lanes.apply_async((due[first : first + view.lanes_per_task],), queue=REPLAY)
 
@@ -131,12 +131,12 @@ def _poll(dlq: DeadLetterQueue) -> None:
     A failure is only logged, so that the polls of other DLQs go on, unless PostgreSQL is down.
     """
     try:
-        if (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
+        if (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
             return
         if feed_run.record_depth(dlq):
             capture.apply_async((dlq.pk,), queue=CAPTURE)
         else:
-            schedule.end_turn(turn)
+            schedule.end_poll(poll)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
@@ -153,15 +153,15 @@ def capture(dlq_id: int, **_future: object) -> None:
     If the DLQ may not be captured now, such as in mode observe, only record its message counts.
     """
     dlq = schedule.find_dlq(dlq_id)
-    if dlq is None or (turn := schedule.begin_turn(dlq, now=lanes.database_now())) is None:
+    if dlq is None or (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
         return
     try:
         if not feed_run.is_wanted(dlq):
             feed_run.record_depth(dlq)
-            schedule.end_turn(turn)
+            schedule.end_poll(poll)
             return
-        turn = schedule.extend_turn(turn, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
-        gathered = feed_run.take_turn(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
+        poll = schedule.extend_poll(poll, until=lanes.database_now() + timedelta(seconds=CAPTURE_SLICE))
+        gathered = feed_run.poll_dlq(dlq, conf=conf.current(), dice=dice, seconds=CAPTURE_SLICE)
     except QueueUnreachable as error:
         capture_lease.note_trouble(dlq.pk, str(error))
         logger.warning("%s", error, extra={"dlq": dlq.name})
@@ -172,10 +172,10 @@ def capture(dlq_id: int, **_future: object) -> None:
         _hint()  # the next tick would be up to 2 s later
     else:  # letters that are sent now need no group; `recover` assigns groups to other letters later
         group_failures.assign_groups(batches=GROUPING_BATCHES)
-    _continue(dlq, turn, gathered)
+    _continue(dlq, poll, gathered)
 
 
-def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.TurnResult) -> None:
+def _continue(dlq: DeadLetterQueue, poll: schedule.OpenPoll, gathered: feed_run.PollResult) -> None:
     """Enqueue another capture if messages are left; else end the poll of the DLQ.
 
     If messages were captured, and the DLQ has the setting `at_once`, the DLQ is polled again now.
@@ -183,12 +183,12 @@ def _continue(dlq: DeadLetterQueue, turn: schedule.PollTurn, gathered: feed_run.
     captured = gathered.captured
     more = captured.received and not captured.drained and not captured.trouble and not captured.busy
     if more or (gathered.enlisted and gathered.enlisted.left):
-        schedule.extend_turn(turn, until=lanes.database_now())
+        schedule.extend_poll(poll, until=lanes.database_now())
         capture.apply_async((dlq.pk,), queue=CAPTURE)
     elif captured.letters and dlq.at_once:
         schedule.poll_now(dlq)
     elif captured.drained or gathered.skipped:
-        schedule.end_turn(turn)
+        schedule.end_poll(poll)
 
 
 @shared_task(name="reprocessing.replay_lanes")
@@ -201,8 +201,8 @@ def replay_lanes(lane_ids: list[int], **_future: object) -> None:
         return  # the hint is older than the restore
     view = conf.current()
     strictly, owner = view.lanes_per_task == 1, f"{os.uname().nodename}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-    turn = replay_slice.Turn(owner=owner, conf=view, rates=send_rates(), dice=dice, only=lane_ids, strictly=strictly)
-    if left := turn.run(seconds=view.slice.total_seconds()).left:
+    replay = replay_slice.Slice(owner=owner, conf=view, rates=send_rates(), dice=dice, only=lane_ids, strictly=strictly)
+    if left := replay.run(seconds=view.slice.total_seconds()).left:
         replay_lanes.apply_async((left,), queue=REPLAY)
     elif strictly:  # with one lane per task, the next lanes need new tasks
         _hint()

@@ -40,14 +40,14 @@ class Counts:
         taken: reports that were queued.
         dropped: reports that were lost, such as when the queue was full.
         nameless: reports about messages without ids, which are not sent.
-        heard: reports that the endpoint accepted.
+        accepted: reports that the endpoint accepted.
         refused: reports that the endpoint refused.
     """
 
     taken: int = 0
     dropped: int = 0
     nameless: int = 0
-    heard: int = 0
+    accepted: int = 0
     refused: int = 0
 
 
@@ -162,7 +162,7 @@ class Reporter:
                 self._counts[name] = self._counts.get(name, 0) + number
 
     def _send_on(self) -> None:
-        unheard = 0
+        failures = 0
         due = 0.0
         batch: list[bytes] = []
         while True:
@@ -171,21 +171,21 @@ class Reporter:
                 return
             due = time.monotonic() + self._every
             answer = self._endpoint.post(b'{"reports": [' + b", ".join(batch) + b"]}") if self._endpoint else Accepted()
-            unheard = unheard + 1 if isinstance(answer, NotAccepted) else 0
+            failures = failures + 1 if isinstance(answer, NotAccepted) else 0
             match answer:
                 case Accepted(refused):
-                    self._count(heard=len(batch) - refused, refused=refused)
+                    self._count(accepted=len(batch) - refused, refused=refused)
                     batch = []
                 case Rejected(why):
                     self._count(refused=len(batch))
                     logger.warning("redrive.reasons.rejected reports=%d: %s", len(batch), why)
                     batch = []
                 case NotAccepted(why):
-                    self._tell(why, unheard, waiting=len(batch) + self._queue.qsize())
+                    self._tell(why, failures, waiting=len(batch) + self._queue.qsize())
                     if self._closing.is_set():
                         self._count(dropped=len(batch) + self._left())
                         return
-                    self._closing.wait(self._rest(unheard))
+                    self._closing.wait(self._rest(failures))
 
     def _gather(self, due: float) -> list[bytes]:
         """Wait until the next batch is due or full, and return its reports; empty if the reporter is closed.
@@ -219,15 +219,19 @@ class Reporter:
             left += self._queue.get_nowait() is not None
         return left
 
-    def _rest(self, unheard: int) -> float:
+    def _rest(self, failures: int) -> float:
         """Return the backoff in seconds: 1, doubled with each failed request, times a random factor from 0.5 to 1."""
-        rest = min(self._longest_rest, 2.0 ** min(unheard - 1, 30))
+        rest = min(self._longest_rest, 2.0 ** min(failures - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 
-    def _tell(self, why: str, unheard: int, *, waiting: int) -> None:
-        if unheard in _LOGGED_AT:
+    def _tell(self, why: str, failures: int, *, waiting: int) -> None:
+        if failures in _LOGGED_AT:
             logger.warning(
-                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s", unheard, waiting, self.counts.dropped, why
+                "redrive.reasons.unheard tries=%d waiting=%d dropped=%d: %s",
+                failures,
+                waiting,
+                self.counts.dropped,
+                why,
             )
 
 

@@ -31,9 +31,9 @@ _EXPIRED = "Nobody approved it in time."
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The deed was done, or the request was declined. `told`: a sentence for people that says what was done."""
+    """The deed was done, or the request was declined. `summary`: a sentence for people that says what was done."""
 
-    told: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _execute(  # noqa: PLR0913  # arguments are passed by name
     if isinstance(done, NotDone):
         return done
     done.after_commit()
-    return Done(done.told)
+    return Done(done.summary)
 
 
 def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
@@ -142,7 +142,7 @@ def _act(  # noqa: PLR0913, PLR0917  # bound by its only caller
     requests.decide(row, state, by=by, reason=reason)
     signed = signed_by_both(row.by, by) if state is ApprovalState.APPROVED else signed_alone(by)
     done = perform.perform(Order(row.pk, deed, signed, row.reason, row.asked_at, prepared), conf)
-    requests.finish(row, done.told)
+    requests.finish(row, done.summary)
     return done
 
 

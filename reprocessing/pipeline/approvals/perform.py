@@ -55,9 +55,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What was done, as a sentence for people (`told`), and a function that does the rest after the commit."""
+    """What was done, as a sentence for people (`summary`), and a function that does the rest after the commit."""
 
-    told: str
+    summary: str
     after_commit: Callable[[], object] = lambda: None
 
 

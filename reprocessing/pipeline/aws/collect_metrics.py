@@ -122,8 +122,8 @@ def _of_times(dlqs: Names) -> Iterator[Sample]:
             yield Sample(metric_names.EXPIRY, (dlqs[dlq],), (at - now).total_seconds())
 
 
-def _of_breakers(brakes: Collection[BreakerStatus], called: Names) -> Iterator[Sample]:
-    for brake in brakes:
+def _of_breakers(breakers: Collection[BreakerStatus], called: Names) -> Iterator[Sample]:
+    for brake in breakers:
         labels = (called[brake.target_id], brake.rate_class or "")
         yield Sample(metric_names.BREAKER, labels, _STATES[BreakerState(brake.state)])
         yield Sample(metric_names.ALLOWED, labels, float("inf") if brake.allowed is None else brake.allowed)

@@ -65,13 +65,13 @@ class Captured:
 def letters(  # noqa: PLR0913  # arguments are passed by name
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float, receivers: int,
     alone: Callable[[], bool] = lambda: True, stop: Callable[[], bool] = lambda: False,
-    heard: Callable[[Captured], None] = lambda _: None,
+    on_progress: Callable[[Captured], None] = lambda _: None,
 ) -> Captured:  # fmt: skip
     """Capture a DLQ until it has run dry, or for `seconds`. Return the counts. The DLQ must not be in mode observe.
 
     A copy is deleted from the DLQ only after its letter is committed. `alone` returns whether no other reader hides
     messages of the DLQ. It is called at the beginning and when the DLQ has run dry. Only if both calls return True,
-    the capture proves that messages are absent. `stop` ends the capture early. `heard` gets the counts after each
+    the capture proves that messages are absent. `stop` ends the capture early. `on_progress` gets the counts after each
     poll.
 
     Raises:
@@ -83,7 +83,7 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
         return Captured(busy=True)
     capture = _Capture(dlq, capturing, conf, dice, dirty)
     try:
-        return capture.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, heard=heard)
+        return capture.run(seconds=seconds, receivers=receivers, alone=alone, stop=stop, on_progress=on_progress)
     except DatabaseError:
         capture.give_back()
         raise
@@ -106,7 +106,7 @@ class _Capture:
 
     def run(
         self, *, seconds: float, receivers: int, alone: Callable[[], bool], stop: Callable[[], bool],
-        heard: Callable[[Captured], None],
+        on_progress: Callable[[Captured], None],
     ) -> Captured:  # fmt: skip
         address = QueueAddress(url=self._dlq.url, region=self._dlq.region, role=self._dlq.role_arn)
         was_alone = alone()
@@ -119,7 +119,7 @@ class _Capture:
                     return self._done  # the lease is lost: the messages become visible again
                 if not self._waiting:
                     listening.note_written()
-                heard(self._done)
+                on_progress(self._done)
             if self._waiting and not self._write():
                 return self._done
         self._done.trouble = trouble = listening.trouble

@@ -155,7 +155,7 @@ def _write_all(work: _Apply) -> None:
 
 def _record(work: _Apply, change: ObjectChange, **about: Any) -> None:  # noqa: ANN401  columns of a row
     named = {change.kind.singular: change.name}
-    before, after = ({one.key: getattr(one, side) for one in change.fields} for side in ("before", "after"))
+    before, after = ({setting.key: getattr(setting, side) for setting in change.fields} for side in ("before", "after"))
     new = change.action is Action.ADD
     AuditEntry.objects.create(
         act=AuditAct.ADDED if new else AuditAct.CHANGED, before=named | ({} if new else before), after=named | after,
@@ -213,7 +213,7 @@ def _dlq(work: _Apply, change: ObjectChange, settings: Settings) -> None:
         _register(work, change.name, found.proposal)
     elif before is not None:
         fields = ("policy", "own_settings", *POLICY_FIELDS)
-        changed = {one: settings[one] for one in fields if one in settings and before[one] != settings[one]}
+        changed = {name: settings[name] for name in fields if name in settings and before[name] != settings[name]}
         _register(work, change.name, DlqProposal(name=change.name, dlq=changed))
     for arn in before["sources"] if before else ():
         if arn not in settings["sources"]:

@@ -120,7 +120,7 @@ class _Examiner:
         celery = {
             arn
             for (kind, arn), change in self.changes.items()
-            if kind is Kind.TARGET and any(KEYS[kind].get(one.key) in _CELERY for one in change.fields)
+            if kind is Kind.TARGET and any(KEYS[kind].get(setting.key) in _CELERY for setting in change.fields)
         }
         for name in self.desired[Kind.DLQ]:
             before = self.now[Kind.DLQ].get(name)
@@ -131,7 +131,7 @@ class _Examiner:
         before, settings = self.now[Kind.DLQ].get(name), self.desired[Kind.DLQ][name]
         if (Kind.DLQ, name) not in self.changes:
             return False
-        return before is None or any(before[one] != settings[one] for one in QUEUE_FIELDS)
+        return before is None or any(before[field] != settings[field] for field in QUEUE_FIELDS)
 
     def dlq(self, name: str) -> None:
         """Examine one DLQ, and add the result and the problems to `found`."""
@@ -152,14 +152,16 @@ class _Examiner:
     def _wanted(self, name: str) -> Wanted:
         settings, before = self.desired[Kind.DLQ][name], self.now[Kind.DLQ].get(name)
         fields = ("policy", "own_settings", *POLICY_FIELDS)
-        changed = [one for one in fields if one in settings and (before is None or before[one] != settings[one])]
+        changed = [
+            field for field in fields if field in settings and (before is None or before[field] != settings[field])
+        ]
         known = before["sources"] if before else {}
         ways = {arn: to for arn, to in settings.get("sources", {}).items() if known.get(arn) != to and to != ITSELF}
         return Wanted(
             name=name,
             url=settings["url"],
             sources=tuple(arn for arn in settings.get("sources", {}) if arn not in known),
-            dlq={"own_settings": settings["own_settings"], **{one: settings[one] for one in changed}},
+            dlq={"own_settings": settings["own_settings"], **{field: settings[field] for field in changed}},
             targets=self._targets,
             ways={arn: self._row(arn, to) for arn, to in ways.items()},
             default_source=settings.get("default_source"),

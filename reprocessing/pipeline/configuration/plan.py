@@ -101,7 +101,9 @@ def _without_defaults(change: ObjectChange, given: State, desired: State) -> Obj
     """Return the addition of an object without the settings that come neither from the file nor from its policy."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
-    return replace(change, fields=tuple(one for one in change.fields if KEYS[change.kind].get(one.key) in names))
+    return replace(
+        change, fields=tuple(setting for setting in change.fields if KEYS[change.kind].get(setting.key) in names)
+    )
 
 
 def _objections(changes: tuple[ObjectChange, ...]) -> Iterator[Problem]:

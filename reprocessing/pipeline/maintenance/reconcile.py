@@ -37,11 +37,11 @@ def decide(
     dlq: int | None,
     by: str,
     reason: str,
-    heard: Callable[[int], None] = lambda _: None,
+    on_progress: Callable[[int], None] = lambda _: None,
 ) -> int:
     """Decide about the undecided letters of a DLQ (None: of all). Return how many. Each group is one transaction.
 
-    `words`: the decision for each class of letters. `heard` is called after each group, with the number so far.
+    `words`: the decision for each class of letters. `on_progress` is called after each group, with the number so far.
 
     Raises:
         RestoreUnresolved: there is no hold, so no letter is in doubt.
@@ -59,5 +59,5 @@ def decide(
                 )
                 delete_copies.delete_from_dlqs(deletable)
                 done += decided
-        heard(done)
+        on_progress(done)
     return done

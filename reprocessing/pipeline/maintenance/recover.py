@@ -75,7 +75,7 @@ def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
 
     Also free lanes that are not held any more, and send notices to the parking queue.
     """
-    capture_lease.delete_finished_copies(dlq.pk, limit=_COPIES)
+    capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
     while deletable := capture_lease.copies_to_delete(dlq.pk, limit=_GROUP):
         if delete_copies.delete_from_dlq(dlq, deletable) < len(deletable):

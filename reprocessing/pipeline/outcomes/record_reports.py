@@ -50,10 +50,10 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
                 readable[place] = found
             case InvalidReport(why):
                 refused[place] = why
-    heard = record_parsed(list(readable.values()), reporter=reporter, dice=dice)
+    recorded = record_parsed(list(readable.values()), reporter=reporter, dice=dice)
     places = list(readable)
-    refused |= {places[n]: why for n, why in heard.refused.items()}
-    return Recorded(heard.accepted, heard.repeated, dict(sorted(refused.items())))
+    refused |= {places[n]: why for n, why in recorded.refused.items()}
+    return Recorded(recorded.accepted, recorded.repeated, dict(sorted(refused.items())))
 
 
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:

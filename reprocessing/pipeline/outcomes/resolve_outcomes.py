@@ -46,7 +46,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     after a restore, nothing is presumed, since PostgreSQL may not know which letters came back.
     """
     record_reports.apply_late(dice=dice)
-    _look_in_turn(dice)
+    _look_if_due(dice)
     if restore_hold.current_hold() is not None:
         return 0
     promoted = 0
@@ -66,7 +66,7 @@ def resolve_letters(*, conf: Conf, dice: Callable[[], float]) -> int:
     return promoted
 
 
-def _look_in_turn(dice: Callable[[], float]) -> None:
+def _look_if_due(dice: Callable[[], float]) -> None:
     """Check whether the targets are empty, unless another worker is doing so."""
     if not metrics.is_due("look", every=_LOOK_ENDS):
         return

@@ -73,9 +73,10 @@ def look(sieve: MessageFilter) -> Found:
     return Found(sum(len(ids) for ids in _letters(sieve)), busy, erasure.count_history(value))
 
 
-def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], None]) -> Erased:
-    """Erase the messages that a filter matches, then the value in history. `told` gets the number of messages so far.
+def erase(sieve: MessageFilter, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Erased:
+    """Erase the messages that a filter matches, then replace the filter's value in all stored texts (history).
 
+    `on_progress` is called after each batch, with the number of messages erased so far.
     Messages in progress are left. The erasure then stays open, and a second call with the same filter continues it.
 
     Raises:
@@ -91,7 +92,7 @@ def erase(sieve: MessageFilter, *, by: str, reason: str, told: Callable[[int], N
         batch = erasure.erase_letters(opened, ids)
         busy += len(batch.busy)
         done += len(batch.erased)
-        told(done)
+        on_progress(done)
     erasure.erase_history(opened, value)
     if not busy:
         erasure.finish(opened)

@@ -26,20 +26,20 @@ class Rotated:
     texts: int = 0
 
 
-def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
+def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
     """Wrap each data key with the first wrapping key. Return the counts. Messages are captured and sent meanwhile.
 
-    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself. `told`
-    gets the counts after each batch.
+    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself.
+    `on_progress` is called after each batch, with the counts so far.
     """
     done = Rotated()
     while found := payload_keys.not_wrapped_by_first(limit=_KEYS):
         done.keys += payload_keys.rewrap(found)
-        told(done)
+        on_progress(done)
     return done
 
 
-def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
+def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
     """Seal readable payloads, edits, reports, filters and texts of targets; a second call continues where it ended."""
     done = Rotated()
 
@@ -48,7 +48,7 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
         while (chunk := seal(above, day)).last:
             count(chunk.n)
             above = chunk.last if chunk.n else above
-            told(done)
+            on_progress(done)
 
     def payloads(n: int) -> None:
         done.payloads += n

@@ -69,10 +69,10 @@ def why_not_shred(dlq: DeadLetterQueue) -> str:
     return ""
 
 
-def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int], None]) -> Shredded:
+def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, on_progress: Callable[[int], None]) -> Shredded:
     """Destroy the data keys of a DLQ, then delete its payloads. Return the counts.
 
-    `told` gets the number of messages so far.
+    `on_progress` gets the number of messages so far.
 
     From the destruction on, nobody can read the encrypted payloads, also those that are not deleted yet. If the
     process is killed, a second call continues.
@@ -90,7 +90,7 @@ def shred_dlq(dlq: DeadLetterQueue, *, by: str, reason: str, told: Callable[[int
     ):  # fmt: skip
         done += len(shred_messages(some, by=by, reason=reason).letters)
         above = some[-1]
-        told(done)
+        on_progress(done)
     return Shredded(keys, done)
 
 

@@ -52,7 +52,7 @@ class Judged:
 def judge_heads(
     some: Sequence[LaneState],
     *,
-    brakes: Mapping[int, SendLimit],
+    send_limits: Mapping[int, SendLimit],
     room: Counter[int],
     failures: Mapping[int, LastFailures],
 ) -> Judged:
@@ -60,7 +60,7 @@ def judge_heads(
 
     Args:
         some: lanes with their heads.
-        brakes: send limits of targets and breakers, by breaker id.
+        send_limits: send limits of targets and breakers, by breaker id.
         room: how many more letters without an outcome each target may have, by target id.
         failures: last failures of heads without attempts left, by letter id.
     """
@@ -70,7 +70,7 @@ def judge_heads(
         breaker, target, letter = standing.breaker_id or 0, standing.target_id or 0, standing.letter_id or 0
         place = standing.lane_id, standing.fence
         verdict = judge_head(
-            standing, brakes.get(breaker), room=left[target], canary_out=breaker in canaries,
+            standing, send_limits.get(breaker), room=left[target], canary_out=breaker in canaries,
             failures=failures.get(letter),
         )  # fmt: skip
         match verdict:
@@ -95,7 +95,7 @@ def judge_heads(
 
 
 def judge_head(
-    standing: LaneState, brake: SendLimit | None, *, room: int, canary_out: bool = False,
+    standing: LaneState, limit: SendLimit | None, *, room: int, canary_out: bool = False,
     failures: LastFailures | None = None,
 ) -> Verdict:  # fmt: skip
     """Return the verdict about the head of one lane. `canary_out`: another head is already its breaker's canary.
@@ -103,10 +103,10 @@ def judge_head(
     `room`: how many more letters without an outcome the target may have. Not checked here is whether the run is
     running and nothing is stopped: the lease checks this before, and the intent checks it afterwards.
     """
-    early = _moved(standing) or _held_back(brake, canary_out=canary_out) or _twin(standing)
+    early = _moved(standing) or _held_back(limit, canary_out=canary_out) or _twin(standing)
     if early is not None:
         return early
-    if is_spent(standing) and (spent := _spent(failures, on_trial=brake is not None and brake.on_trial)):
+    if is_spent(standing) and (spent := _spent(failures, on_trial=limit is not None and limit.on_trial)):
         return spent
     if standing.stale and standing.never_sent and not standing.released and standing.stale_policy == "park":
         return Park(ParkedReason.STALE)
@@ -147,12 +147,12 @@ def _moved(standing: LaneState) -> Park | Wait | None:
     return Park(ParkedReason.MOVED_BY_AWS) if standing.gone else Wait(UNTIL_CAPTURED, MAYBE_MOVED)
 
 
-def _held_back(brake: SendLimit | None, *, canary_out: bool) -> Wait | None:
-    if brake is None:
+def _held_back(limit: SendLimit | None, *, canary_out: bool) -> Wait | None:
+    if limit is None:
         return Wait(UNKNOWN_BREAKER, "the circuit breaker was not found")
-    if shut := brake.why_shut:
+    if shut := limit.why_shut:
         return Wait(UNTIL_BREAKER_OPENS, shut)
-    if brake.on_trial and canary_out:
+    if limit.on_trial and canary_out:
         return Wait(UNTIL_BREAKER_OPENS, "the circuit breaker is half open, and its canary has no outcome yet")
     return None
 

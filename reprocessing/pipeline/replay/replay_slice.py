@@ -17,7 +17,7 @@ from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.replay.verdicts import Wait
 from reprocessing.gateways.redis.send_rate import Rates
 from reprocessing.models.target import Proof
-from reprocessing.pipeline.aws import native_redrive, record_turn_metrics
+from reprocessing.pipeline.aws import native_redrive, record_metrics
 from reprocessing.pipeline.replay import gate, lease_lanes, settle, take_tokens
 from reprocessing.pipeline.replay.lease_keeper import SEND_MARGIN
 from reprocessing.pipeline.replay.send import DELETE_AFTER_GROUPS, Sender
@@ -56,7 +56,7 @@ class Report:
 
 
 @dataclass(slots=True)
-class Turn:
+class Slice:
     """A turn: one worker leases and replays due lanes for a few seconds."""
 
     owner: str  # unique name of the turn, written to its leased lanes
@@ -85,7 +85,7 @@ class Turn:
         """
         end = time.monotonic() + seconds
         self._wire = Sender(self.conf, self.dice)
-        with record_turn_metrics.counted_turn(SLICES, SLICE_ERRORS) as counted:
+        with record_metrics.measured_work(SLICES, SLICE_ERRORS) as counted:
             counted.attempts = self._wire.attempts
             self._work(end)
             counted.idle = not self._has_worked
@@ -143,7 +143,7 @@ class Turn:
         if not going:
             return None
         metered = take_tokens.take_for_heads(
-            going, targets=self._wire.targets, brakes=self._wire.brakes, rates=self.rates
+            going, targets=self._wire.targets, send_limits=self._wire.send_limits, rates=self.rates
         )
         if not metered.heads:
             return self._await_tokens(going, metered)
@@ -184,15 +184,15 @@ class Turn:
 
     def _asked(self) -> list[LaneState]:
         """Apply the current rules to heads that they did not decide about yet. Return the heads with decisions."""
-        self._look_at_brakes()
-        self.book = RuleBook.load(self.book, next((brake.rules for brake in self._wire.brakes.values()), None))
+        self._load_send_limits()
+        self.book = RuleBook.load(self.book, next((limit.rules for limit in self._wire.send_limits.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
             turned = route.route_heads(asked, self.book, lease=self.conf.lease.total_seconds())
             self._forget({head.lane_id for head in asked})
             self._remember(turned.standings)
             self._wire.delete_copies(turned.deletable, least=self.conf.intent_size * DELETE_AFTER_GROUPS)
             self._looks_at = 0.0
-            self._look_at_brakes()  # loads the targets that rules chose
+            self._load_send_limits()  # loads the targets that rules chose
         most = max(self.conf.intent_size, GROUP_SIZE) if self._wire.open else self.conf.intent_size
         return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
@@ -203,10 +203,10 @@ class Turn:
         return bool(self.book.rules) or bool(head.rulebook_version)
 
     def _through_the_gate(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        room = Counter({brake.target_id: self._room(brake) for brake in self._wire.brakes.values()})
+        room = Counter({limit.target_id: self._room(limit) for limit in self._wire.send_limits.values()})
         heads = self._recounted(heads)
         failures = last_failures({head.letter_id or 0 for head in heads if gate.is_spent(head)})
-        judged = gate.judge_heads(heads, brakes=self._wire.brakes, room=room, failures=failures)
+        judged = gate.judge_heads(heads, send_limits=self._wire.send_limits, room=room, failures=failures)
         self._full |= judged.full
         self._open(judged.opening)
         self._wait(judged.waiting)
@@ -224,35 +224,35 @@ class Turn:
     def _open(self, opening: dict[int, str]) -> None:
         for breaker, why in opening.items():
             self._looks_at = 0.0
-            circuit_breakers.open_after({(breaker, self._wire.brakes[breaker].epoch)}, why=why)
+            circuit_breakers.open_after({(breaker, self._wire.send_limits[breaker].epoch)}, why=why)
 
-    def _look_at_brakes(self) -> None:
+    def _load_send_limits(self) -> None:
         targets = {head.target_id for head in self._standings.values() if head.target_id}
         now = time.monotonic()
         if now < self._looks_at and self._has_seen(targets) and self._wire.failed == self._failed_before:
             return
         self._wire.load_targets(targets)
-        self._wire.brakes = {brake.breaker_id: brake for brake in send_limits.read_limits(targets)}
+        self._wire.send_limits = {limit.breaker_id: limit for limit in send_limits.read_limits(targets)}
         self._failed_before = self._wire.failed
-        self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.brakes.values())) else 0.0
+        self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.send_limits.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
         """Return whether the send limits of these targets and of all heads' breakers are loaded.
 
         After routing, a head may have another target or rate class, and so another breaker.
         """
-        brakes = self._wire.brakes
+        limits = self._wire.send_limits
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
-        return breakers <= brakes.keys() and targets <= {brake.target_id for brake in brakes.values()}
+        return breakers <= limits.keys() and targets <= {limit.target_id for limit in limits.values()}
 
-    def _is_quiet(self, brake: SendLimit) -> bool:
+    def _is_quiet(self, limit: SendLimit) -> bool:
         """Return whether a breaker lets all letters pass, and will do so until an attempt fails."""
-        accepted = self._wire.targets[brake.target_id].proof == Proof.ACCEPTED
-        return accepted and not brake.on_trial and brake.unwell is None and not brake.step_due
+        accepted = self._wire.targets[limit.target_id].proof == Proof.ACCEPTED
+        return accepted and not limit.on_trial and limit.unwell is None and not limit.step_due
 
-    def _room(self, brake: SendLimit) -> int:
-        unsettled = brake.unsettled if self._wire.targets[brake.target_id].proof != Proof.ACCEPTED else -(2**31)
-        here = self._wire.room(brake.target_id)
+    def _room(self, limit: SendLimit) -> int:
+        unsettled = limit.unsettled if self._wire.targets[limit.target_id].proof != Proof.ACCEPTED else -(2**31)
+        here = self._wire.room(limit.target_id)
         most = self.conf.max_unsettled - unsettled
         return most if here is None else min(most, here)
 

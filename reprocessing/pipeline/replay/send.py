@@ -42,14 +42,14 @@ DELETE_AFTER_GROUPS = 5  # copies are deleted after this many groups of settled 
 
 @dataclass(slots=True)
 class Sender:
-    """Sends the letters of one turn (`replay_slice.Turn`), and records their outcomes."""
+    """Sends the letters of one turn (`replay_slice.Slice`), and records their outcomes."""
 
     conf: Conf
     dice: Callable[[], float]  # random numbers for backoffs
     taken: int = 0  # number of attempts that targets accepted
     failed: int = 0  # number of attempts that targets did not accept
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts, by target id
-    brakes: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
+    send_limits: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this turn, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
     _deletable: list[Deletable] = field(default_factory=list)
@@ -207,11 +207,11 @@ class Sender:
         """
         unaccepted = [attempt for attempt in intended if not isinstance(outcomes.get(attempt.attempt_id), Taken)]
         failed, sent = {attempt.breaker_id for attempt in unaccepted}, {attempt.breaker_id for attempt in intended}
-        on_trial = {brake.breaker_id for brake in self.brakes.values() if brake.on_trial}
+        on_trial = {limit.breaker_id for limit in self.send_limits.values() if limit.on_trial}
         telling = intended if any(attempt.wave_size for attempt in intended) else unaccepted
         of_waves = [attempt.run_id for attempt in telling if attempt.wave_id or attempt.no > 1]
         after_settlement.look_at_outcomes(of_breakers=failed | (on_trial & sent), of_runs=of_waves)
-        due = {brake.breaker_id for brake in self.brakes.values() if brake.step_due}
+        due = {limit.breaker_id for limit in self.send_limits.values() if limit.step_due}
         after_settlement.climb_ramps(due & sent)
 
     def _renew(self) -> None:

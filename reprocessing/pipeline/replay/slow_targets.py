@@ -38,7 +38,7 @@ Call = HttpCall | LambdaCall
 
 @dataclass(slots=True)
 class Stream:
-    """The open requests of one turn (`replay_slice.Turn`) to slow targets. Only one thread may use it.
+    """The open requests of one turn (`replay_slice.Slice`) to slow targets. Only one thread may use it.
 
     `allowed`: the hosts to which requests are allowed. `limit`: the most open requests.
     """

@@ -28,19 +28,19 @@ class MeteredHeads:
 
 
 def take_for_heads(
-    going: Sequence[LaneState], *, targets: Mapping[int, Target], brakes: Mapping[int, SendLimit], rates: Rates
+    going: Sequence[LaneState], *, targets: Mapping[int, Target], send_limits: Mapping[int, SendLimit], rates: Rates
 ) -> MeteredHeads:
     """Take tokens for as many heads as possible: one of the target, and one of the rate class if the class has a rate.
 
-    `brakes`: send limits by breaker id. `targets`: by id. No more tokens of a class are taken than the target has.
+    `send_limits`: send limits by breaker id. `targets`: by id. No more tokens of a class are taken than the target has.
     """
-    metered, meter = MeteredHeads(), _Meter(brakes, rates)
+    metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
     for head in going:
         by_target.setdefault(head.target_id or 0, []).append(head)
     for target_id, some in by_target.items():
         limit = meter.limit_of(targets[target_id], some)
-        in_classes = any(meter.brake(head).class_rate is not None for head in some)
+        in_classes = any(meter.send_limit(head).class_rate is not None for head in some)
         room = meter.available(limit) if limit and in_classes else len(some)
         left, until = meter.take_of_classes(some, room)
         if left and limit is not None:
@@ -63,19 +63,19 @@ class _Limit:
 
 @dataclass(slots=True)
 class _Meter:
-    brakes: Mapping[int, SendLimit]
+    send_limits: Mapping[int, SendLimit]
     rates: Rates
     waits: list[float] = field(default_factory=list)  # seconds that heads without a token wait
     unknown: bool = False
 
-    def brake(self, head: LaneState) -> SendLimit:
-        return self.brakes[head.breaker_id or 0]
+    def send_limit(self, head: LaneState) -> SendLimit:
+        return self.send_limits[head.breaker_id or 0]
 
     def limit_of(self, target: Target, some: Sequence[LaneState]) -> _Limit | None:
         """Return a target's rate limit, multiplied by its lowest ramp-up share; None: no limit."""
         if target.rate is None:
             return None
-        ramp = min(self.brake(head).ramp for head in some)
+        ramp = min(self.send_limit(head).ramp for head in some)
         return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
     def available(self, limit: _Limit) -> int:
@@ -101,9 +101,9 @@ class _Meter:
         for head in some:
             by_class.setdefault(head.rate_class_id, []).append(head)
         for rate_class, every in by_class.items():
-            brake, those = self.brake(every[0]), every[: room - len(left)]
-            if those and rate_class is not None and brake.class_rate is not None:
-                limit = _Limit(f"class:{rate_class}", brake.class_rate, brake.class_burst)
+            send_limit, those = self.send_limit(every[0]), every[: room - len(left)]
+            if those and rate_class is not None and send_limit.class_rate is not None:
+                limit = _Limit(f"class:{rate_class}", send_limit.class_rate, send_limit.class_burst)
                 those, until = self.take(those, until, limit)
             left += those
         return left, until

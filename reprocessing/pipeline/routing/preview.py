@@ -53,11 +53,12 @@ class Preview:
 
 def letters(  # noqa: PLR0913  # arguments are passed by name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
-    told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int], None] = lambda _: None, most: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Preview:  # fmt: skip
     """Preview these rules on the letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
 
-    `focus`: id of the only rule to report, with those of its letters that earlier rules decide. `told` gets the
+    `focus`: id of the only rule to report, with those of its letters that earlier rules decide. `on_progress` gets the
     number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
     """
     book = RuleBook(0, rules)
@@ -76,7 +77,7 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
                 return preview
             _add(preview, shares, letter, book.ask(letter), None if alone is None else alone.ask(letter))
         below = chunk[-1].letter_id
-        told(preview.letters)
+        on_progress(preview.letters)
         if most is not None and preview.letters >= most:
             preview.cut = True
             break

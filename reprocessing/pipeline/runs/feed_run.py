@@ -20,7 +20,7 @@ from reprocessing.models import Attempt, DeadLetterQueue, Letter, Run
 from reprocessing.models.attempt import AWAITS_OUTCOME
 from reprocessing.models.dlq import Mode
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.aws import native_redrive, record_turn_metrics
+from reprocessing.pipeline.aws import native_redrive, record_metrics
 from reprocessing.pipeline.capture import capture
 from reprocessing.pipeline.capture.capture import Captured
 from reprocessing.pipeline.runs import plan
@@ -40,7 +40,7 @@ _ASKED_FOR = 500  #: most copies whose visibility timeout one check changes
 
 
 @dataclass(slots=True)
-class TurnResult:
+class PollResult:
     """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing needed a capture.
 
     `enlisted`: what was enlisted in the standing run; None: nothing was to be enlisted.
@@ -51,10 +51,10 @@ class TurnResult:
     skipped: bool = False
 
 
-def take_turn(
+def poll_dlq(
     dlq: DeadLetterQueue, *, conf: Conf, dice: Callable[[], float], seconds: float,
     stop: Callable[[], bool] = lambda: False,
-) -> TurnResult:  # fmt: skip
+) -> PollResult:  # fmt: skip
     """Poll a DLQ once. If the DLQ is empty and nothing needs a capture, this costs only one SQS call.
 
     The capture takes at most `seconds`. Enlisting has the rest of this time, but 10 s or more; the next poll
@@ -63,7 +63,7 @@ def take_turn(
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
     """
-    with record_turn_metrics.counted_turn(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
+    with record_metrics.measured_work(CAPTURES, CAPTURE_ERRORS, dlq.pk) as counted:
         gathered = _letters(dlq, conf, dice, seconds, stop)
         counted.failed = bool(gathered.captured.trouble)
         counted.idle = gathered.skipped or gathered.captured.busy
@@ -72,14 +72,14 @@ def take_turn(
 
 def _letters(
     dlq: DeadLetterQueue, conf: Conf, dice: Callable[[], float], seconds: float, stop: Callable[[], bool]
-) -> TurnResult:
+) -> PollResult:
     ends = time.monotonic() + seconds
     visible = _note_depth(dlq)
     if visible == 0 and not _is_waited_for(dlq):
-        return TurnResult(skipped=True)
+        return PollResult(skipped=True)
     if native_redrive.is_moved_by_aws(dlq):
-        return TurnResult(Captured(busy=True))
-    gathered = TurnResult(
+        return PollResult(Captured(busy=True))
+    gathered = PollResult(
         capture.letters(
             dlq, conf=conf, dice=dice, seconds=seconds, stop=stop, receivers=receiver_count(visible, conf),
             alone=lambda: is_ours_alone(dlq, conf),

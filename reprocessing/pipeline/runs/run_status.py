@@ -73,7 +73,10 @@ class RunStatus:
         None if the run is not running, a circuit breaker is open, or nothing will show the outcome of some
         messages.
         """
-        shut = any(one.known_in is None or (one.letters and one.breaker != BreakerState.CLOSED) for one in self.left)
+        shut = any(
+            remainder.known_in is None or (remainder.letters and remainder.breaker != BreakerState.CLOSED)
+            for remainder in self.left
+        )
         if shut or self.run.state not in {RunState.RUNNING, RunState.PLANNED}:
             return None
-        return max((one.seconds for one in self.left), default=0.0)
+        return max((remainder.seconds for remainder in self.left), default=0.0)

@@ -205,7 +205,7 @@ def mark_extended(dlq: int, copies: Sequence[Deletable], *, until: datetime) -> 
     rows.execute(_EXTENDED, {**rows.arrays(Deletable, copies), "dlq": dlq, "until": until})
 
 
-def delete_finished_copies(dlq: int, *, limit: int) -> int:
+def mark_finished_copies(dlq: int, *, limit: int) -> int:
     """Mark copies of finished letters for deletion; return how many. Each call checks the next `limit` held copies."""
     return rows.execute(_SWEEP, {"dlq": dlq, "limit": limit})
 

@@ -130,7 +130,9 @@ def required_permissions(scopes: Collection[Scope]) -> Iterator[ResourceUse]:
     )  # fmt: skip
     for scope in scopes:
         also = (Purpose.DISCOVER_TAGS,) if scope.tags else ()
-        yield from (ResourceUse(one, ANY_RESOURCE, scope.role, within=scope.region) for one in (*purposes, *also))
+        yield from (
+            ResourceUse(purpose, ANY_RESOURCE, scope.role, within=scope.region) for purpose in (*purposes, *also)
+        )
 
 
 def find_scopes(scopes: Collection[Scope]) -> list[DiscoveryScope]:

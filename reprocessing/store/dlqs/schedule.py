@@ -26,7 +26,7 @@ _NO_TIME = "Its schedule has no next time. Set another interval or crontab."
 
 
 @dataclass(frozen=True, slots=True)
-class PollTurn:
+class OpenPoll:
     """A poll in progress.
 
     Attributes:
@@ -55,42 +55,42 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
             .filter(Q(leased_until=None) | Q(leased_until__lte=now))
             .order_by(F("next_poll_at").asc(nulls_first=True), "pk")[:limit]
         )
-        turns: list[int] = []
+        due: list[int] = []
         for dlq in found:
             then = _next(dlq, now)
             if then is None:
                 dlq.trouble = _NO_TIME
             elif dlq.next_poll_at is not None or dlq.crontab is None:
-                turns.append(dlq.pk)
+                due.append(dlq.pk)
                 then = min(then, now + RETRY_AFTER)
             dlq.next_poll_at = then or now + RECHECK_AFTER
         DeadLetterQueue.objects.bulk_update(found, ["next_poll_at"])
         DeadLetterQueue.objects.bulk_update([dlq for dlq in found if dlq.trouble == _NO_TIME], ["trouble"])
-    return turns
+    return due
 
 
-def begin_turn(dlq: DeadLetterQueue, *, now: datetime) -> PollTurn | None:
+def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
     """Begin the poll of a DLQ that was read a moment ago; None: another process has begun or finished this poll."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
-        return PollTurn(dlq.pk, stamp, None)
-    return PollTurn(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
+        return OpenPoll(dlq.pk, stamp, None)
+    return OpenPoll(dlq.pk, stamp, then) if stamp <= now + RETRY_AFTER else None
 
 
-def extend_turn(turn: PollTurn, *, until: datetime) -> PollTurn:
+def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:
     """Prevent another poll of the DLQ until 60 s after `until`; no effect if the DLQ was made due meanwhile."""
-    return turn if turn.then is None else _stamp(turn, min(turn.then, until + RETRY_AFTER))
+    return poll if poll.then is None else _stamp(poll, min(poll.then, until + RETRY_AFTER))
 
 
-def end_turn(turn: PollTurn) -> None:
+def end_poll(poll: OpenPoll) -> None:
     """End the poll: the DLQ is due at its next scheduled time; no effect if the DLQ was made due meanwhile."""
-    if turn.then is not None:
-        _stamp(turn, turn.then)
+    if poll.then is not None:
+        _stamp(poll, poll.then)
 
 
-def _stamp(turn: PollTurn, at: datetime) -> PollTurn:
-    DeadLetterQueue.objects.filter(pk=turn.dlq_id, next_poll_at=turn.stamp).update(next_poll_at=at)
-    return replace(turn, stamp=at)
+def _stamp(poll: OpenPoll, at: datetime) -> OpenPoll:
+    DeadLetterQueue.objects.filter(pk=poll.dlq_id, next_poll_at=poll.stamp).update(next_poll_at=at)
+    return replace(poll, stamp=at)
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
@@ -108,17 +108,17 @@ def poll_now(dlq: DeadLetterQueue) -> None:
 def polls_per_second() -> float:
     """Return how many polls a second the schedules of all DLQs cause."""
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
-    return sum(_turns(dlq) for dlq in found)
+    return sum(_polls_per_second(dlq) for dlq in found)
 
 
 def poll_intervals(dlqs: Collection[int]) -> dict[int, float]:
     """Return the seconds between two polls of each of these DLQs, by id; for a crontab, the average."""
     found = DeadLetterQueue.objects.filter(pk__in=dlqs).select_related("interval", "crontab")
-    turns = {dlq.pk: _turns(dlq) for dlq in found.only("interval", "crontab")}
-    return {dlq: 1 / often if often else RECHECK_AFTER.total_seconds() for dlq, often in turns.items()}
+    often = {dlq.pk: _polls_per_second(dlq) for dlq in found.only("interval", "crontab")}
+    return {dlq: 1 / rate if rate else RECHECK_AFTER.total_seconds() for dlq, rate in often.items()}
 
 
-def _turns(dlq: DeadLetterQueue) -> float:
+def _polls_per_second(dlq: DeadLetterQueue) -> float:
     schedule = dlq.interval or dlq.crontab
     if schedule is None:
         return 1 / DEFAULT_INTERVAL.total_seconds()

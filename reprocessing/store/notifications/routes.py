@@ -22,7 +22,7 @@ class Route:
     kinds: tuple[EventKind, ...]
     dlqs: tuple[str, ...]
 
-    def told(self) -> dict[str, object]:
+    def audit_values(self) -> dict[str, object]:
         """Return the notification route as the audit log records it: destination, events and DLQs."""
         return {"notifications": self.destination, "events": [kind.value for kind in self.kinds] or "all",
                 "dlqs": list(self.dlqs) or "all"}  # fmt: skip
@@ -110,8 +110,8 @@ def set_route(wanted: Route, *, by: str, reason: str) -> bool:
         row.save(update_fields=["kinds"])
         row.dlqs.set(DeadLetterQueue.objects.filter(name__in=wanted.dlqs))
         act = AuditAct.ADDED if before is None else AuditAct.CHANGED
-        told = before.told() if before else {}
-        AuditEntry.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.told())
+        told = before.audit_values() if before else {}
+        AuditEntry.objects.create(act=act, by=by, reason=reason, before=told, after=wanted.audit_values())
     return True
 
 
@@ -125,7 +125,7 @@ def remove_route(destination: str, *, by: str, reason: str) -> None:
         before = find_route(destination)
         NotificationRoute.objects.filter(destination=destination).delete()
         after = {"notifications": destination, "removed": True}
-        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before.told(), after=after)
+        AuditEntry.objects.create(act=AuditAct.CHANGED, by=by, reason=reason, before=before.audit_values(), after=after)
 
 
 def events_without_route(routes: Collection[Route]) -> tuple[EventKind, ...]:

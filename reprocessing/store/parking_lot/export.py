@@ -104,5 +104,7 @@ def export_letters(
     while found := rows.fetch(ExportedLetter, statement, asked):
         readable, problems = content.opened_or_why(found)
         opened = {letter.id: letter for letter in readable}
-        yield from (opened.get(one.id) or replace(one, unreadable=problems[one.message_id]) for one in found)
+        yield from (
+            opened.get(letter.id) or replace(letter, unreadable=problems[letter.message_id]) for letter in found
+        )
         asked["above"] = found[-1].id

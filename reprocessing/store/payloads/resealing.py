@@ -24,10 +24,6 @@ CHUNK, LETTERS = 8 * 1024 * 1024, 500
 _ALLOW: Final[LiteralString] = "SET LOCAL redrive.reseals = 'on'"
 
 # Letters are read in the order of their ids.
-_DLQ = """
-SELECT l.dlq_id FROM redrive_letter l WHERE l.id > %(above)b::bigint ORDER BY l.id LIMIT 1
-"""
-
 _READABLE = f"""
 SELECT * FROM (
     SELECT l.id, l.dlq_id, l.message_id, p.body, p.attributes, p.system, l.body_hash,
@@ -147,9 +143,9 @@ def seal_payloads(above: int, day: date) -> Sealed:
     digests = content.digests(letter.body for letter in found)
     values = {
         "ids": [letter.id for letter in found],
-        "bodies": [sealers[one.dlq_id].bytes(one.body, Part.BODY, of=one.message_id) for one in found],
-        "attributes": [sealers[one.dlq_id].bytes(one.attributes, Part.ATTRIBUTES, of=one.message_id) for one in found],
-        "systems": [Jsonb(sealers[one.dlq_id].system(one.system, of=one.message_id)) for one in found],
+        "bodies": [sealers[row.dlq_id].bytes(row.body, Part.BODY, of=row.message_id) for row in found],
+        "attributes": [sealers[row.dlq_id].bytes(row.attributes, Part.ATTRIBUTES, of=row.message_id) for row in found],
+        "systems": [Jsonb(sealers[row.dlq_id].system(row.system, of=row.message_id)) for row in found],
     }
     former = [body_hash(letter.body) for letter in found]
 
@@ -177,8 +173,8 @@ def seal_edits(above: int, day: date) -> Sealed:
     plain = [body_hash(edit.body) for edit in found]
     values = {
         "ids": [edit.id for edit in found],
-        "bodies": [sealers[one.dlq_id].bytes(one.body, Part.BODY, of=one.message_id) for one in found],
-        "attributes": [sealers[one.dlq_id].bytes(one.attributes, Part.ATTRIBUTES, of=one.message_id) for one in found],
+        "bodies": [sealers[row.dlq_id].bytes(row.body, Part.BODY, of=row.message_id) for row in found],
+        "attributes": [sealers[row.dlq_id].bytes(row.attributes, Part.ATTRIBUTES, of=row.message_id) for row in found],
         "digests": digests, "previous": _previous(found),
     }  # fmt: skip
 

@@ -98,7 +98,7 @@ def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLett
     if not problems:
         return readable
     opened = {letter.letter_id: letter for letter in readable}
-    return [opened.get(one.letter_id) or replace(one, unreadable=problems[one.message_id]) for one in found]
+    return [opened.get(letter.letter_id) or replace(letter, unreadable=problems[letter.message_id]) for letter in found]
 
 
 def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:

@@ -101,7 +101,7 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
             row.save(force_insert=True)
         else:
             Rule.objects.filter(pk=row.pk).update(
-                **{one.field: getattr(row, one.field) for one in changes}, trouble="", error_count=0
+                **{change.field: getattr(row, change.field) for change in changes}, trouble="", error_count=0
             )
         _record(row, changes, by, reason, new=new)
         rules.raise_version()
@@ -183,7 +183,7 @@ def check(row: Rule) -> None:
     if row.valid_from and row.valid_until and row.valid_until <= row.valid_from:
         raise InvalidRule(f'Rule "{row.name}" is unclear: it ends before it begins. Give it a later end.')
     backoff = (row.backoff_base, row.backoff_cap, row.backoff_jitter)
-    if any(one is None for one in backoff) and any(one is not None for one in backoff):
+    if any(value is None for value in backoff) and any(value is not None for value in backoff):
         raise InvalidRule(f'Rule "{row.name}" is unclear: a backoff has a base, a cap and a jitter. Give all three.')
 
 

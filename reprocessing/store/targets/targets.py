@@ -57,7 +57,7 @@ def write_target(arn: str, fields: Fields) -> Target:
         row["watched_by"] = DeadLetterQueue.objects.filter(arn=row["watched_by"]).first()
     target, _ = Target.objects.update_or_create(arn=arn, defaults=row)
     _keep_policy(target)
-    _write_brakes(target, fields)
+    _write_breakers(target, fields)
     return target
 
 
@@ -79,13 +79,13 @@ def save_target(
                 target=write_target(arn, fields),
                 by=by,
                 reason=reason,
-                before={one.field: one.before for one in changes} if row else {},
-                after={one.field: one.after for one in changes},
+                before={change.field: change.before for change in changes} if row else {},
+                after={change.field: change.after for change in changes},
             )
         return changes
 
 
-def _write_brakes(target: Target, values: Fields) -> None:
+def _write_breakers(target: Target, values: Fields) -> None:
     """Write the settings of the target's breakers. A ramp-up at its start gets the new start; others continue."""
     said = {its: values[name] for name, its in BREAKER_FIELDS.items() if name in values}
     if not said:

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Turn:
+class WorkCounts:
     """Counts of one replay or capture.
 
     `idle`: there was no work, so it is counted only if it failed. `attempts`: number of attempts by target id.
@@ -32,13 +32,13 @@ class Turn:
 
 
 @contextmanager
-def counted_turn(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[Turn]:
+def measured_work(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[WorkCounts]:
     """Measure the block: add its duration in seconds to the metric `lasting`, and an exception to the metric `failing`.
 
     `place`: the id of the DLQ; 0: none. The block is not counted if its process is killed, or if PostgreSQL cannot
     store the counts, which is logged.
     """
-    counted, began = Turn(), time.monotonic()
+    counted, began = WorkCounts(), time.monotonic()
     try:
         yield counted
     except Exception:
