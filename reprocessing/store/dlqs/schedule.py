@@ -30,8 +30,9 @@ class OpenPoll:
     """A poll in progress.
 
     Attributes:
-        stamp: the DLQ's `next_poll_at` during the poll; another value shows that the DLQ was made due meanwhile.
-        then: the next scheduled time; None: `next_poll_at` has it already.
+        stamp: the value of the DLQ's `next_poll_at` during the poll; if it differs, somebody made the DLQ due
+            meanwhile.
+        then: the next scheduled time; None: `next_poll_at` is this time already.
     """
 
     dlq_id: int
@@ -40,12 +41,11 @@ class OpenPoll:
 
 
 def claim_due(*, now: datetime, limit: int) -> list[int]:
-    """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first. Set when each is due again.
+    """Return the ids of up to `limit` DLQs that are due for a poll, the longest due first; set when each is due again.
 
-    A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier; a
-    poll that runs sets the scheduled time. With a new
-    crontab, a DLQ is first due at the crontab's time; with a new interval, immediately. If the schedule has no next
-    time, this is recorded as the DLQ's `trouble`.
+    A DLQ is due again after 60 s, in case the poll's task is lost, or at its next scheduled time if that is earlier.
+    The poll itself then sets the scheduled time (`end_poll`). With a new crontab, a DLQ is first due at the crontab's
+    time; with a new interval, at once. A schedule without a next time becomes the DLQ's error text (`trouble`).
     """
     with transaction.atomic():
         found = list(
@@ -70,7 +70,7 @@ def claim_due(*, now: datetime, limit: int) -> list[int]:
 
 
 def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
-    """Begin the poll of a DLQ that was read a moment ago; None: another process has begun or finished this poll."""
+    """Begin the poll of this DLQ, which was just read; None: another process has begun or finished the poll."""
     stamp, then = dlq.next_poll_at, _next(dlq, now)
     if stamp is None or then is None or then <= now + RETRY_AFTER:
         return OpenPoll(dlq.pk, stamp, None)
@@ -78,12 +78,12 @@ def begin_poll(dlq: DeadLetterQueue, *, now: datetime) -> OpenPoll | None:
 
 
 def extend_poll(poll: OpenPoll, *, until: datetime) -> OpenPoll:
-    """Prevent another poll of the DLQ until 60 s after `until`; no effect if the DLQ was made due meanwhile."""
+    """Prevent other polls of the DLQ until 60 s after the time `until`, unless somebody made the DLQ due meanwhile."""
     return poll if poll.then is None else _stamp(poll, min(poll.then, until + RETRY_AFTER))
 
 
 def end_poll(poll: OpenPoll) -> None:
-    """End the poll: the DLQ is due at its next scheduled time; no effect if the DLQ was made due meanwhile."""
+    """End the poll: the DLQ is due at its next scheduled time, unless somebody made the DLQ due meanwhile."""
     if poll.then is not None:
         _stamp(poll, poll.then)
 
@@ -94,7 +94,7 @@ def _stamp(poll: OpenPoll, at: datetime) -> OpenPoll:
 
 
 def first_poll(dlq: DeadLetterQueue, *, now: datetime) -> datetime | None:
-    """Return when this DLQ is first polled; None: immediately, or never (its schedule has no next time)."""
+    """Return when this DLQ is first polled; None: at once, or never (its schedule has no next time)."""
     if dlq.next_poll_at is not None or dlq.crontab is None:
         return dlq.next_poll_at
     return _next(dlq, now)
@@ -106,7 +106,7 @@ def poll_now(dlq: DeadLetterQueue) -> None:
 
 
 def polls_per_second() -> float:
-    """Return how many polls a second the schedules of all DLQs cause."""
+    """Return how many polls per second the schedules of all DLQs cause together."""
     found = DeadLetterQueue.objects.select_related("interval", "crontab").only("interval", "crontab")
     return sum(_polls_per_second(dlq) for dlq in found)
 

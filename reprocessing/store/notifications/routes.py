@@ -23,7 +23,7 @@ class Route:
     dlqs: tuple[str, ...]
 
     def audit_values(self) -> dict[str, object]:
-        """Return the notification route as the audit log records it: destination, events and DLQs."""
+        """Return what the audit log records of this route: its destination, events and DLQs."""
         return {"notifications": self.destination, "events": [kind.value for kind in self.kinds] or "all",
                 "dlqs": list(self.dlqs) or "all"}  # fmt: skip
 
@@ -52,7 +52,7 @@ def read_kinds(names: Sequence[str]) -> tuple[EventKind, ...]:
 
 
 def route_or_none(destination: str) -> Route | None:
-    """Return the route of this destination, or None."""
+    """Return the route of this destination; None: nothing is sent to it."""
     row = NotificationRoute.objects.filter(destination=destination).first()
     return None if row is None else read_route(row)
 
@@ -95,7 +95,7 @@ def check_route(wanted: Route, planned: Collection[str] = ()) -> None:
 
 
 def set_route(wanted: Route, *, by: str, reason: str) -> bool:
-    """Write a route, replacing an earlier one; return whether anything changed.
+    """Write a route, in place of the destination's former route; return whether anything changed.
 
     Raises:
         InvalidNotificationRoute: `check_route` refuses the route.

@@ -1,6 +1,6 @@
-"""Find the evidence that sent messages of each target still lack before they are presumed delivered.
+"""Find which evidence is still missing before sent messages of a target are presumed delivered.
 
-A look is one request for the counts of a target queue.
+A *look* is one request for the message counts of a target queue.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reprocessing.store.outcomes.evidence import ENOUGH_LOOKS, FROM, GAP, PAUSE
 
 #: A consumer that runs receives a message within this time.
 _SOON: Final = timedelta(seconds=10)
-#: If a target has not been empty for this time, its consumer may be stopped.
+#: If a target queue was never empty for this time, its consumer may be stopped.
 _LONG: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingOutcome:
-    """A target of a DLQ, and what is still needed before its sent letters are presumed delivered."""
+    """A target of a DLQ, and the evidence that is missing before a letter sent to it is presumed delivered."""
 
     which: str  #: the letter that the other fields are about, "oldest" or "newest"
     dlq_id: int
@@ -115,7 +115,7 @@ _NEWEST = _STATEMENT.format(
 def of_targets(dlq: int | None = None, *, count_lag: float, seen: VisibleDlqs = EVERY_DLQ) -> list[PendingOutcome]:
     """Return for each target of this DLQ (None: of all DLQs) what its oldest letter without outcome waits for.
 
-    Only DLQs that a person sees (`seen`). `count_lag`: seconds by which SQS's counts may lag.
+    `seen`: only DLQs that a person sees. `count_lag`: seconds by which SQS's message counts may be late.
     """
     return _seen(
         rows.fetch(PendingOutcome, _OLDEST, {"dlq": dlq, "count_lag": count_lag, "looks": evidence.LOOKS}), seen
@@ -131,7 +131,7 @@ def of_run(run: int, dlq: int, *, count_lag: float, seen: VisibleDlqs = EVERY_DL
 
 
 def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome]:
-    """Return the pending outcomes of DLQs that a person sees, without the names of other DLQs."""
+    """Return the pending outcomes of DLQs that a person sees; in these, the names of other DLQs are removed."""
     return [
         wait if wait.watched_by_id is None or seen.includes(wait.watched_by_id) else replace(wait, watched_by="its DLQ")
         for wait in found if seen.includes(wait.dlq_id)
@@ -139,7 +139,7 @@ def _seen(found: list[PendingOutcome], seen: VisibleDlqs) -> list[PendingOutcome
 
 
 def seconds_until_known(found: Collection[PendingOutcome]) -> dict[int, float | None]:
-    """Return by target id the shortest time (s) until the letters' outcomes are known; None: it cannot be told."""
+    """Return by target id the shortest time (s) until the letters' outcomes are known; None: unknown."""
     cadences = schedule.poll_intervals([pending.watched_by_id for pending in found if pending.watched_by_id])
     return {pending.target_id: _known_in(pending, cadences.get(pending.watched_by_id or 0, 0.0)) for pending in found}
 
@@ -160,7 +160,7 @@ def _known_in(pending: PendingOutcome, every: float) -> float | None:
 
 
 def _needed(pending: PendingOutcome) -> datetime:
-    """Return when the capture that proves delivery may begin, if the target is empty from now on."""
+    """Return when the capture that shows the outcome may begin at the earliest, if the target is empty from now on."""
     earliest = max(pending.now, pending.counted_from or pending.now)
     emptied = max(pending.now, (pending.quiet_from or earliest) + timedelta(seconds=pending.count_lag))
     seen = pending.seen_at or earliest
@@ -171,7 +171,7 @@ def _needed(pending: PendingOutcome) -> datetime:
 
 
 def describe(pending: PendingOutcome) -> str:
-    """Return, as text for people, what must happen before the letter has an outcome; empty: no letter waits."""
+    """Return, as text for people, what a letter without outcome waits for; empty: no letter waits."""
     if not pending.unsettled or pending.taken_at is None or pending.until is None:
         return ""
     if pending.proof == "accepted":
@@ -184,12 +184,12 @@ def describe(pending: PendingOutcome) -> str:
 
 
 def is_endless(pending: PendingOutcome) -> bool:
-    """Return whether waiting may bring no outcome: the target has not been empty, or nothing can show the outcome."""
+    """Return whether the letter may wait for ever: its target was never empty, or nothing can show the outcome."""
     return is_never_empty(pending) or describe(pending).startswith("nothing")
 
 
 def is_never_empty(pending: PendingOutcome) -> bool:
-    """Return whether the letter waits because its target has not been empty since the letter was sent to it."""
+    """Return whether the letter waits because its target was never empty since the letter was sent."""
     return describe(pending).startswith(f"{resource_name(pending.target)} has not been empty")
 
 

@@ -1,4 +1,4 @@
-"""Seal (encrypt) what was stored before encryption was set up: payloads, edits, digests and texts of targets."""
+"""Seal (encrypt) payloads, edits, digests and texts of targets that were stored before encryption was set up."""
 
 from __future__ import annotations
 
@@ -125,16 +125,16 @@ class _Detail:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How many rows one call sealed (encrypted), and the id of the last row; `last` 0: there are no more rows."""
+    """How many rows (`n`) a call sealed (encrypted), and the id of its last row; 0: no readable rows are left."""
 
     n: int
     last: int
 
 
 def seal_payloads(above: int, day: date) -> Sealed:
-    """Encrypt (seal) up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
+    """Seal up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
 
-    `day`: the day of the data keys.
+    `day`: the day for which each DLQ's data key is used.
     """
     found = rows.fetch(_Readable, _READABLE, {"above": above, "limit": LETTERS, "chunk": CHUNK})
     if not found:
@@ -161,9 +161,9 @@ def seal_payloads(above: int, day: date) -> Sealed:
 
 
 def seal_edits(above: int, day: date) -> Sealed:
-    """Encrypt (seal) up to 20 readable edits with ids above `above`, in one transaction.
+    """Seal up to 20 readable edits with ids above `above`, in one transaction.
 
-    `day`: the day of the data keys.
+    `day`: the day for which each DLQ's data key is used.
     """
     found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
     if not found:
@@ -191,7 +191,10 @@ def seal_edits(above: int, day: date) -> Sealed:
 
 
 def seal_details(above: int, day: date) -> Sealed:
-    """Seal the next readable texts of targets in the details of attempts, as `seal_payloads` does."""
+    """Seal the readable texts of targets in up to 500 attempts with ids above `above`, in one transaction.
+
+    `day`: the day for which each DLQ's data key is used.
+    """
     found = rows.fetch(_Detail, _DETAILS, {"above": above})
     if not found:
         return Sealed(0, 0)
@@ -221,7 +224,7 @@ def _sealers(dlqs: set[int], day: date) -> dict[int, Sealer]:
 
 
 def _all_live(sealers: Iterable[Sealer]) -> bool:
-    """Return whether all data keys still exist. Nobody can destroy the existing keys until the commit."""
+    """Return whether the data keys of all sealers still exist; until the commit, nobody can destroy them."""
     ids = sorted({sealer.key_id for sealer in sealers if sealer.key_id is not None})
     live = rows.column(int, _LIVE, {"ids": ids})
     if len(live) < len(ids):
@@ -230,7 +233,7 @@ def _all_live(sealers: Iterable[Sealer]) -> bool:
 
 
 def _previous(found: Sequence[_ReadableEdit]) -> list[bytes]:
-    """Return for each edit the digest of the body before it: the captured body, or the body of the edit before."""
+    """Return, for each edit, the digest of the body that was edited: the captured body, or that of the edit before."""
     statement: LiteralString = """
 SELECT l.message_id, l.id AS letter_id, p.body FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
  WHERE l.id = ANY(%(letters)b::bigint[])

@@ -1,4 +1,4 @@
-"""Write the columns of a rule as JSON, and read them again, so that a rule can wait for a second person's approval."""
+"""Turn the columns of a rule into JSON and back, so that a change of a rule can be stored until it is approved."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Give the unfinished letters of ended runs to a run that is about to start, in batches of one transaction each.
 
-An aborted run may have left a million letters: too many for the transaction that starts the next run. The start adopts
-only letters that are left after the last batch (see `enlistment`).
+An aborted run may leave a million letters: too many for the transaction that starts the next run. So most letters
+change their run before, and the start itself takes over (adopts) only letters that came after the last batch.
 """
 
 from __future__ import annotations
