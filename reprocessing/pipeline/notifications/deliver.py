@@ -1,4 +1,4 @@
-"""Write due notifications to the outbox. Then send each destination one text with all its pending notifications."""
+"""Write due notifications to the outbox, then send each destination one text with all its pending notifications."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from reprocessing.store.ordering import lanes
 
 logger = logging.getLogger(__name__)
 
-#: Most seconds that a destination may take for one text, and that one call waits for all texts.
+#: Most seconds that a destination may take for one text, and that one call of `deliver` waits for all texts.
 SEND_SECONDS, CALL_SECONDS = 15.0, 30.0
-#: Most destinations to which one call sends, each in its own thread.
+#: Most destinations to which one call of `deliver` sends, each in its own thread.
 _AT_ONCE: Final = 8
 
 
@@ -38,15 +38,15 @@ class _Job:
 
 
 def is_due(conf: Conf) -> bool:
-    """Return whether there are events without notifications yet, or notifications that wait to be sent."""
+    """Return whether there are incidents without notifications yet, or notifications that can be sent now."""
     return sending.is_due(conf.destinations)
 
 
 def deliver(conf: Conf, *, seconds: float = SEND_SECONDS) -> int:
-    """Write and send due notifications. Return how many texts were sent. Call it outside transactions.
+    """Write and send due notifications; return how many texts were sent. Call it outside transactions.
 
-    Delivery is at-least-once: if a process dies between sending and recording, a later call sends the text again
-    after the destination's lease has ended. Several processes may call this at the same time.
+    A text is sent at least once: if a process dies after the send, before the result is recorded, a later call sends
+    the text again when the destination's lease has ended. Several processes may call this at the same time.
     """
     notification_writer.file_notifications()
     if given_up := sending.give_up_old():
@@ -95,7 +95,7 @@ def _send(conf: Conf, job: _Job, now: datetime, seconds: float, done: queue.Simp
 
 
 def _record(jobs: Sequence[_Job], done: queue.SimpleQueue[tuple[_Job, Delivery]], *, within: float) -> int:
-    """Record each result as it arrives. Return how many texts were sent.
+    """Record the result of each text when it arrives; return how many texts were sent.
 
     A text without a result after `within` seconds counts as failed; its thread continues.
     """

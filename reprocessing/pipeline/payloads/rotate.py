@@ -1,4 +1,4 @@
-"""Wrap data keys with a new wrapping key, and encrypt payloads that were stored readable.
+"""Wrap all data keys with a new wrapping key, and encrypt payloads that were stored readable.
 
 If the process is killed, a second call continues.
 """
@@ -27,7 +27,7 @@ class Rotated:
 
 
 def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
-    """Wrap each data key with the first wrapping key. Return the counts. Messages are captured and sent meanwhile.
+    """Wrap each data key with the first wrapping key; return the counts. Messages can be captured and sent meanwhile.
 
     The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself.
     `on_progress` is called after each batch, with the counts so far.
@@ -40,7 +40,10 @@ def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
 
 
 def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
-    """Seal readable payloads, edits, reports, filters and texts of targets; a second call continues where it ended."""
+    """Encrypt payloads, edits, reports, filters and texts of targets that are stored readable; return the counts.
+
+    `day`: the day for which each DLQ's data key is used. If the process is killed, a second call continues.
+    """
     done = Rotated()
 
     def all_of(seal: Callable[[int, date], Sealed], count: Callable[[int], None]) -> None:

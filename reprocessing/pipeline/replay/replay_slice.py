@@ -36,8 +36,8 @@ from reprocessing.store.safety.send_limits import SendLimit
 from reprocessing.store.safety.used_up_attempts import last_failures
 
 logger = logging.getLogger(__name__)
-#: Every turn may wait this many seconds for a token of the rate limit. If the wait is longer, only one turn waits for
-#: the target, so that waiting turns do not occupy all workers. Other turns hand their lanes back for `DUE_LATER`.
+#: Every slice may wait this many seconds for a token of the rate limit. If the wait is longer, only one slice waits for
+#: the target, so that waiting slices do not occupy all workers. Other slices give their lanes back for `DUE_LATER`.
 TOKEN_WAIT = 0.25
 DUE_LATER = timedelta(seconds=2)
 _ASKS_EVERY = 5.0  # seconds between two questions to AWS whether it redrives messages itself
@@ -46,7 +46,7 @@ _SEEN_FOR = 0.5  # seconds between two reads of send limits and rules, while not
 
 @dataclass(slots=True)
 class Report:
-    """Counts of one turn, in which one worker replays lanes. `left`: ids of lanes that were still due at its end."""
+    """What one slice did: numbers of letters, and the ids of lanes that were still due at its end (`left`)."""
 
     taken: int = 0
     failed: int = 0
@@ -57,16 +57,16 @@ class Report:
 
 @dataclass(slots=True)
 class Slice:
-    """A turn: one worker leases and replays due lanes for a few seconds."""
+    """A slice: for a few seconds, one worker leases due lanes and replays them."""
 
-    owner: str  # unique name of the turn, written to its leased lanes
+    owner: str  # unique name of the slice, written to the lanes that it leases
     conf: Conf
     rates: Rates
     dice: Callable[[], float]  # random numbers for backoffs
     only: Sequence[int] | None = None  # ids of lanes to lease first; afterwards, any due lane is leased
     runs: Sequence[int] | None = None  # ids of runs; None: all
     strictly: bool = False  # lease no lane outside `only`
-    stop: Callable[[], bool] = lambda: False  # called between rounds; if it returns True, the turn ends early
+    stop: Callable[[], bool] = lambda: False  # called between rounds; if it returns True, the slice ends early
     book: RuleBook | None = None  # the rules as they were last loaded
     report: Report = field(default_factory=Report)
     _standings: dict[int, LaneState] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Slice:
     _wire: Sender = field(init=False)
 
     def run(self, *, seconds: float) -> Report:
-        """Replay lanes for `seconds` at most, then hand the remaining lanes back. Return the counts.
+        """Replay lanes for `seconds` at most, then give the remaining lanes back; return the report.
 
         Raises:
             django.db.Error: PostgreSQL failed. Letters that were being sent are recovered when their leases end.
@@ -138,7 +138,7 @@ class Slice:
                 self._standings.pop(standing.lane_id, None)
 
     def _round(self) -> float | None:
-        """Apply rules and gate to the heads, and send the heads that pass. Return the seconds to pause, or None."""
+        """Apply rules and gate to the heads, and send heads that pass; return the seconds to pause (None: no pause)."""
         going = self._through_the_gate(self._asked())
         if not going:
             return None
@@ -169,9 +169,9 @@ class Slice:
         return None
 
     def _await_tokens(self, going: Sequence[LaneState], metered: MeteredHeads) -> float | None:
-        """Return the wait for tokens in seconds; or hand the lanes back, and return None.
+        """Return the seconds to wait for tokens; or give the lanes back, and return None.
 
-        They are handed back if the wait is longer than 0.25 s, and another turn waits for the target already.
+        Lanes are given back if the wait is longer than 0.25 s, and another slice waits for the target already.
         """
         targets = {head.target_id or 0 for head in going} if metered.pause > TOKEN_WAIT and not self.strictly else ()
         if all(self.rates.claim_wait(target, self.owner, metered.pause) for target in targets):
@@ -183,7 +183,7 @@ class Slice:
         return None
 
     def _asked(self) -> list[LaneState]:
-        """Apply the current rules to heads that they did not decide about yet. Return the heads with decisions."""
+        """Apply the current rules to heads about which they have not decided yet; return the heads with a decision."""
         self._load_send_limits()
         self.book = RuleBook.load(self.book, next((limit.rules for limit in self._wire.send_limits.values()), None))
         if asked := [head for head in self._standings.values() if self._is_new(head)][: self.conf.intent_size]:
@@ -197,7 +197,7 @@ class Slice:
         return [head for head in self._standings.values() if not self._is_new(head)][:most]
 
     def _is_new(self, head: LaneState) -> bool:
-        """Return whether the rules changed after the last decision about this head. False if there never were rules."""
+        """Return whether rules changed after the last decision about this head; False if there never were rules."""
         if self.book is None or (head.rulebook_version or 0) >= self.book.version:
             return False
         return bool(self.book.rules) or bool(head.rulebook_version)
@@ -214,9 +214,9 @@ class Slice:
         return judged.going
 
     def _recounted(self, heads: Sequence[LaneState]) -> list[LaneState]:
-        """Return the heads.
+        """Return the heads with their numbers of attempts, after spared attempts were checked again.
 
-        Spared attempts (not counted, as in an outage) count again if other letters succeeded meanwhile.
+        A spared attempt (not counted, because the target was down) counts again if other letters succeeded meanwhile.
         """
         counted = count_again({head.letter_id or 0 for head in heads if gate.is_sent_for_spared_attempts(head)})
         return [replace(head, attempts=counted.get(head.letter_id or 0, head.attempts)) for head in heads]
@@ -237,9 +237,9 @@ class Slice:
         self._looks_at = now + _SEEN_FOR if all(map(self._is_quiet, self._wire.send_limits.values())) else 0.0
 
     def _has_seen(self, targets: set[int]) -> bool:
-        """Return whether the send limits of these targets and of all heads' breakers are loaded.
+        """Return whether the send limits of these targets, and of the breakers of all heads, are loaded.
 
-        After routing, a head may have another target or rate class, and so another breaker.
+        By a rule, a head may get another target or rate class, and so another breaker.
         """
         limits = self._wire.send_limits
         breakers = {head.breaker_id for head in self._standings.values() if head.breaker_id}
@@ -275,7 +275,7 @@ class Slice:
             self._forget({head.lane_id for head, _ in waiting})
 
     def _keep(self, going: Sequence[LaneState]) -> None:
-        """Renew the leases of lanes that wait for a token. Forget lanes whose lease is lost."""
+        """Renew the leases of lanes that wait for a token; forget lanes whose lease is lost."""
         mine = lanes.renew(
             [head.lane_id for head in going], [head.fence for head in going], lease=self.conf.lease.total_seconds()
         )

@@ -19,7 +19,7 @@ REDIS_RETRY = 1.0  # seconds until lanes ask for tokens again if Redis does not 
 
 @dataclass(slots=True)
 class MeteredHeads:
-    """Heads that got tokens, and how long heads without a token must wait."""
+    """Heads that got tokens of the rate limit, and how long heads without a token must wait."""
 
     heads: list[LaneState] = field(default_factory=list)
     valid_until: dict[int, float] = field(default_factory=dict)  # when tokens expire (monotonic), by target, if limited
@@ -30,9 +30,9 @@ class MeteredHeads:
 def take_for_heads(
     going: Sequence[LaneState], *, targets: Mapping[int, Target], send_limits: Mapping[int, SendLimit], rates: Rates
 ) -> MeteredHeads:
-    """Take tokens for as many heads as possible: one of the target, and one of the rate class if the class has a rate.
+    """Take tokens for as many heads as possible: one token of the target and, if it has a rate, one of the rate class.
 
-    `send_limits`: send limits by breaker id. `targets`: by id. No more tokens of a class are taken than the target has.
+    `send_limits`: by breaker id. `targets`: by id. No more tokens of a rate class are taken than of the target.
     """
     metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -54,7 +54,7 @@ def take_for_heads(
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """A rate limit: `rate` tokens a second, and at most `burst` at once (None: the tokens of one second)."""
+    """A rate limit: `rate` tokens per second; at most `burst` tokens at once (None: the tokens of one second)."""
 
     key: int | str
     rate: float
@@ -79,7 +79,7 @@ class _Meter:
         return _Limit(target.pk, target.rate * ramp, None if target.burst is None else max(1.0, target.burst * ramp))
 
     def available(self, limit: _Limit) -> int:
-        """Return the number of available tokens of a limit, and take none."""
+        """Return how many tokens of a limit are available; take none."""
         try:
             found = self.rates.peek(limit.key, limit.rate, limit.burst)
         except RateLimitUnavailable as error:
@@ -92,8 +92,8 @@ class _Meter:
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most.
 
-        Return the heads that got one, and the monotonic time at which the first token expires (None: no class
-        has a rate).
+        Return the heads that got a token, or whose class has no rate; and the monotonic time at which the first token
+        expires (None: no class has a rate).
         """
         left: list[LaneState] = []
         until: float | None = None
@@ -111,9 +111,9 @@ class _Meter:
     def take(
         self, some: list[LaneState], until: float | None, limit: _Limit
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take available tokens for heads.
+        """Take available tokens of a limit; return the heads that got a token, and when the first token expires.
 
-        Return the heads that got one, and the time at which the first token expires.
+        `until`: the monotonic time at which tokens that these heads have already expire; None: they have none.
         """
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)

@@ -42,12 +42,15 @@ logger = logging.getLogger(__name__)
 LONG_POLL = 2  #: seconds of a long poll; short, because a person waits for the command
 LATE_ANSWER_SECONDS = 10.0  #: most seconds to wait at the end for answers of slow targets
 GROUP_BATCHES = 20  #: most batches of letters that are assigned to failure groups at the end
-IDLE = 0.25  #: seconds until due lanes are looked for again if there were none
+IDLE = 0.25  #: seconds until due lanes are searched again if there were none
 
 
 @dataclass(frozen=True, slots=True)
 class DrainContext:
-    """The settings and connections of a drain, and a function `stop`, which returns whether to stop."""
+    """The settings and connections of a drain. `stop`: returns whether to stop. `owner`: name of this process.
+
+    `dice`: returns random numbers for backoffs.
+    """
 
     conf: Conf
     rates: Rates
@@ -59,9 +62,9 @@ class DrainContext:
 def capture_dlq(
     dlq: DeadLetterQueue, context: DrainContext, *, on_progress: Callable[[Captured], None], seconds: float
 ) -> Captured:
-    """Capture the DLQ until it has run dry or `seconds` are over, and give the letters their places. Return the counts.
+    """Capture the DLQ until it has run dry or `seconds` are over, and place the letters in lanes; return the counts.
 
-    `on_progress` gets the counts after each poll.
+    `on_progress`: called after each poll, with the counts so far.
 
     Raises:
         QueueUnreachable: the DLQ could not be read.
@@ -81,7 +84,7 @@ def capture_dlq(
 
 
 def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
-    """Plan a run and select its letters, or return the run of this name if it exists. The letters stay captured.
+    """Plan a run and select its letters, or return the run with this name if it exists. The letters stay captured.
 
     Raises:
         RunIdInUse: a run with another selection has this name.
@@ -95,7 +98,7 @@ def plan_run(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
 
 
 def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Selection = ALL_LETTERS) -> Run:
-    """Plan and start a run, or continue the run of this name. Return the run.
+    """Plan and start a run, or continue the run with this name; return the run.
 
     Raises:
         RunIdInUse: a run with another selection has this name.
@@ -106,7 +109,7 @@ def start_run(dlq: DeadLetterQueue, *, name: str, asked_by: str, selection: Sele
 
 
 def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) -> Run | None:
-    """Return the run of this name; None if there is none. `selection`: the expected selection; None: any.
+    """Return the run with this name; None if there is none. `selection`: the selection that it must have; None: any.
 
     Raises:
         RunIdInUse: a run with another selection has this name.
@@ -118,7 +121,7 @@ def find_run(dlq: DeadLetterQueue, *, name: str, selection: Selection | None) ->
 
 
 def continue_run(run: Run, *, by: str, reason: str = "It was asked for.") -> Run:
-    """Start a planned run, or continue a finished run whose letters returned. Return the running run.
+    """Start a planned run, or continue a finished run to which letters came back; return the running run.
 
     Raises:
         InvalidRunState: the run is paused, or was aborted.
@@ -172,9 +175,9 @@ def replay_run(
 ) -> RunCounts:
     """Replay a run until its letters are finished, it is paused or aborted, or `context.stop()`; return its counts.
 
-    Letters that wait for a parked letter of their lane are not waited for. The other running runs of the DLQ are
-    replayed too, since their letters may be first in the lanes. Runs whose ids are in `along` are also replayed
-    until they are finished. `on_progress` gets the letter counts every few seconds.
+    Letters that wait behind a parked letter of their lane are not waited for. The other running runs of the DLQ are
+    replayed, too, since their letters may be first in the lanes. `along`: ids of runs that are also replayed until they
+    are finished. `on_progress`: called every few seconds, with the run's letter counts.
     """
     threads: list[_Beside] = [_Watch(run, context), _Checks(run, context)]
     for thread in threads:
@@ -206,7 +209,7 @@ def replay_run(
 
 
 class _Beside(threading.Thread):
-    """A thread that repeats a piece of work until the replay ends."""
+    """A thread that repeats work beside a replay (see the subclasses) until the replay ends."""
 
     def __init__(self, run: Run, context: DrainContext) -> None:
         super().__init__(name=f"{type(self).__name__} of {run.name}")

@@ -1,4 +1,4 @@
-"""Poll a DLQ: capture it, give its letters their places, and enlist them in a run when the DLQ has run dry."""
+"""Poll a DLQ: capture it, place its letters in lanes, and enlist them in a run when the DLQ has run dry."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from reprocessing.store.safety import waves
 
 logger = logging.getLogger(__name__)
 
-_PER_RECEIVER = 100  #: visible messages for each receiver
-_AT_LEAST = 10.0  #: seconds that enlisting has, even if the capture took all the time
+_PER_RECEIVER = 100  #: one receiver thread is used for so many visible messages
+_AT_LEAST = 10.0  #: shortest time (s) for enlisting, even if the capture took all the time
 _LONGEST = 43_200.0  #: most seconds for which SQS hides a message
 _ASKED_FOR = 500  #: most copies whose visibility timeout one check changes
 
@@ -43,7 +43,7 @@ _ASKED_FOR = 500  #: most copies whose visibility timeout one check changes
 class PollResult:
     """The result of one poll. `skipped`: there was no capture, since the DLQ was empty and nothing needed a capture.
 
-    `enlisted`: what was enlisted in the standing run; None: nothing was to be enlisted.
+    `enlisted`: how many letters were enlisted in the standing run; None: nothing was to be enlisted.
     """
 
     captured: Captured = field(default_factory=Captured)
@@ -57,8 +57,8 @@ def poll_dlq(
 ) -> PollResult:  # fmt: skip
     """Poll a DLQ once. If the DLQ is empty and nothing needs a capture, this costs only one SQS call.
 
-    The capture takes at most `seconds`. Enlisting has the rest of this time, but 10 s or more; the next poll
-    continues it.
+    The capture takes at most `seconds`. Enlisting letters gets the rest of this time, but at least 10 s; the next poll
+    enlists letters that are left. `dice`: returns random numbers for backoffs. `stop`: returns whether to end early.
 
     Raises:
         QueueUnreachable: the DLQ's depth could not be read.
@@ -115,7 +115,7 @@ def is_wanted(dlq: DeadLetterQueue) -> bool:
 
 
 def record_depth(dlq: DeadLetterQueue) -> bool:
-    """Record the DLQ's depth. Return whether beat must capture the DLQ.
+    """Record SQS's message counts of the DLQ (its depth); return whether beat must capture the DLQ.
 
     Raises:
         QueueUnreachable: the depth could not be read.
@@ -131,12 +131,12 @@ def _note_depth(dlq: DeadLetterQueue) -> int:
 
 
 def receiver_count(visible: int, conf: Conf) -> int:
-    """Return how many receivers to use for so many visible messages: one for each 100, within the limit of `conf`."""
+    """Return how many receiver threads to use for so many visible messages: one per 100, at most `conf.receivers`."""
     return max(1, min(conf.receivers, math.ceil(visible / _PER_RECEIVER)))
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Return whether no other reader hides messages of the DLQ, such as returned letters.
+    """Return whether no reader but this service hides messages of the DLQ; a hidden message may be a returned letter.
 
     The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return
     False if SQS does not answer.
@@ -162,10 +162,10 @@ def _can_be_ours(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> boo
 
 
 def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool:
-    """Extend the visibility timeout of copies that may be hidden. Return whether SQS has extended any.
+    """Extend the visibility timeout of copies that may be hidden; return whether SQS has extended any.
 
-    SQS extends only copies that are hidden. A worker may have hidden copies longer than is recorded, if it died
-    before it recorded the time. The new time is recorded.
+    SQS extends only copies that are hidden. So this shows copies that a killed worker has hidden for longer than is
+    recorded. The new time is recorded.
     """
     perhaps = capture_lease.copies_to_extend(dlq.pk, within=0.0, since=_LONGEST, limit=_ASKED_FOR)
     if not perhaps:
@@ -179,7 +179,7 @@ def _hides_more(dlq: DeadLetterQueue, address: QueueAddress, conf: Conf) -> bool
 def standing_run(dlq: DeadLetterQueue) -> Run:
     """Return the DLQ's standing run; create it if there is none.
 
-    It gets waves or none, as the DLQ's settings say now.
+    Whether a new standing run has waves depends on the DLQ's settings.
     """
     with transaction.atomic():
         run, _ = Run.objects.get_or_create(
@@ -208,7 +208,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
-    """Return whether the DLQ is captured even if stopped: after a restore, for a plan, or after AWS's own redrive."""
+    """Return whether a stopped DLQ is captured all the same: after a restore, for a plan, or after AWS's own redrive."""
     if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
     waiting = plans.unselected_plans(dlq.pk)

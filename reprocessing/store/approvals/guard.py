@@ -155,6 +155,6 @@ def _use(approval: int, deed: Deed, messages: int) -> None:
 
 
 def _done_alone(dlq: int, by: str) -> int:
-    """Return how many messages of a DLQ a person has handled alone in the last 24 hours, under any of their accounts."""
+    """Return how many messages of a DLQ a person has handled alone in the last 24 hours, with any of their accounts."""
     done = UnapprovedDeed.objects.filter(dlq=dlq, by_key__in=people.keys_of(by), at__gt=database_now() - WITHIN)
     return int(done.aggregate(n=Sum("messages"))["n"] or 0)

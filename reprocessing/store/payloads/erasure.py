@@ -101,7 +101,7 @@ SELECT 'erased', by, reason, finished_at, '{}'::jsonb,
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result of one batch: ids of letters that were erased, and ids of letters in progress, which are not erased."""
+    """The result of one batch: ids of erased letters, and ids of letters in progress (`busy`), which are not erased."""
 
     erased: list[int]
     busy: list[int]

@@ -1,4 +1,4 @@
-"""Check targets other than the source queue."""
+"""Check targets that are not the source queue of their messages."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def outcome(case: Case) -> Iterator[Finding]:
 def acknowledged(case: Case) -> Iterator[Finding]:
     """Consumers may report outcomes, and have time to.
 
-    For each target with this outcome, yield a refusal if no time limit is set, else a note about the limit.
+    For each target with outcome acknowledged, yield a refusal if no time limit for reports is set; else a note about
+    it.
     """
     names = {arn: str(target) for arn, target in case.observed.other_targets.items()}
     for arn, name in {**{arn: seen.address.name for arn, seen in case.observed.queues.items()}, **names}.items():
@@ -82,7 +83,8 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No other DLQ's target needs captures of this one.
 
-    In mode observe, a DLQ is not captured. So yield a refusal for each target, or message, that needs its captures.
+    In mode observe, a DLQ is not captured. So yield a refusal for each target whose outcome, and for sent messages
+    whose outcome, only captures of the DLQ can show.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
@@ -153,7 +155,7 @@ def keys(case: Case) -> Iterator[Finding]:
 def backoff_problem(base: float, cap: float) -> Finding | None:
     """Return a finding if the initial backoff `base` is longer than the longest backoff `cap`; else None.
 
-    Both in seconds.
+    Both are seconds.
     """
     if base > cap:
         return refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
@@ -177,7 +179,7 @@ def pace(case: Case) -> Iterator[Finding]:
 def time(case: Case) -> Iterator[Finding]:
     """The longest key queue is done before the DLQ deletes its messages.
 
-    Else yield a warning, or a refusal in mode automatic. Yield a note about how long a key queue may be.
+    If not, yield a warning; in mode automatic, a refusal. Also yield a note about how long a key queue may be.
     """
     facts, ahead = case.observed.dlq.facts, case.observed.prospect
     waiting = {

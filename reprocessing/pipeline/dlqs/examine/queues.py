@@ -44,7 +44,7 @@ def identity(case: Case) -> Iterator[Finding]:
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
     """The DLQ is not one of the service's own queues, nor the DLQ of one.
 
-    Else yield a refusal. `own`: the URLs of the service's own queues.
+    Yield a refusal if it is. `own`: the URLs of the service's own queues.
     """
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):
@@ -111,7 +111,7 @@ def ways_back(case: Case) -> Iterator[Finding]:
 def retention(case: Case) -> Iterator[Finding]:
     """The DLQ keeps messages longer than its source queues.
 
-    Yield a warning for each source queue that keeps them as long or longer: SQS counts from the first send.
+    Yield a warning for each source queue with a retention as long or longer: SQS counts from the first send.
     """
     facts = case.observed.dlq.facts
     if facts.fifo:
@@ -152,7 +152,7 @@ def custody(case: Case) -> Iterator[Finding]:
 def native_moves(case: Case) -> Iterator[Finding]:
     """AWS's own redrive does not move messages of the DLQ.
 
-    Yield a warning if it does, in mode automatic a refusal.
+    Yield a warning if AWS's redrive moves messages; in mode automatic, a refusal.
     """
     if case.observed.moves is None:
         yield warn(f"Whether AWS's own redrive is running is unknown: {case.observed.unknown['moves']}")
@@ -183,7 +183,7 @@ def encryption(case: Case) -> Iterator[Finding]:
 def parking(case: Case) -> Iterator[Finding]:
     """The parking queue is used for nothing else.
 
-    Yield a refusal if it is a source, a target or a watched DLQ.
+    Yield a refusal if the parking queue is also a source, a target or a watched DLQ.
     """
     seen = case.observed.parking
     if seen and seen.facts.arn in {

@@ -1,4 +1,4 @@
-"""Check that beat sends tasks and workers take them. That a process runs does not prove this."""
+"""Check that beat sends tasks, and that workers take the tasks. A process may run and do neither."""
 
 from __future__ import annotations
 

@@ -79,10 +79,7 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
-    """Yield a finding if scheduled polls do not run.
-
-    Each poll first records the DLQ's depth, so the record's age shows it.
-    """
+    """Yield a finding if scheduled polls do not run: the DLQ's depth, which each poll records, is too old."""
     if (
         row.crontab is not None
         or row.depth_at is None
