@@ -1,4 +1,4 @@
-"""settings.REDRIVE as a typed, frozen value. Every setting is optional.
+"""Read settings.REDRIVE into a typed, frozen value (`Conf`). Every setting is optional.
 
     REDRIVE = {"LANES_PER_TASK": 1, "MARKS": {"message_id": None}}
 
@@ -36,10 +36,11 @@ class Conf:
     """Settings of all DLQs. Names in settings.REDRIVE are the same, in upper case.
 
     Attributes:
-        lease: time that a worker owns an ordering key without renewal; a killed worker's keys are free after this time.
+        lease: time for which a worker leases a key queue; the key queues of a killed worker are free after this time.
         slice: time that one replay task works before it enqueues a task for the rest.
         lanes_per_task: ordering keys of one replay task; 1 makes one task per key.
-        intent_size: max messages whose attempts are committed before one send; a killed worker can repeat them.
+        intent_size: max messages whose attempts are committed before one send; if the worker is killed, these are
+            repeated.
         open_requests: max open requests of one worker to HTTP endpoints and functions.
         held_copies_limit: for a new DLQ: max captured messages that stay in the DLQ, invisible. Above the limit,
             messages are deleted from the DLQ when they are captured.
@@ -69,10 +70,11 @@ class Conf:
         api_rate: max requests a second of one API token. After a pause, it may send the requests of 5 s at once.
         alert_...: thresholds of notifications (docs/notifications.md).
         first_steps: show the demo's checklist on the dashboard.
-        marks: names of the attributes added on redrive: redrive, idempotency_key, message_id and reprocessed_from; None
-            omits the attribute.
+        marks: names of the attributes that the service adds to a message: redrive, idempotency_key, message_id and
+            reprocessed_from; None: the attribute is not added.
         traces: create an OpenTelemetry span for each attempt; the package opentelemetry-api must be installed.
-        trace_messages: send messages with the `traceparent` of their attempt's span, in place of an earlier one.
+        trace_messages: send messages with the `traceparent` of their attempt's span, which replaces an earlier
+            `traceparent`.
         price_standard: US dollars for a million requests to standard queues; `price_fifo`: the same for FIFO queues.
     """
 
@@ -176,12 +178,15 @@ _DEFAULTS: dict[str, object] = {setting.name.upper(): getattr(Conf(), setting.na
 
 
 def current() -> Conf:
-    """Return the value of settings.REDRIVE. Raise `InvalidSettings`, which lists all problems, if it is invalid."""
+    """Return the settings in settings.REDRIVE.
+
+    If these are invalid, raise `InvalidSettings`, which lists all problems.
+    """
     return read_settings(getattr(settings, "REDRIVE", {}))
 
 
 def read_settings(given: Mapping[str, Any]) -> Conf:
-    """Return the settings that a mapping contains. Raise `InvalidSettings`, which lists all problems."""
+    """Return the settings in a mapping like settings.REDRIVE. Raise `InvalidSettings`, which lists all problems."""
     if not isinstance(given, Mapping):
         raise InvalidSettings("settings.REDRIVE is not a mapping of names to values. Write REDRIVE = {...}.")
     problems = list(_problems(given))
@@ -260,7 +265,7 @@ def _problems_of_hosts(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_list(name: str, value: object) -> Iterator[str]:
-    """Yield what is wrong with a setting that is a list. Payload keys are not quoted, because they are secret."""
+    """Yield the problems of a setting that is a list, as text. Payload keys are not quoted, because they are secret."""
     known = {"PAYLOAD_KEYS": key_problems, "MASKED_FIELDS": mask_problems}
     if name not in known:
         yield from _problems_of_urls(name, value)
@@ -276,7 +281,7 @@ def _problems_of_urls(name: str, value: object) -> Iterator[str]:
 
 
 def _problems_of_mapping(name: str, value: object) -> Iterator[str]:
-    """Yield what is wrong with SECRETS or DESTINATIONS; quote no secret. `_destinations` checks URLs, with SECRETS."""
+    """Yield the problems of SECRETS or DESTINATIONS, as text without secrets. `_destinations` checks the URLs later."""
     urls = name == _DESTINATIONS
     if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
         yield f"{name} must be a mapping of names to {'URLs' if urls else 'texts'}."

@@ -1,4 +1,4 @@
-"""The endpoint `POST /reports`, at which consumers with a token report outcomes of messages."""
+"""The endpoint `POST /reports`, where consumers with a token report whether they processed messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Refused(Exception):
 
 @csrf_exempt  # a token authenticates the request, not a cookie
 def reports(request: HttpRequest) -> JsonResponse:
-    """Record the reports of one request, and answer with JSON: how many were accepted, repeated or refused.
+    """Record the reports of one request; respond with JSON: how many were accepted, repeated or refused.
 
     A repeated report is recorded once. The text of a report is not logged, because it may quote a message.
     """

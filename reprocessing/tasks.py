@@ -1,6 +1,6 @@
-"""The Celery tasks. Beat sends `tick` every 2 s; `tick` enqueues the tasks that are due.
+"""The Celery tasks. Beat sends the task `tick` every 2 s; `tick` enqueues the other tasks that are due.
 
-A lane is the queue of the messages with one ordering key. A hint is a replay task with the ids of lanes.
+A lane is the queue of the messages with one ordering key. A hint is a task `replay_lanes` with the ids of due lanes.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ CAPTURE_SLICE = 150.0
 GROUPING_BATCHES = 20
 #: Seconds between two runs of the task `recover`, and between two runs of the task `delete_expired`.
 RECOVER_EVERY, PURGE_EVERY = 10.0, 3600.0
-#: Seconds that a stopping worker waits for slow targets, and to export its spans; max seconds of a bulk action task.
+#: Seconds that a worker waits, when it stops, for slow targets, and to export spans; max seconds of a bulk action task.
 SHUTDOWN_WAIT, SPANS_WAIT, BULK_ACTION_SLICE = 10.0, 5.0, 10.0
-#: Max bulk actions that one tick starts; max DLQs that it polls; worker slots that it enqueues hints for.
+#: Max bulk actions that one tick starts; max DLQs that it polls; how many worker slots it enqueues hints for.
 BULK_ACTIONS_A_TICK, DLQS_A_TICK, SLOTS = 5, 20, 8
 
 dice = random.SystemRandom().random
@@ -115,7 +115,10 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave other DLQs to a new task."""
+    """Record the message counts of these DLQs, and enqueue captures.
+
+    After 75 s, enqueue a task for DLQs that are left.
+    """
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:
@@ -150,7 +153,7 @@ def _poll(dlq: DeadLetterQueue) -> None:
 def capture(dlq_id: int, **_future: object) -> None:
     """Capture one DLQ for at most 150 s; if messages are left, enqueue another task.
 
-    If the DLQ may not be captured now, such as in mode observe, only record its message counts.
+    If the DLQ may not be captured now, such as in mode observe, the task only records its message counts.
     """
     dlq = schedule.find_dlq(dlq_id)
     if dlq is None or (poll := schedule.begin_poll(dlq, now=lanes.database_now())) is None:
@@ -219,7 +222,7 @@ def wait_for_late_answers(**_: object) -> None:
 
 @shared_task(name="reprocessing.check_targets")
 def check_targets(**_future: object) -> None:
-    """Run the health checks of targets that messages wait for."""
+    """Run the due health checks of targets to which messages wait to be sent."""
     run_health_checks.run_due(conf=conf.current())
 
 
@@ -231,7 +234,7 @@ def send_notifications(**_future: object) -> None:
 
 @shared_task(name="reprocessing.reroute_letters")
 def reroute_letters(**_future: object) -> None:
-    """Route held messages again, because a rule has become valid or has expired."""
+    """Apply the current rules to held and delayed messages again, because a rule has become valid or has expired."""
     route.refresh_rules(lanes.database_now())
 
 
@@ -244,28 +247,28 @@ def run_bulk_action(operation_id: int, **_future: object) -> None:
 
 @shared_task(name="reprocessing.enlist_letters")
 def enlist_letters(**_future: object) -> None:
-    """Add messages, for at most 10 s, to started runs that do not have all their messages yet."""
+    """Put onto lanes, for at most 10 s, messages of started runs that are not on their lanes yet."""
     ends = time.monotonic() + RECOVER_EVERY
     plan.enlist_started_plans(stop=lambda: time.monotonic() >= ends)
 
 
 @shared_task(name="reprocessing.resolve_outcomes")
 def resolve_outcomes(**_future: object) -> None:
-    """Resolve outcomes of sent messages, and enqueue hints for their lanes."""
+    """Find out the outcomes of sent messages, and enqueue hints for lanes that can continue."""
     if promotion.resolve_letters(conf=conf.current(), dice=dice):
         _hint()
 
 
 @shared_task(name="reprocessing.recover")
 def recover(**_future: object) -> None:
-    """Finish what killed workers and failed calls to AWS left undone, and end expired requests for approval."""
+    """Finish work that killed workers and failed calls to AWS left undone, and end expired requests for approval."""
     decide.end_expired()
     recovery.sweep_all(conf=conf.current())
 
 
 @shared_task(name="reprocessing.check_conditions")
 def check_conditions(**_future: object) -> None:
-    """Open and close incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if due."""
+    """Open and end incidents, such as old parked messages; enqueue `run_doctor` and `discover_dlqs` if they are due."""
     conditions.check_conditions(view := conf.current())
     if (every := view.doctor_every.total_seconds()) and metrics.is_due("doctor", every=every):
         run_doctor.apply_async(queue=CONTROL, expires=every)

@@ -58,8 +58,8 @@ def release(  # noqa: PLR0913  # arguments are passed by name
         due: earliest time of the send; later letters of the lane wait.
         target: id of the target to send to, instead of the target that rules and settings decide; None: they decide.
         operation: id of the bulk action that releases them; None: no bulk action. A bulk action is approved as a whole.
-        approval: id of the approval that is being executed.
-        is_part: the release is part of an edit, which may be done already.
+        approval: id of the approval that is being executed; None: the person acts alone.
+        is_part: the release is a part of an edit, for which the need of a second person was checked already.
 
     Raises:
         ApprovalNeeded: a second person is needed.

@@ -15,7 +15,7 @@ def find_target(name: str, *, seen: VisibleDlqs = EVERY_DLQ, cure: str) -> Targe
     `cure`: the sentence of the error's text that says what to do if there is no such target.
 
     Raises:
-        InvalidTarget: there is no such target, several targets have this name, or it is a registered DLQ.
+        InvalidTarget: there is no such target, several targets have this name, or the target is a registered DLQ.
     """
     named = Q(arn=name) | Q(url=name) | Q(arn__endswith=f":{name}")
     found = list(seen.rows(Target.objects.filter(named)).order_by("arn")[:3])

@@ -1,4 +1,4 @@
-"""Hold the wrapping keys of this process, which encrypt data keys. They come from REDRIVE_PAYLOAD_KEYS."""
+"""Make this process's wrapping keys, which encrypt data keys, from the setting REDRIVE_PAYLOAD_KEYS."""
 
 from __future__ import annotations
 

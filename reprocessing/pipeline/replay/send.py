@@ -126,7 +126,7 @@ class Sender:
         return self._settle([attempt for attempt in intended if attempt.attempt_id not in started], outcomes)
 
     def record_answers(self, within: float) -> list[LaneState]:
-        """Wait up to `within` seconds for answers of slow targets, and record them; return lanes with the next heads."""
+        """Wait up to `within` seconds for answers of slow targets, and record them; return lanes with next heads."""
         ended = self._stream.take_ended(within=min(within, self.lease / 3))  # leases are renewed after the wait
         try:
             standings = self._settle([attempt for attempt, _ in ended], _by_attempt(ended))
@@ -155,7 +155,7 @@ class Sender:
             slow_targets.give_back_stream(self._stream)
 
     def delete_copies(self, some: Sequence[Deletable] = (), *, least: int = 0) -> None:
-        """Delete copies of settled letters, and the copies `some`, from their DLQs, if they are at least `least`."""
+        """Delete copies of settled letters, and the copies `some`, from their DLQs, if there are `least` or more."""
         self._deletable.extend(some)
         if self._deletable and len(self._deletable) >= least:
             delete_copies.delete_from_dlqs(

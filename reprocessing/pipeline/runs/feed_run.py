@@ -136,7 +136,7 @@ def receiver_count(visible: int, conf: Conf) -> int:
 
 
 def is_ours_alone(dlq: DeadLetterQueue, conf: Conf) -> bool:
-    """Return whether no reader but this service hides messages of the DLQ; a hidden message may be a returned letter.
+    """Return whether no other reader hides messages of the DLQ. A hidden message may be a letter that came back.
 
     The caller must hold the DLQ's capture lease, so that no other capture of this service hides copies. Return
     False if SQS does not answer.
@@ -208,7 +208,7 @@ def _is_waited_for(dlq: DeadLetterQueue) -> bool:
 
 
 def _is_looked_into(dlq: DeadLetterQueue) -> bool:
-    """Return whether a stopped DLQ is captured all the same: after a restore, for a plan, or after AWS's own redrive."""
+    """Return whether the DLQ is captured even if stopped: after a restore, for a plan, or after AWS's own redrive."""
     if restore_hold.current_hold() is not None or moved_by_aws.letters_wait_for_capture(dlq.pk):
         return True
     waiting = plans.unselected_plans(dlq.pk)

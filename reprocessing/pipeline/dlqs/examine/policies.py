@@ -19,7 +19,8 @@ from reprocessing.store.dlqs.registration import PLACE_KEYS
 def outcome(case: Case) -> Iterator[Finding]:
     """The outcome absence can be proved.
 
-    Yield a refusal for each target queue whose failed messages do not come to a watched DLQ that is captured.
+    This check yields a refusal for each target queue whose failed messages do not come to a watched DLQ that is
+    captured.
     """
     for seen in case.observed.queues.values():
         if case.of_target(seen, "proof") != Proof.ABSENCE:
@@ -64,8 +65,8 @@ def acknowledged(case: Case) -> Iterator[Finding]:
 def awaited(case: Case) -> Iterator[Finding]:
     """No sent message waits for a DLQ that its queue no longer names.
 
-    Yield a refusal for each target queue whose redrive policy names another DLQ than before, while messages that
-    were sent to it wait for captures of the former DLQ.
+    This check yields a refusal for each target queue whose redrive policy names another DLQ than before, while messages
+    that were sent to it wait for captures of the former DLQ.
     """
     for seen in case.observed.queues.values():
         row = case.observed.targets.get(seen.facts.arn)
@@ -104,8 +105,8 @@ def dependent_targets(case: Case) -> Iterator[Finding]:
 def order(case: Case) -> Iterator[Finding]:
     """The order of each key is kept up to the consumer.
 
-    Yield a warning for each setting, or target queue, with which messages of a key may be processed in another
-    order.
+    This check yields a warning for each setting, or target queue, with which messages of a key may be processed in
+    another order.
     """
     keyed = case.policy.ordering.source is not SelectorSource.NONE
     if case.observed.dlq.facts.fifo and not keyed:
@@ -132,7 +133,8 @@ def order(case: Case) -> Iterator[Finding]:
 def keys(case: Case) -> Iterator[Finding]:
     """Keys are unambiguous, and do not change while messages are in progress.
 
-    Yield a warning for content-hash as idempotency key, and a refusal for each setting of keys that would change.
+    This check yields a warning for content-hash as idempotency key, and a refusal for each setting of keys that would
+    change.
     """
     if case.policy.idempotency.source is SelectorSource.CONTENT_HASH:
         yield warn(
@@ -165,7 +167,8 @@ def backoff_problem(base: float, cap: float) -> Finding | None:
 def pace(case: Case) -> Iterator[Finding]:
     """Backoff, rate and schedule are sound.
 
-    Yield a refusal for an impossible backoff, a warning for a target without a rate, a note for an unused schedule.
+    This check yields a refusal for an impossible backoff, a warning for a target without a rate, a note for an unused
+    schedule.
     """
     if found := backoff_problem(case.value("backoff_base", 0), case.value("backoff_cap", float("inf"))):
         yield found
