@@ -29,7 +29,10 @@ class Watchdog(threading.Thread):
     """A thread that checks whether beat and workers are silent, until `stop` is called. A failed check is logged."""
 
     def __init__(self, control: str) -> None:
-        """Watch the workers of `control`, the queue that beat sends the tick task to."""
+        """Prepare a watchdog.
+
+        `control`: name of the queue to which beat sends ticks, and from which workers take them.
+        """
         super().__init__(name="redrive watchdog", daemon=True)
         self._control = control
         self._over = threading.Event()

@@ -37,7 +37,7 @@ _SOON: Final = 1.0  # `retry_after` of InProgress, in seconds, if the end of the
 
 @dataclass(frozen=True, slots=True)
 class EarlierResult:
-    """The result of work that was done before, decoded from JSON; None if no result was stored."""
+    """The result of work that was done before, decoded from JSON. `result` None: no result was stored."""
 
     result: Any
 

@@ -1,4 +1,4 @@
-"""The SQL statements of claims. Each statement checks and changes a claim's row at once, by the database's clock."""
+"""The SQL statements of claims. Each statement both checks and changes a claim's row, by the database's clock."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Counts:
     Attributes:
         taken: reports that were queued.
         dropped: reports that were lost, such as when the queue was full.
-        nameless: reports about messages without ids, which are not sent.
+        nameless: reports on messages without ids, which are not sent.
         accepted: reports that the endpoint accepted.
         refused: reports that the endpoint refused.
     """
