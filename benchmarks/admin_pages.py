@@ -148,7 +148,7 @@ def is_fast(cost: Cost) -> bool:
 
 
 def compare(letters: int, times: int, dlqs: int, only: str) -> bool:
-    """Measure with few and with all letters; return whether all pages are fast, and need equally many SQL statements."""
+    """Measure with few and with all letters; return whether pages are fast, and need equally many SQL statements."""
     found(dlqs)
     write(1, FEW, dlqs)
     client = person()

@@ -115,10 +115,7 @@ def _hint() -> None:
 
 @shared_task(name="reprocessing.poll_dlqs")
 def poll_dlqs(dlq_ids: list[int], **_future: object) -> None:
-    """Record the message counts of these DLQs, and enqueue captures.
-
-    After 75 s, enqueue a task for DLQs that are left.
-    """
+    """Record the message counts of these DLQs, and enqueue captures. After 75 s, leave the rest to a new task."""
     ids, until = sorted(dlq_ids), time.monotonic() + CAPTURE_SLICE / 2
     for number, dlq_id in enumerate(ids):
         if number and time.monotonic() > until:

@@ -67,7 +67,7 @@ class Plan:
 
     @property
     def is_ordered(self) -> bool:
-        """Return whether the letters of a key must arrive in order; a failed letter is sent again after later letters."""
+        """Return whether letters of a key must arrive in order; a failed letter is sent again after later letters."""
         return self.kind != "keyless" and not self.failures
 
     @property

@@ -1,4 +1,4 @@
-"""Detect that PostgreSQL was restored from a backup, and stop all sends until a person has decided (the hold).
+"""Detect that PostgreSQL was restored from a backup, and begin the hold: all sends stop until a person has decided.
 
 PostgreSQL counts beat's ticks (one every 2 s), and Redis keeps the highest committed count. If the count in PostgreSQL
 is lower, PostgreSQL was restored.

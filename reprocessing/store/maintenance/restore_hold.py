@@ -161,7 +161,10 @@ def count_unfinished() -> int:
 
 
 def count_attempts_since(restored_to: datetime) -> int:
-    """Return how many attempts began after this time. If any, the service has run since, or the time is wrong."""
+    """Return how many attempts began after the time of the backup.
+
+    If any did, the service has sent since the restore.
+    """
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
 
@@ -199,7 +202,7 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """End the hold after a restore, and return it; None: there is none. `early`: even if DLQs are not drained.
+    """End the hold after a restore, and return the hold; None: there is none. `early`: DLQs need not be drained.
 
     Raises:
         RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).

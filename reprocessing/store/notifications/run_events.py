@@ -52,7 +52,7 @@ def announce_stopped(run_id: int, name: str, *, dlq_id: int, dlq: str, why: str)
 
 
 def announce_loop(run_id: int, name: str, *, dlq_id: int, dlq: str, messages: int) -> None:
-    """Announce that messages which a run redrives come back to its DLQ as new messages (a redrive loop)."""
+    """Open an incident, to notify people of a redrive loop: redriven messages come back to the DLQ as new messages."""
     facts: dict[str, str | int | float] = {"run": name, "run_id": run_id, "dlq": dlq, "messages": messages}
     announce([Event(EventKind.REDRIVE_LOOP, of_run(run_id), facts, dlq_id=dlq_id)])
 

@@ -271,10 +271,7 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane that is given back.
-
-    `after`: seconds until it is due; `why`: why it waits; `breaker_id`: of its head.
-    """
+    """A leased lane that is given back: due in `after` seconds. `why`: why it waits; `breaker_id`: of its head."""
 
     lane_id: int
     fence: int
@@ -284,10 +281,7 @@ class HandedBack:
 
 
 def hand_back(some: Sequence[HandedBack]) -> None:
-    """Give leased lanes back, so that any worker may lease them.
-
-    A lane whose lease the caller has lost is not changed.
-    """
+    """Give leased lanes back, for any worker. A lane whose lease the caller has lost is not changed."""
     rows.execute(_HAND_BACK, rows.arrays(HandedBack, some))
 
 

@@ -40,7 +40,7 @@ def write(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that `write` wrote.
+    """Return the columns of a rule, from the JSON values that `write` returned.
 
     Raises:
         ObjectDoesNotExist: a DLQ, target or rate class was deleted since.

@@ -31,7 +31,7 @@ def groups(case: Case) -> Iterator[Finding]:
 
 
 def nobody(case: Case) -> Iterator[Finding]:
-    """Its team sees it."""
+    """A team sees the DLQ."""
     if case.observed.row is None and not case.proposal.teams and visible_dlqs.has_teams():
         yield warn(
             f"{case.name} has no team: only people with the permission view_all_dlqs see it.",
