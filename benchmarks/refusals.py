@@ -96,14 +96,14 @@ def asked(kind: FieldKind, name: str, operator: Operator, *values: str) -> Condi
 
 
 def searches() -> Iterator[tuple[str, Act]]:
-    """Yield every valid regex on every text."""
+    """Yield a case for every pair of a valid regex and a text: the regex is searched in the text."""
     for regex in REGEXES:
         if condition := asked(FieldKind.TENANT, "", Operator.REGEX, regex):
             yield from ((f"{regex} on {text}", partial(condition.holds, text)) for text in TEXTS)
 
 
 def evaluations() -> Iterator[tuple[str, Act]]:
-    """Yield every valid expression on every JSON body."""
+    """Yield a case for every pair of a valid expression and a JSON body: the expression is evaluated on the body."""
     documents = [(name, json_view.read(body)) for name, body in BODIES.items()]
     for text in EXPRESSIONS:
         if not parsed(f"body:{text} exists"):

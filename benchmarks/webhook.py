@@ -104,7 +104,7 @@ def drain(plan: Plan, port: int, worker: RunningServer) -> list[list[Any]]:
 
 
 def judge(plan: Plan, record: list[list[Any]]) -> dict[str, Any]:
-    """Return the figures of the endpoint's record; exit when a letter is out of order or two of a key overlap."""
+    """Return the figures of the endpoint's record; exit if letters of a key came out of order, or at the same time."""
     lanes: dict[str, list[list[Any]]] = defaultdict(list)
     for line in record:
         lanes[line[0]].append(line)

@@ -86,7 +86,7 @@ class CallLog:
             self._control("DELETE", "faults")
 
     def begin(self) -> None:
-        """Start to count now."""
+        """Begin to count SQS calls; earlier calls do not count."""
         self._mark = self._control("GET", f"calls?since={10**12}")["end"]
 
     def told(self, dlq: str, source: str, first_sent: float) -> Told:

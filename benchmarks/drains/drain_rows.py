@@ -78,7 +78,10 @@ class Database:
         self._database.close()
 
     def begin(self) -> float:
-        """Start to count now; return the time."""
+        """Begin to count letters, statements and WAL; earlier ones do not count.
+
+        Return the time in seconds since 1970.
+        """
         self._database.execute("SELECT pg_stat_statements_reset() AS benchmark")
         self._mark = int(self._one("SELECT coalesce(max(id), 0) AS benchmark FROM redrive_letter"))
         return float(self._one("SELECT extract(epoch FROM clock_timestamp()) AS benchmark"))
