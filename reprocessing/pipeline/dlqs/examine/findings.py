@@ -52,7 +52,7 @@ class Case:
         return self.observed.dlq.facts.arn
 
     def value(self, field: str, default: Any = None) -> Any:  # noqa: ANN401  of the row's own type
-        """Return the value that a field of the DLQ will have after the change; `default`: if a new DLQ has no value."""
+        """Return the value that a field of the DLQ will have after the change; `default` if it has none."""
         held = getattr(self.observed.row, field) if self.observed.row else default
         return self.proposal.dlq.get(field, held)
 

@@ -1,6 +1,6 @@
 """Check the DLQ, its source queues and target queues.
 
-The first line of each check's docstring is shown if it passed.
+The first line of a check's docstring is shown to people if the check passes.
 """
 
 from __future__ import annotations
