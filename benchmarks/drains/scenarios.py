@@ -10,12 +10,12 @@ ROUNDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One row of the page.
+    """A scenario: a row of docs/performance.md.
 
     Attributes:
-        name: what `--only` takes.
-        about: what is measured, for the page.
-        options: of `drain.py`, without the rounds.
+        name: the name, which `--only` takes.
+        about: what is measured, as text for the page.
+        options: options of `drain.py`, without `--rounds`.
         is_short: whether `make bench` runs it.
     """
 
@@ -25,7 +25,7 @@ class Scenario:
     is_short: bool = False
 
     def arguments(self, rounds: int) -> list[str]:
-        """Return the arguments of `drain.py`."""
+        """Return the command-line arguments of `drain.py` for so many rounds."""
         return [*self.options.split(), "--rounds", str(rounds)]
 
 

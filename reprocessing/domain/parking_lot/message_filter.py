@@ -92,11 +92,6 @@ class MessageFilter:
         seen = stored.get("dlqs")
         return cls(**{**stored, **moments, **lists, "dlqs": None if seen is None else tuple(seen)})
 
-    @property
-    def is_narrow(self) -> bool:
-        """Return whether the filter has a condition other than `states`."""
-        return self != MessageFilter(states=self.states, dlqs=self.dlqs)
-
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words, such as "parked messages of the DLQ orders".
 

@@ -1,4 +1,4 @@
-"""The outbox of messages to parking queues, the SQS queues that get copies of parked messages."""
+"""The outbox for parking queues: messages that are still to be sent to the SQS queue with copies of parked messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCHES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class PendingMessage:
-    """A message about a letter, not sent yet to the parking queue. `body` is empty if the letter is not parked now."""
+    """A message about a letter, to be sent to the parking queue. `body` is empty if the letter is no longer parked."""
 
     notice_id: int
     parking_event: str
@@ -53,7 +53,7 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 
 
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
-    """Return the oldest `limit` pending messages to this DLQ's parking queue, about 16 MiB of letters at most.
+    """Return the oldest messages that are to be sent to this DLQ's parking queue: up to `limit`, or about 16 MiB.
 
     Messages about letters that cannot be decrypted are left out: they wait until their keys are available. If there are
     only such messages, those after them are read, `_BATCHES` times at most.

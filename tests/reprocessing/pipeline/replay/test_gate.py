@@ -118,7 +118,7 @@ def test_a_spent_head_is_parked_or_opens_its_breaker(
 def test_the_head_with_the_fewest_tries_is_the_canary(tries: tuple[int, ...]) -> None:
     some = [replace(HEAD, lane_id=n, letter_id=n, breaker_id=1, tries=n) for n in tries]
     on_trial = replace(OPEN_ROAD, state="open", rest=0.0)
-    judged = gate.judge_heads(some, brakes={1: on_trial}, room=Counter({1: 9}), failures={})
+    judged = gate.judge_heads(some, send_limits={1: on_trial}, room=Counter({1: 9}), failures={})
     assert [head.letter_id for head in judged.going] == [1]
     assert {head.letter_id: wait for head, wait in judged.waiting} == {4: ANOTHER_CANARY, 9: ANOTHER_CANARY}
 
