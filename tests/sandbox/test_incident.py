@@ -54,7 +54,7 @@ class Told:
     def log_since_start(self) -> str:
         unfinished = 0 if self.state in ("parked", "delivered") else len(self.letters)
         counts = {"captured": 0, self.state: len(self.letters)}
-        look = {"letters": counts, "unfinished": unfinished, "runs": [], "targets": [], "parked": {}}
+        look = {"messages": counts, "unfinished": unfinished, "runs": [], "targets": [], "parked": {}}
         self.looks += "a warning\n" + json.dumps({"dlqs": [look]}) + "\n"
         return self.looks + '{"dlqs": [{"half a li'
 

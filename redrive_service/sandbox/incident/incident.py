@@ -202,7 +202,7 @@ class Incident:
     def _await_finished(self, letters: int, plot: Scenario) -> None:
         deadline, before = time.monotonic() + WITHIN, ""
         for told in self._looks():
-            counts = {state: number for state, number in told["letters"].items() if number}
+            counts = {state: number for state, number in told["messages"].items() if number}
             now = (
                 ", ".join(f"{number:,} {_SHOWN.get(state, state)}" for state, number in counts.items()) or "0 captured"
             )

@@ -41,7 +41,7 @@ ACT_ALONE: Final = "reprocessing.act_alone"
 class _Choice:
     """A decision about a request: the button's label, what the page says, and the function that carries it out.
 
-    `alone`: whether it is done without the second person, which takes the permission `ACT_ALONE`.
+    `alone`: whether it is done without the second person, which needs the permission `ACT_ALONE`.
     """
 
     label: str
@@ -129,7 +129,7 @@ _SHOWS: Final = ("reprocessing.view_payload", "reprocessing.view_letter")
 def _may(request: HttpRequest, row: Approval, choice: _Choice) -> bool:
     """Return whether this person may make the decision.
 
-    It takes the permission of the requested deed. The person who made the request may always decline it.
+    It needs the permission of the requested deed. The person who made the request may always decline it.
     """
     if choice.label == _CHOICES["decline"].label and people.is_same_person(row.by, request.user.get_username()):
         return True

@@ -43,7 +43,7 @@ def first_steps(request: HttpRequest) -> list[FirstStep]:
         ),
         FirstStep(
             "Decide about the parked messages", reverse("admin:reprocessing_failuregroup_changelist"),
-            "replay or discard a failure group; you confirm each action", bool(done & _DECISIONS),
+            "release or discard a failure group; you confirm each action", bool(done & _DECISIONS),
         ),
         FirstStep(
             "Stop everything", reverse("admin:stop"),

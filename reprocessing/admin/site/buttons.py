@@ -26,7 +26,7 @@ class Button:
 
 
 #: Text of a closed button, if a person may change such objects, but DLQs of other teams use this object.
-SHARED: Final = "DLQs of other teams use it, too: this takes the permission to see all DLQs"
+SHARED: Final = "DLQs of other teams use it, too: this needs the permission to see all DLQs"
 
 
 def button(  # noqa: PLR0913  # each by its name

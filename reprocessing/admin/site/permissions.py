@@ -22,7 +22,7 @@ PERMISSIONS: Final = {
     "See the parking lot": "reprocessing.view_parkedletter",
     "See payloads and consumer reports": "reprocessing.view_payload",
     "Reveal masked values": "reprocessing.reveal_payload",
-    "Replay parked messages": "reprocessing.release_parkedletter",
+    "Release parked messages": "reprocessing.release_parkedletter",
     "Discard parked messages, and restore them": "reprocessing.discard_parkedletter",
     "Edit parked messages": "reprocessing.edit_parkedletter",
     "Assign parked messages, and add notes": "reprocessing.assign_parkedletter",

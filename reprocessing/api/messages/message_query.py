@@ -53,7 +53,7 @@ class MessageQuery(Request):
     assigned: _Words | None = Field(None, description="user name; - for nobody")
     rule: Name | None = Field(None, description="name of the rule that decided")
     run: Name | None = Field(None, description="id of the run")
-    text: _Words | None = Field(None, description="a text in the body; takes the scope messages:bodies")
+    text: _Words | None = Field(None, description="a text in the body; needs the scope messages:bodies")
 
 
 _NAMED: Final[Mapping[str, tuple[Manager[Any], str]]] = {

@@ -66,7 +66,7 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     """Release, discard or restore all messages that a filter matches.
 
-    Workers change the messages in batches. Also takes the scope of the action: messages:release, messages:discard, or
+    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard, or
     messages:assign for assignments and notes.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)

@@ -98,7 +98,7 @@ class Command(Console):
         if options["json"]:
             told = {"dry_run": not options["confirm"], "new": bool(found and found.new), "sent_since": sent}
             said = restore_output.in_json(found, [], [])
-            self.report({**told, **said, "letters": restore_hold.count_unfinished()})
+            self.report({**told, **said, "unfinished": restore_hold.count_unfinished()})
             return
         if sent:
             self.say(
@@ -121,7 +121,7 @@ class Command(Console):
             restore_hold.doubt_newly_captured()
         counts, undrained = (restore_doubts.count_findings(), restore_hold.undrained_dlqs()) if found else ([], [])
         if options["json"]:
-            told = restore_output.in_json(found, counts, undrained) | {"letters": PIECES}
+            told = restore_output.in_json(found, counts, undrained) | {"messages": PIECES}
             letters = ([restore_output.letter_in_json(one) for one in group] for group in reconcile.undecided_groups())
             self.report_in_pieces(told, chain([[]], letters))
         elif found is None:

@@ -167,7 +167,7 @@ def _message_in_json(one: PeekedMessage, *, bodies: bool) -> Told:
         "receives": one.receives,
         "size": one.size,
         "attributes": list(one.attributes),
-        "letter": one.known,
+        "state": one.known,
         "ordering_key": place and place.key,
         "idempotency_key": place and place.idempotency_key,
         "would_be_parked": park and {"reason": park.reason, "detail": park.detail},

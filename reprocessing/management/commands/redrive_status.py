@@ -83,7 +83,7 @@ class Command(Console):
         if not found:
             raise CommandError(f'No message has the id "{text}". Give its message id or its redrive id.')
         if options["json"]:
-            self.report({"letters": found})
+            self.report({"messages": found})
         else:
             self.say("\n".join(line for one in found for line in status_output.message_lines(one)))
 

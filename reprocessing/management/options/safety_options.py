@@ -29,7 +29,7 @@ def add_safety(parser: CommandParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--approval-above", type=or_off(whole_number(0)), metavar="N",
-        help="runs, discards, replays and edits of more than N messages, and rule changes, need a second person; 0: "
+        help="runs, discards, releases and edits of more than N messages, and rule changes, need a second person; 0: "
         "all; off: as set with require_approvals (default: off)",
     )  # fmt: skip
     add_target_safety(parser)

@@ -86,7 +86,8 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
         "in_sight_at": found.in_sight_at,
     }
     told = [
-        {"dlq": one.dlq, "class": Finding(one.finding).kind, "finding": one.finding, "letters": one.n} for one in counts
+        {"dlq": count.dlq, "class": Finding(count.finding).kind, "finding": count.finding, "messages": count.n}
+        for count in counts
     ]
     return {"held": said, "undecided": sum(one.n for one in counts), "counts": told, "not_in_sight": list(undrained)}
 

@@ -93,7 +93,7 @@ class Command(BaseCommand):
                     self.tell(demo, options)
                     if not options["exit"]:
                         self.say(
-                            f"The shop's consumer still runs: it receives the messages that you replay. {demo.admin()}"
+                            f"The shop's consumer still runs: it receives the messages that you release. {demo.admin()}"
                         )
                     self.stay(stack, options)
             else:
