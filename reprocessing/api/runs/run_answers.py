@@ -18,7 +18,7 @@ class PlanRequest(Change):
 
     dlq: Name
     run: Name | None = Field(None, description="id of the new run (default: generated)")
-    limit: Count | None = Field(None, description="max messages; keys with the oldest messages are taken first")
+    limit: Count | None = Field(None, description="max messages; ordering keys with the oldest messages come first")
     source: Text | None = Field(None, description="name or ARN of the source queue")
     died_after: Moment | None = Field(None, description="failed at this time or later")
     died_before: Moment | None = Field(None, description="failed before this time")
@@ -95,7 +95,7 @@ class ProgressView(Answer):
     awaiting: int
     held: int
     failed_attempts: int
-    percent: int = Field(description="share of the messages that are finished")
+    percent: int = Field(description="share of the run's messages that are finished, in percent")
 
 
 class WaveView(Answer):

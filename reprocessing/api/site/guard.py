@@ -33,7 +33,7 @@ Run = Callable[..., HttpResponse]
 
 
 def guarded(scope: Scope, *, changes: bool) -> Callable[[Run], Run]:
-    """Return a decorator that checks each request before an operation that takes this scope runs.
+    """Return a decorator that checks each request before an operation that needs this scope runs.
 
     `changes`: the operation may change something, so that its idempotency key is used.
     """
