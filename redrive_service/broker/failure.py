@@ -1,4 +1,4 @@
-"""Describes a failed receive for the log by status and error code, without payloads and credentials."""
+"""Describes a failed receive of messages for the log: HTTP status and error code, without payloads and credentials."""
 
 from __future__ import annotations
 

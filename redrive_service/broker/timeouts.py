@@ -32,7 +32,7 @@ class Timeouts:
     longest_pause: float = 10.0
     """Low enough to recover soon, high enough that a deleted queue causes only six calls a minute."""
     overdue_margin: float = 5.0
-    """Added to a receive's deadline. After this time no answer is expected, and the queue is polled again."""
+    """Added to the deadline of a receive. If the answer is still missing then, the queue is polled again."""
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:

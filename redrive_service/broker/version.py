@@ -1,4 +1,7 @@
-"""Checks kombu's version: the transport overrides private methods, so it runs only on the tested version."""
+"""Check kombu's version.
+
+The SQS transport overrides private methods of kombu, so it runs only on the tested version.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,9 @@ class KombuIsUnproved(RuntimeError):
 
 
 def require_proved_kombu(installed: str) -> None:
-    """Refuse to start on any kombu but the tested one.
+    """Refuse to start with a version of kombu that was not tested.
 
-    A transport that overrides private methods fails silently when they are renamed: the worker runs but no longer
-    consumes. An error at start is better.
+    If kombu renamed these private methods, the worker would run, but consume no tasks. An error at start is better.
 
     Raises:
         KombuIsUnproved: `installed` is not the tested version.

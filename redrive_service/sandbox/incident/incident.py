@@ -85,7 +85,7 @@ class RunningCommand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """How the incident runs the service's commands.
+    """The functions with which the incident runs commands of the service.
 
     Attributes:
         manage: runs a command of manage.py and returns its standard output.
@@ -130,7 +130,7 @@ class Summary:
         }
 
     def sentences(self) -> list[str]:
-        """Return the figures as sentences, and the first broken promises."""
+        """Return sentences for the user: the figures of the incident, and the first promises that the service broke."""
         counts = self.judgement.counts()
         ended = (
             f"{counts['delivered']} delivered, {counts['parked']} parked, {counts['closed_as_duplicate']} duplicates"

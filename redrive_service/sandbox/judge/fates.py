@@ -1,4 +1,4 @@
-"""Decides the fate of every letter: delivered, parked, discarded, duplicate, waiting or lost."""
+"""Decides what became of every letter (its fate): delivered, parked, discarded, duplicate, waiting or lost."""
 
 from __future__ import annotations
 
