@@ -26,8 +26,8 @@ from reprocessing.store.ordering import lanes
 def figures_view(request: HttpRequest) -> HttpResponse:
     """Return the parts of the dashboard that an open page requests again every few seconds.
 
-    They have no messages of Django: the next whole page shows these. The banner of a stop is returned only if the stop
-    changed, so that a screen reader does not read the banner again.
+    Messages of Django's message framework are left to the next whole page. The banner of a stop is returned only if the
+    stop changed, so that a screen reader does not read the banner again.
 
     Raises:
         PermissionDenied: this person may not see DLQs.

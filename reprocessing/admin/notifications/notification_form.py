@@ -31,7 +31,8 @@ class NotificationForm(PreviewForm):
 
     destination = forms.CharField(
         max_length=100, label="Destination",
-        help_text="Such as ops, if the environment variable REDRIVE_NOTIFY_OPS has the URL. URLs are never shown.",
+        help_text="Name of the destination, such as ops. The environment variable REDRIVE_NOTIFY_OPS then has its "
+        "URL, which is never shown.",
     )  # fmt: skip
     events = forms.MultipleChoiceField(
         required=False, label="Events", choices=[(kind.value, kind.value.replace("_", " ")) for kind in EventKind],

@@ -18,7 +18,7 @@ from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
 
 _NO_MOMENT: Final = "Not a valid date and time. Write it like 2026-03-01 08:00."
-#: The word that a person enters to remove a limit.
+#: The word that a person enters into a number field to remove the limit.
 OFF: Final = "off"
 LONGEST: Final = 2_048
 JITTER: Final = (

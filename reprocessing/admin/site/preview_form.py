@@ -83,7 +83,7 @@ class PreviewForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a save would change, and the problems that checks found.
+    """The changes that a save would make, and the problems that checks of the entered values found.
 
     Attributes:
         payload: the value that `FormPage.write` saves.
@@ -163,7 +163,7 @@ def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
 
 
 def signature(review: AuditEntry | None) -> str:
-    """Return a text about who made a change, and why, from its audit entry; None: "user unknown."."""
+    """Return a text that says who made a change, and why. `review`: the change's audit entry; None: "user unknown."."""
     return f'{review.by} ("{review.reason}").' if review else "user unknown."
 
 
@@ -228,7 +228,7 @@ def _shown(
 
 
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:
-    """Return the problems that the preview found: severity, text, and what to do.
+    """Return the problems that the preview found, each as severity, text, and what to do.
 
     Where the texts name an option of a command, such as --rate, they get the label of the form's field instead.
     """
