@@ -9,7 +9,7 @@ from typing import Self
 FASTEST_POLL = 0.1  # seconds; kombu polls without any pause when it is 0
 
 
-class PatienceIsMistaken(ValueError):
+class TimeoutsAreInvalid(ValueError):
     """The transport option `timeouts` has an unknown name, or a value that is not above zero."""
 
 
@@ -36,15 +36,15 @@ class Timeouts:
 
     @classmethod
     def of(cls, options: Mapping[str, float]) -> Self:
-        """Read the transport option `timeouts`. PatienceIsMistaken: a name is unknown, or a value is not above zero."""
+        """Read the transport option `timeouts`. TimeoutsAreInvalid: a name is unknown, or a value is not above zero."""
         known = {field.name for field in fields(cls)}
         for name, seconds in options.items():
             if name not in known:
-                raise PatienceIsMistaken(
+                raise TimeoutsAreInvalid(
                     f"The broker knows no wait named {name!r}. It knows {', '.join(sorted(known))}."
                 )
             if seconds <= 0:
-                raise PatienceIsMistaken(f"The broker's wait {name!r} is {seconds}. Give it seconds above zero.")
+                raise TimeoutsAreInvalid(f"The broker's wait {name!r} is {seconds}. Give it seconds above zero.")
         return cls(**options)  # type: ignore[arg-type]  # `call_attempts` is the one whole number among the seconds
 
     def receive(self, *, long_poll: float) -> float:
