@@ -41,7 +41,7 @@ class Timeouts:
         for name, seconds in options.items():
             if name not in known:
                 raise TimeoutsAreInvalid(
-                    f"The broker knows no wait named {name!r}. It knows {', '.join(sorted(known))}."
+                    f"The option timeouts has no wait named {name!r}. It knows {', '.join(sorted(known))}."
                 )
             if seconds <= 0:
                 raise TimeoutsAreInvalid(f"The broker's wait {name!r} is {seconds}. Give it seconds above zero.")

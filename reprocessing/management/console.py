@@ -130,7 +130,7 @@ class Console(BaseCommand):
         )
 
     def reason_of(self, options: dict[str, Any]) -> str:
-        """Return the reason that is stored if this command requests an approval."""
+        """Return the reason of the request for approval that this command makes if a second person is needed."""
         return options.get("reason") or ""
 
     def answer(self, options: dict[str, Any]) -> None:

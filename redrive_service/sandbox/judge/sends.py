@@ -176,7 +176,7 @@ def _first_open(
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last event after this event in the lane that was sent before `send`, and had not returned by then."""
+    """Return the last of the lane's events after `event` that was sent before `send` and had not returned by then."""
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None

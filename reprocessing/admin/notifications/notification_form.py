@@ -86,10 +86,12 @@ def _look(form: NotificationForm) -> Preview:
     findings = []
     if before and not form.row:
         what = f"{destination} has notifications already."
-        findings.append(Finding(Severity.REFUSE, what, "Change them on its own page."))
+        findings.append(Finding(Severity.REFUSE, what, "Change the notifications on the page of the destination."))
     if destination not in conf.current().destinations:
         what = f"This process has no URL for {destination}, so nothing can be sent there."
-        findings.append(Finding(Severity.WARN, what, "Set the variable REDRIVE_NOTIFY_… for workers and web."))
+        findings.append(
+            Finding(Severity.WARN, what, "Set its environment variable REDRIVE_NOTIFY_… for workers and web server.")
+        )
     return Preview(
         payload=wanted, changes=changed_fields(destination, now, wanted.told()), findings=findings, new=not before
     )

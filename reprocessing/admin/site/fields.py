@@ -127,7 +127,10 @@ class SelectorField(forms.CharField):
         except InvalidSelector as error:
             raise ValidationError(str(error)) from error
         if self.shared and found.source in _ALIKE and not (self.or_none and found.source is SelectorSource.NONE):
-            raise ValidationError("Messages do not share this value. Use another selector, or leave the field empty.")
+            raise ValidationError(
+                "This value differs in every message, so rules cannot compare it. Use an attribute "
+                "or a body field, or leave the field empty."
+            )
         return str(found)
 
 

@@ -27,7 +27,7 @@ _Id = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 def _not_blank(text: str) -> str:
-    if not text.strip():  # the admin's form ignores it, and the filter would match everything
+    if not text.strip():  # the admin's form ignores an empty value, so the filter would match everything
         raise ValueError("it is empty")
     return text
 

@@ -130,7 +130,7 @@ class BulkAnswer(ChangeAnswer):
     """The result of the request to start a bulk action, or of its dry run."""
 
     seen_at: datetime
-    counts: list[CountView] = Field(description="matching messages, counted up to 10,001 in all")
+    counts: list[CountView] = Field(description="number of messages that match, counted up to 10,001")
     bulk_action: BulkActionView | None
 
 

@@ -120,7 +120,7 @@ def _decide(  # noqa: PLR0913  # each of another kind
     request: HttpRequest, decision: Decision, state: LetterState, act: Act, done: str, *, target: int | None = None,
     is_guarded: bool = True,
 ) -> DecisionAnswer:  # fmt: skip
-    """Act on the messages in one transaction, in which they are locked; in a dry run, only look.
+    """Change the messages in one transaction, which locks them; in a dry run, change nothing. Return the answer.
 
     `is_guarded`: the decision may need a second person, since it changes messages.
     """

@@ -130,7 +130,7 @@ def changed(targets: Sequence[Target], options: dict[str, Any], view: Conf) -> C
 
 
 def trial(target: Target, question: CheckQuestion, view: Conf) -> HealthResult:
-    """Run a check that is not added yet once, and return its result. Save nothing."""
+    """Run a health check once before it is added, and return its result. Save nothing."""
     check = ClaimedCheck(
         check_id=0, target_id=target.pk, kind=question.kind.value, subject=question.subject, ceiling=question.ceiling,
         expected_status=question.expected_status, url=target.url, region=target.region, role_arn=target.role_arn,
@@ -148,9 +148,9 @@ def screen(targets: Sequence[Target], found: Sequence[CheckStatus], change: Chan
     elif change.would_remove:
         yield f"{_DRY} check {change.would_remove} is removed."
     elif change.added:
-        yield f"Check {change.added} is added."
+        yield f"Health check {change.added} is added."
     elif change.removed:
-        yield f"Check {change.removed} is removed."
+        yield f"Health check {change.removed} is removed."
     for target in targets:
         yield from _of_target(target, [check for check in found if check.target_id == target.pk])
 

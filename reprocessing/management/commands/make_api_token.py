@@ -26,13 +26,13 @@ class Command(Console):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=slug, metavar="NAME", help="name of the token: letters, digits, - _")
-        parser.add_argument("--user", type=not_empty, metavar="USER", help="user of the admin who owns the token")
+        parser.add_argument("--user", type=not_empty, metavar="USER", help="name of the user who owns the token")
         parser.add_argument(
             "--team",
             action="append",
             type=not_empty,
             metavar="TEAM",
-            help="team (a Django group) that owns the token; repeatable",
+            help="name of the team (a Django group) that owns the token; repeatable",
         )
         parser.add_argument(
             "--scope", action="append", choices=[scope.value for scope in Scope], metavar="SCOPE", required=True,

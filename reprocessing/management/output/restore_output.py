@@ -53,10 +53,10 @@ def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: 
         )
     if counts:
         yield (
-            "Any of these may have been sent since the backup: replay may send it twice, with the same idempotency "
-            "key. To decide, for all DLQs or for one: manage.py after_restore resolve --finished parked --unfinished "
-            "replay --unknown parked --reason WHY --confirm (finished: delivered, parked or replay; unfinished and "
-            "unknown: replay or parked)"
+            "Any of these messages may have been sent since the backup. The decision replay may send a message twice, "
+            "with the same idempotency key. To decide, for all DLQs or for one: manage.py after_restore resolve "
+            "--finished parked --unfinished replay --unknown parked --reason WHY --confirm (finished: delivered, "
+            "parked or replay; unfinished and unknown: replay or parked)"
         )
     else:
         yield f"Everything is decided. {release_hint(found, undrained)}"

@@ -40,22 +40,70 @@ class Command(BaseCommand):
         super().__init__(*args, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--only", choices=["sqs"], help="run nothing but the local SQS")
-        parser.add_argument("--folder", type=folder, default=FOLDER, help="folder of the data (default: %(default)s)")
-        parser.add_argument("--fresh", action="store_true", help="delete the data of earlier starts")
+        parser.add_argument("--only", choices=["sqs"], help="start only this server: sqs, the local SQS")
         parser.add_argument(
-            "--port", "--sqs-port", dest="sqs_port", type=port, default=0, metavar="N", help="the local SQS's port"
+            "--folder",
+            type=folder,
+            default=FOLDER,
+            help="folder in which the servers keep their data (default: %(default)s)",
         )
-        parser.add_argument("--postgres-port", type=port, default=0, metavar="N", help="PostgreSQL's port")
-        parser.add_argument("--redis-port", type=port, default=0, metavar="N", help="Valkey's port")
-        parser.add_argument("--web-port", type=port, default=0, metavar="N", help="the port of --demo's web server")
-        parser.add_argument("--host", default=LOOPBACK, help="the address of --only sqs (default: %(default)s)")
-        parser.add_argument("--demo", action="store_true", help="also start the service: web, worker and beat")
-        parser.add_argument("--exit", action="store_true", help="stop once all is ready and --demo has ended")
         parser.add_argument(
-            "--messages", type=letters, metavar="N", help=f"how many messages fail in --demo (default: {INCIDENT:,})"
+            "--fresh", action="store_true", help="delete the data of earlier starts before the servers start"
         )
-        parser.add_argument("--json", action="store_true", help="print only the figures of --demo's incident")
+        parser.add_argument(
+            "--port",
+            "--sqs-port",
+            dest="sqs_port",
+            type=port,
+            default=0,
+            metavar="N",
+            help="port of the local SQS (default: as at the last start, else a free port)",
+        )
+        parser.add_argument(
+            "--postgres-port",
+            type=port,
+            default=0,
+            metavar="N",
+            help="port of PostgreSQL (default: as at the last start, else a free port)",
+        )
+        parser.add_argument(
+            "--redis-port",
+            type=port,
+            default=0,
+            metavar="N",
+            help="port of Valkey (default: as at the last start, else a free port)",
+        )
+        parser.add_argument(
+            "--web-port",
+            type=port,
+            default=0,
+            metavar="N",
+            help="with --demo: port of the web server (default: as at the last start, else a free port)",
+        )
+        parser.add_argument(
+            "--host",
+            default=LOOPBACK,
+            help="with --only sqs: address on which the local SQS listens (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--demo",
+            action="store_true",
+            help="also start the service (web server, workers and beat), and show an incident that the service handles",
+        )
+        parser.add_argument(
+            "--exit", action="store_true", help="stop when all servers are ready and the incident of --demo has ended"
+        )
+        parser.add_argument(
+            "--messages",
+            type=letters,
+            metavar="N",
+            help=f"with --demo: number of messages that fail (default: {INCIDENT:,})",
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="with --demo: print the figures of the incident as JSON, and nothing else",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_what_does_not_fit(options)
