@@ -32,12 +32,12 @@ def add_name(parser: CommandParser) -> None:
 
 
 def add_json(parser: CommandParser) -> None:
-    """Add --json."""
+    """Add the option --json, with which a command prints JSON."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def add_confirm(parser: CommandParser) -> None:
-    """Add --confirm."""
+    """Add the option --confirm, without which a command changes nothing."""
     parser.add_argument(
         "--confirm",
         action="store_true",
@@ -46,7 +46,7 @@ def add_confirm(parser: CommandParser) -> None:
 
 
 def add_by(parser: CommandParser) -> None:
-    """Add --by."""
+    """Add the option --by, the user's name for the audit log."""
     parser.add_argument(
         "--by",
         default=current_user(),

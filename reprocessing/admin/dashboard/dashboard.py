@@ -41,9 +41,7 @@ def figures_view(request: HttpRequest) -> HttpResponse:
 
 
 def dashboard_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the template context of the whole dashboard; for a person who sees no DLQs, only `may_see_board`
-    (False).
-    """
+    """Return the context of the whole dashboard; for a person who sees no DLQs, only `may_see_board` (False)."""
     found = _figures(request)
     if not found["may_see_board"]:
         return found
