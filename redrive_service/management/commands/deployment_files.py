@@ -29,30 +29,15 @@ class Command(Console):
             "--for", dest="platform", required=True, choices=[platform.value for platform in Platform],
             help="platform that will run the processes: the files have its format",
         )  # fmt: skip
-        parser.add_argument(
-            "--image",
-            required=True,
-            type=not_empty,
-            metavar="IMAGE",
-            help="container image of the service, with its tag",
+        required: dict[str, Any] = {"required": True, "type": not_empty}
+        meanings = (
+            ("--image", "IMAGE", "container image of the service, with its tag"),
+            ("--host", "NAME", "host name at which people open the admin"),
+            ("--account", "ID", "AWS account that has the service's own queues"),
+            ("--region", "REGION", "AWS region that has the service's own queues"),
         )
-        parser.add_argument(
-            "--host", required=True, type=not_empty, metavar="NAME", help="host name at which people open the admin"
-        )
-        parser.add_argument(
-            "--account",
-            required=True,
-            type=not_empty,
-            metavar="ID",
-            help="AWS account that has the service's own queues",
-        )
-        parser.add_argument(
-            "--region",
-            required=True,
-            type=not_empty,
-            metavar="REGION",
-            help="AWS region that has the service's own queues",
-        )
+        for option, metavar, meaning in meanings:
+            parser.add_argument(option, **required, metavar=metavar, help=meaning)
         parser.add_argument(
             "--set", dest="more", action="append", default=[], type=assignment, metavar="NAME=VALUE",
             help="set this environment variable for the processes; repeatable",

@@ -40,65 +40,37 @@ class Command(BaseCommand):
         super().__init__(*args, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
+        used = "(default: as at the last start, else a free port)"
         parser.add_argument("--only", choices=["sqs"], help="start only this server: sqs, the local SQS")
         parser.add_argument(
-            "--folder",
-            type=folder,
-            default=FOLDER,
+            "--folder", type=folder, default=FOLDER,
             help="folder in which the servers keep their data (default: %(default)s)",
-        )
+        )  # fmt: skip
         parser.add_argument(
             "--fresh", action="store_true", help="delete the data of earlier starts before the servers start"
         )
+        ports = {
+            "sqs": f"port of the local SQS {used}", "postgres": f"port of PostgreSQL {used}",
+            "redis": f"port of Valkey {used}", "web": f"with --demo: port of the web server {used}",
+        }  # fmt: skip
+        for name, meaning in ports.items():
+            names = ["--port", "--sqs-port"] if name == "sqs" else [f"--{name}-port"]
+            parser.add_argument(*names, dest=f"{name}_port", type=port, default=0, metavar="N", help=meaning)
         parser.add_argument(
-            "--port",
-            "--sqs-port",
-            dest="sqs_port",
-            type=port,
-            default=0,
-            metavar="N",
-            help="port of the local SQS (default: as at the last start, else a free port)",
-        )
-        parser.add_argument(
-            "--postgres-port",
-            type=port,
-            default=0,
-            metavar="N",
-            help="port of PostgreSQL (default: as at the last start, else a free port)",
-        )
-        parser.add_argument(
-            "--redis-port",
-            type=port,
-            default=0,
-            metavar="N",
-            help="port of Valkey (default: as at the last start, else a free port)",
-        )
-        parser.add_argument(
-            "--web-port",
-            type=port,
-            default=0,
-            metavar="N",
-            help="with --demo: port of the web server (default: as at the last start, else a free port)",
-        )
-        parser.add_argument(
-            "--host",
-            default=LOOPBACK,
+            "--host", default=LOOPBACK,
             help="with --only sqs: address on which the local SQS listens (default: %(default)s)",
-        )
+        )  # fmt: skip
         parser.add_argument(
-            "--demo",
-            action="store_true",
+            "--demo", action="store_true",
             help="also start the service (web server, workers and beat), and show an incident that the service handles",
-        )
+        )  # fmt: skip
         parser.add_argument(
             "--exit", action="store_true", help="stop when all servers are ready and the incident of --demo has ended"
         )
         parser.add_argument(
-            "--messages",
-            type=letters,
-            metavar="N",
+            "--messages", type=letters, metavar="N",
             help=f"with --demo: number of messages that fail (default: {INCIDENT:,})",
-        )
+        )  # fmt: skip
         parser.add_argument(
             "--json",
             action="store_true",
