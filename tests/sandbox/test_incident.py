@@ -93,7 +93,7 @@ def test_a_service_that_parks_everything_has_kept_its_promises(tmp_path: Path) -
     summary = run(incident_with(told, tmp_path, said), LETTERS)
     assert summary.kept
     figures = summary.figures()
-    assert (figures["letters"], figures["parked"], figures["lost"]) == (LETTERS, LETTERS, 0)
+    assert (figures["messages"], figures["parked"], figures["lost"]) == (LETTERS, LETTERS, 0)
     assert f"  {LETTERS} parked" in said
     name = told.asked[0][1]
     assert [(one[0], one[1]) for one in told.asked] == [

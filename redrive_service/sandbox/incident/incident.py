@@ -121,8 +121,10 @@ class Summary:
 
     def figures(self) -> dict[str, int | float | list[int | None]]:
         """Return the figures of the incident by name, as --json prints them."""
+        counts = self.judgement.counts()
         return {
-            **self.judgement.counts(),
+            "messages": counts.pop("letters"),
+            **counts,
             "opened": len(self.brakes.shut),
             "quarantined": self.brakes.quarantined,
             "waves": self.brakes.waves,
