@@ -111,7 +111,7 @@ class LeaderScheduler(DatabaseScheduler):  # type: ignore[misc]  # django-celery
         for entry in list(self._owed.values()):
             self.apply_entry(entry, producer=self.producer)
 
-    # Knowing the schedule.
+    # Reading the schedule.
 
     def setup_schedule(self) -> None:
         """Do nothing at start: a standby must start while the database is down. The leader reads the schedule later."""

@@ -28,7 +28,7 @@ from reprocessing.management.shared.approval_text import approval_text
 from reprocessing.management.shared.drain_command import (
     DrainCommand,
     Interruption,
-    drain_hands,
+    drain_context,
     refuse_native_redrive,
     refuse_stopped,
 )
@@ -180,7 +180,7 @@ class Command(DrainCommand):
         telling.line(drain_output.capture_notice(dlq))
         while True:
             found = drain.capture_dlq(
-                dlq, drain_hands(interruption), seconds=_CAPTURE, heard=lambda now: show_capture(telling, now, pace)
+                dlq, drain_context(interruption), seconds=_CAPTURE, heard=lambda now: show_capture(telling, now, pace)
             )
             new += found.letters
             if found.trouble:
