@@ -127,7 +127,7 @@ def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[
         require_assignee(bulk.to)
         found["to"] = bulk.to
     if bulk.target:
-        cure = "Add it in the admin, or send the name of another target."
+        cure = "Add the target in the admin, or send the name of another target."
         found["target"] = release_target.find_target(bulk.target, seen=caller.seen, cure=cure).pk
     return found
 

@@ -40,7 +40,7 @@ router: Final = Router()
 _ANSWERS: Final = {200: DecisionAnswer, 202: ApprovalNeededAnswer}
 _TAG: Final = "Decisions"
 _MISSING: Final = "there is no such message, or this token does not see it"
-_ADD_TARGET: Final = "Add it in the admin, or send the name of another target."
+_ADD_TARGET: Final = "Add the target in the admin, or send the name of another target."
 
 Act = Callable[[list[int]], Reviewed]
 
