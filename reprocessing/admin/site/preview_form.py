@@ -132,7 +132,7 @@ class FormPage:
     """The texts and functions of a page with a form and a preview.
 
     Attributes:
-        permission: the permission that the page takes.
+        permission: the permission that the page needs.
         title, intro, button: title, first sentences, and label of the button that saves.
         back: URL of the page to which Cancel leads; `about`: the name of that page.
         make: returns the form with the submitted values; with the row's values if given None.
