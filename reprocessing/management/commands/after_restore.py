@@ -22,7 +22,7 @@ from reprocessing.store.ordering import lanes
 
 _STEPS = (
     "hold: stop all sends. report: show what is known about the unfinished messages. resolve: decide about them. "
-    "release: let workers send again. manage.py after_restore STEP --help lists the options of a step"
+    "release: let workers send again. To list the options of a step, add --help after it"
 )
 
 

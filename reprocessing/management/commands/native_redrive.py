@@ -25,7 +25,7 @@ Told = dict[str, Any]
 
 _DEEDS = (
     "start: have AWS start to move the messages. list: show what AWS has moved. cancel: have AWS stop. "
-    "manage.py native_redrive start --help lists the options"
+    "To list the options, add --help after start, list or cancel"
 )
 
 
