@@ -19,8 +19,8 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
 from reprocessing.domain.message import body_format
-from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.body_format import BodyFormat
+from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_span import json_string_text
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.ordering.placement import read_sort_key
@@ -107,7 +107,8 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
         "revision": held.revision, "is_masked": held.is_masked, "told": visible(str(told)),
         "body": raw.shown, "is_exact": raw.is_exact, "tree": body_view.tree(held.body),
         "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
-        "attributes": list(_attributes(held.attributes)), "command": None if held.is_masked else body_view.command(letter, held),
+        "attributes": list(_attributes(held.attributes)),
+        "command": None if held.is_masked else body_view.command(letter, held),
         "system": [(visible(name), visible(str(value))) for name, value in sorted(held.system.items())],
     }  # fmt: skip
 

@@ -98,7 +98,9 @@ def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: 
     if letter.finished_at is not None:
         yield from _ended(letter, letter.finished_at, decisions)
     if letter.group is not None and letter.grouped_at is not None:
-        yield Event(letter.grouped_at, "Assigned to a failure group", note=str(letter.group.shown), address=group_address)
+        yield Event(
+            letter.grouped_at, "Assigned to a failure group", note=str(letter.group.shown), address=group_address
+        )
     earlier = f"Other tools had sent it again {letter.earlier} times before." if letter.earlier else ""
     yield Event(letter.captured_at, f"Captured from {letter.dlq.name}", note=earlier)
     yield Event(letter.first_sent_at, f"Sent to {letter.source or 'its source queue'}, where it failed")
@@ -127,10 +129,11 @@ def _edited(revision: Revision) -> Event:
 
 
 def _decided(entry: AuditEntry) -> Event:
-    """Return the event of a person's action. The action ended the state that it found, such as a reason for parking."""
+    """Return the event of a person's action. A release or discard also says why the message was parked before."""
     label = entry.get_act_display()
     found = str(entry.before.get("reason", "")) if isinstance(entry.before, dict) else ""
-    note = f"It was parked: {ParkedReason(found).sentence}" if found in set(ParkedReason) else ""
+    ends = entry.act in {AuditAct.RELEASED, AuditAct.DISCARDED} and found in set(ParkedReason)
+    note = f"It was parked: {ParkedReason(found).sentence}" if ends else ""
     return Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason, note=note)
 
 

@@ -15,8 +15,8 @@ SHOWN: Final = 10
 # Each part has the condition and the order of an index. Letters of a key have no such index over all states, because a
 # letter changes often, and each change writes all indexes.
 _OPEN: Final[LiteralString] = """
-lane_id = (SELECT n.id FROM redrive_lane n
-            WHERE n.dlq_id = %(dlq)b AND n.source_id = %(source)b AND n.key_hash = %(hash)b)
+lane_id = coalesce(%(lane)b::bigint, (SELECT n.id FROM redrive_lane n
+            WHERE n.dlq_id = %(dlq)b AND n.source_id = %(source)b AND n.key_hash = %(hash)b))
 AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"""
 _CAPTURED: Final[LiteralString] = """
 source_id = %(source)b AND key_hash = %(hash)b AND state = 'captured' AND planned AND NOT single"""
@@ -27,7 +27,9 @@ _PART: Final[LiteralString] = """
 (SELECT {columns} FROM redrive_letter
   WHERE {among} AND (sequence, message_id) {than} (%(sequence)b, %(message_id)b)
   ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b)"""
-_COLUMNS: Final[LiteralString] = "id, message_id, state, presumed, reason, sequence, attempts, first_sent_at, finished_at"
+_COLUMNS: Final[LiteralString] = (
+    "id, message_id, state, presumed, reason, sequence, attempts, first_sent_at, finished_at"
+)
 
 
 def _side(than: LiteralString, way: LiteralString) -> LiteralString:
@@ -92,4 +94,6 @@ def last_delivered(letter: Letter) -> int | None:
 
 
 def _asked(letter: Letter) -> dict[str, object]:
-    return {"dlq": letter.dlq_id, "source": letter.source_id, "hash": bytes(letter.key_hash or b"")}
+    return {
+        "dlq": letter.dlq_id, "source": letter.source_id, "hash": bytes(letter.key_hash or b""), "lane": letter.lane_id,
+    }  # fmt: skip

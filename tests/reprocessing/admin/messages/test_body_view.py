@@ -49,7 +49,9 @@ def test_a_body_that_strict_parsers_refuse_has_a_tree_all_the_same(body: bytes, 
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("member", ['"{n}": "<<<<\'\\u0001&&"', '"{n}": "x"', '"k{n}": [1, 2, {{"a": "b"}}]'], ids=range(3))
+@pytest.mark.parametrize(
+    "member", ['"{n}": "<<<<\'\\u0001&&"', '"{n}": "x"', '"k{n}": [1, 2, {{"a": "b"}}]'], ids=range(3)
+)
 def test_a_large_body_is_cut_and_its_tree_is_closed(member: str) -> None:
     groups = ("{" + ", ".join(member.format(n=n) for n in range(90)) + "}" for _ in range(90))
     found = shown(f"[{', '.join(groups)}]".encode())

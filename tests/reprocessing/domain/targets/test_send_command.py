@@ -44,7 +44,7 @@ def test_a_fifo_queue_gets_group_and_deduplication_id() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"x" * (LONGEST + 1), b"a\x00b", "‮".encode(), b"file:///etc/passwd", b"fileb://secret"]
+    "body", [b"x" * (LONGEST + 1), b"a\x00b", "\u202e".encode(), b"file:///etc/passwd", b"fileb://secret"]
 )
 def test_a_body_that_a_command_cannot_carry_is_read_from_the_file(body: bytes) -> None:
     assert aws(replace(PLAIN, body=body))[-1] == "--message-body=file://id.body"
