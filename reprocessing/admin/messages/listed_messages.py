@@ -14,7 +14,7 @@ from urllib.parse import unquote_plus, urlencode
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied, SuspiciousOperation, ValidationError
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -143,7 +143,7 @@ class MessageList(KeysetList):
             rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
         return rows.order_by((F("pk") + 0).desc() if newest_first else (F("pk") + 0).asc())
 
-    def url_for_result(self, result: Letter) -> str:
+    def url_for_result(self, result: Model) -> str:
         """Return the URL of a message, with the query of this list, so that its page links to its neighbours here."""
         return link(super().url_for_result(result), self.query_shown)
 

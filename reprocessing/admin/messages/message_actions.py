@@ -98,7 +98,7 @@ def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
 
 
 def _delivered_twin(letter: Letter, request: HttpRequest) -> Button | None:
-    twin = visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id).first()
+    twin = visible_rows.rows(request, Letter.objects).filter(duplicates=letter).first()
     if twin is None:
         return None
     address = reverse("admin:reprocessing_letter_change", args=[twin.pk])

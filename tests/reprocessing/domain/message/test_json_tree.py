@@ -66,7 +66,7 @@ def test_every_value_of_a_small_document_is_in_the_tree(value: object) -> None:
 
 def _built(steps: list[json_tree.Step]) -> object:
     """The document that a tree shows, with numbers as texts."""
-    words = {"true": True, "false": False, "null": None, "{}": {}, "[]": []}
+    words: dict[str, object] = {"true": True, "false": False, "null": None, "{}": {}, "[]": []}
     around: list[tuple[Label, list[tuple[Label, object]] | None, bool]] = [(Label(), [], True)]
     for step in steps:
         match step:
