@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from axe_playwright_python.base import AXE_FILE_PATH
 
 from reprocessing.models import Letter
-from tests.browser.chromium import PHONE
+from tests.browser.chromium import LAPTOP, PHONE
 from tests.browser.conftest import EDITOR, Opening
+from tests.browser.test_every_page import BARRIERS, TOO_WIDE
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.soak]
@@ -62,6 +64,23 @@ def test_without_scripts_the_tree_opens_and_no_button_is_there_for_nothing(windo
     ann.do(lambda page: page.locator(".tree summary").filter(has_text="1").last.click())
     shown = ann.do(lambda page: [one.is_visible() for one in page.locator(".tree-tools, [data-copy]").all()])
     assert shown == [False] * 4
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_a_payload_has_no_barrier_and_is_not_wider_than_its_window(size: tuple[int, int], window: Opening) -> None:
+    source = dlq()
+    letters = [parked(source, key="key-7", body=json.dumps(BODY).encode()) for _ in range(3)]
+    Letter.objects.update(single=False, key_hash=b"key-7")
+    ann = window("ann", EDITOR, size=size)
+    ann.open(at(letters[1]))
+    ann.press("Show payload")
+    ann.write("Search names and values", "9007199254740993")
+    ann.press("Expand all")
+    ann.ask(f"{AXE_FILE_PATH.read_text(encoding='utf-8')};0")
+    for scheme in ("light", "dark"):
+        ann.dress(scheme)
+        assert (ann.ask(TOO_WIDE), ann.ask(BARRIERS)) == ("", []), scheme
+    ann.troubles()  # the policy refuses axe-core's own inline styles
 
 
 def test_a_message_is_compared_with_the_last_one_that_was_delivered(window: Opening) -> None:
