@@ -325,8 +325,12 @@ def _patient(sieve: MessageFilter) -> dict[str, Any]:
 
 
 @contextmanager
-def patiently(milliseconds: int = _PATIENCE) -> Iterator[None]:
-    """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter."""
+def patiently(milliseconds: int | None = None) -> Iterator[None]:
+    """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter.
+
+    `milliseconds`: the timeout; None: 5 seconds.
+    """
+    milliseconds = milliseconds or _PATIENCE
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})
