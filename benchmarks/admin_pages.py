@@ -80,6 +80,7 @@ def pages() -> Iterator[tuple[str, str]]:
     letter = Letter.objects.filter(state="parked").earliest("id").pk
     yield "a parked letter", f"{home}/parkedletter/{letter}/change/"
     yield "a letter", f"{home}/letter/{letter}/change/"
+    yield "a letter of a filtered list", f"{home}/letter/{letter}/change/?list=state__exact%3Dparked"
 
 
 def later(client: Client) -> Iterator[tuple[str, str]]:

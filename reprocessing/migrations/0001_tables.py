@@ -1950,6 +1950,17 @@ class Migration(migrations.Migration):
                         name="captured_letters_by_lane",
                     ),
                     models.Index(
+                        models.F("source"),
+                        models.F("key_hash"),
+                        models.F("sequence"),
+                        models.F("message_id"),
+                        condition=models.Q(
+                            ("single", False),
+                            models.Q(("finished_at__isnull", False), ("frees_lane", True), _connector="OR"),
+                        ),
+                        name="ended_letters_by_lane",
+                    ),
+                    models.Index(
                         models.F("run"),
                         models.F("state"),
                         condition=models.Q(("run__isnull", False)),

@@ -170,6 +170,12 @@ class Letter(models.Model):
                 condition=Q(state=LetterState.CAPTURED.value, planned=True, single=False),
                 name="captured_letters_by_lane",
             ),
+            # Only pages of the admin use this index. A letter gets one entry, when it is finished.
+            models.Index(
+                F("source"), F("key_hash"), F("sequence"), F("message_id"),
+                condition=Q(single=False) & (Q(finished_at__isnull=False) | Q(frees_lane=True)),
+                name="ended_letters_by_lane",
+            ),
             # The condition keeps PostgreSQL from using this index for statements that name a state but no run.
             models.Index(F("run"), F("state"), condition=Q(run__isnull=False), name="letters_by_run_and_state"),
             models.Index(

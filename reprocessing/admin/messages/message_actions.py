@@ -1,16 +1,24 @@
-"""Make the buttons on a message's page. A button that a person may not use shows the reason."""
+"""Say in one sentence what state a message is in, and make the buttons on its page.
+
+A button that a person may not use shows the reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, assert_never
+from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from reprocessing.admin.site.buttons import Button
-from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import Letter
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site.buttons import Button, button
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.outcomes.delivery_status import DeliveryStatus
+from reprocessing.models import AuditAct, Letter, Run
+from reprocessing.models.run import RunState
 
 
 def action_buttons(offered: Iterable[Sequence[str]]) -> list[Button]:
@@ -31,6 +39,82 @@ def page_buttons(letter: Letter, request: HttpRequest) -> dict[str, Any]:
     closed = "" if has_perm("reprocessing.add_rule") else "This needs the permission to add rules"
     rule = Button("Add a rule…", f"{reverse('admin:reprocessing_rule_add')}?letter={letter.pk}", closed)
     return {"edit": edit if parked else None, "rule_way": rule, "is_parked": parked}
+
+
+def state_sentence(letter: Letter, waits: str, known: DeliveryStatus) -> str:
+    """Return the state of a message in a sentence.
+
+    `waits`: why its key queue waits; empty: it is in none. `known`: what is known about its delivery.
+    """
+    state = LetterState(letter.state)
+    match state:
+        case LetterState.CAPTURED:
+            return "Captured: " + ("it is in no run." if letter.run is None else f"the run {letter.run} will queue it.")
+        case LetterState.WAITING:
+            return visible(f"Queued: {waits or 'it is sent when it is first in its key queue'}.")
+        case LetterState.SENDING | LetterState.AWAITING:
+            return visible(known.sentence)
+        case LetterState.DELIVERED | LetterState.DUPLICATE:
+            return f"{visible(known.sentence)}{_since(letter)}"
+        case LetterState.PARKED:
+            tried = f" after {letter.attempts} attempt{'' if letter.attempts == 1 else 's'}" if letter.attempts else ""
+            return f"Parked{tried}{_since(letter)}: {ParkedReason(letter.reason).sentence}"
+        case LetterState.DISCARDED:
+            return visible(f"Discarded{_who_discarded(letter)}.{_since(letter)}")
+        case _:
+            assert_never(state)
+
+
+def next_action(letter: Letter, request: HttpRequest) -> Button | None:
+    """Return a button that leads to what holds the message up, or to what came of it; None: there is nothing to do.
+
+    A parked or discarded message has its own buttons.
+    """
+    match LetterState(letter.state):
+        case LetterState.CAPTURED if letter.run is None:
+            address = f"{reverse('admin:reprocessing_run_add')}?{urlencode({'dlq': letter.dlq_id})}"
+            return button(request, "Plan a run…", address, ("operate_run", "operate runs"))
+        case LetterState.CAPTURED | LetterState.WAITING:
+            return _what_holds(letter, request)
+        case LetterState.DUPLICATE:
+            return _delivered_twin(letter, request)
+        case _:
+            return None
+
+
+def _what_holds(letter: Letter, request: HttpRequest) -> Button | None:
+    """Return a button that leads to what a person stopped or paused; None: the message only has to wait."""
+    if letter.lane is not None and letter.lane.stopped_at is not None:
+        address = reverse("admin:reprocessing_lane_change", args=[letter.lane_id])
+        return button(request, "Open the stopped key queue", address, ("view_lane", "see key queues"))
+    if letter.dlq.stopped_at is not None:
+        address = reverse("admin:reprocessing_deadletterqueue_change", args=[letter.dlq_id])
+        return button(request, "Open the stopped DLQ", address, ("view_deadletterqueue", "see DLQs"))
+    run: Run | None = letter.run
+    if run is not None and run.state in {RunState.PLANNED, RunState.PAUSED}:
+        address = reverse("admin:reprocessing_run_change", args=[run.pk])
+        return button(request, f"Open the {run.state} run", address, ("view_run", "see runs"))
+    return None
+
+
+def _delivered_twin(letter: Letter, request: HttpRequest) -> Button | None:
+    twin = visible_rows.rows(request, Letter.objects).filter(duplicates=letter).first()
+    if twin is None:
+        return None
+    address = reverse("admin:reprocessing_letter_change", args=[twin.pk])
+    return button(request, "Open the delivered message", address, ("view_letter", "see messages"))
+
+
+def _who_discarded(letter: Letter) -> str:
+    """Return who discarded a message, and why, as a part of a sentence."""
+    entry = letter.reviews.filter(act=AuditAct.DISCARDED).order_by("-at", "-pk").first()
+    if entry is not None:
+        return f" by {entry.by}: {entry.reason.rstrip('.')}"
+    return f" by the rule {letter.rule.name}" if letter.rule else ""
+
+
+def _since(letter: Letter) -> str:
+    return f" ({letter.finished_at:%Y-%m-%d %H:%M:%S} UTC)" if letter.finished_at else ""
 
 
 def _address(text: str) -> str:

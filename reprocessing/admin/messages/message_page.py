@@ -13,13 +13,14 @@ from django.db.models import Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from reprocessing import conf
-from reprocessing.admin.messages import readable_bytes, timeline
-from reprocessing.admin.messages.readable_bytes import Readable, readable, visible
+from reprocessing.admin.messages import body_view, timeline
+from reprocessing.admin.messages.readable_bytes import Readable, readable, short_key, visible
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
 from reprocessing.domain.message import body_format
 from reprocessing.domain.message.body_format import BodyFormat
+from reprocessing.domain.message.envelope import Attributes
 from reprocessing.domain.message.json_span import json_string_text
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.ordering.placement import read_sort_key
@@ -34,15 +35,15 @@ from reprocessing.domain.sources.sns_notification import Notification
 from reprocessing.models import Letter
 from reprocessing.models.target import Report, TargetKind, Verdict
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
-from reprocessing.store.ordering import lane_neighbours
+from reprocessing.store.ordering import key_messages, lane_neighbours
 from reprocessing.store.ordering.lane_neighbours import COUNTED_AT_MOST, Neighbours
 from reprocessing.store.outcomes import pending_outcomes
-from reprocessing.store.payloads import answer_texts, viewed_content
+from reprocessing.store.payloads import answer_texts, message_types, viewed_content
 from reprocessing.store.payloads.viewed_content import ViewedContent
 from reprocessing.store.routing.routing_decisions import BY_HAND
 
 _SHOWN = 1_000  # max characters of the text in which a producer describes a task's arguments
-_LINES = 200  # max rows of each table on the page
+_LINES = 50  # max rows of each table on the page
 _OPEN_LENGTH = 200  # max characters of a public field
 _MOODS: Final = {
     LetterState.PARKED: "bad", LetterState.DELIVERED: "good", LetterState.SENDING: "warm", LetterState.AWAITING: "warm",
@@ -54,6 +55,13 @@ def may_see_payloads(user: AbstractBaseUser | AnonymousUser) -> bool:
     return isinstance(user, PermissionsMixin) and user.has_perm("reprocessing.view_payload")
 
 
+def title(letter: Letter, user: AbstractBaseUser | AnonymousUser) -> str:
+    """Return the title of the page: the message's type, or else its DLQ, and its ordering key."""
+    kind = message_types.type_of(letter, opens=may_see_payloads(user))
+    name = visible(kind) or f"Message of {letter.dlq.name}"
+    return f"{name} · {short_key(letter.ordering_key)}" if letter.ordering_key else name
+
+
 def page(
     letter: Letter, user: AbstractBaseUser | AnonymousUser, shown: ViewedContent | None, *, revealed: bool = False
 ) -> dict[str, Any]:
@@ -63,20 +71,24 @@ def page(
     """
     told = partial(answer_texts.detail_for, letter, shown=shown is not None, revealed=revealed)
     tries, edits = timeline.attempts_and_edits(letter, told)
+    group = group_address(letter)
+    events, older = timeline.history(letter, tries, edits, group)
     return {
         "may_see_payload": may_see_payloads(user),
         "contents": shown and payload_view(letter, shown),
         "opened": None if shown else public_fields(letter),
         "mood": _MOODS.get(LetterState(letter.state), ""),
-        "why": ParkedReason(letter.reason).sentence if letter.reason else "",
         "detail": visible(told(letter.detail) or ("" if letter.finished_at else letter.blocked_reason)),
         "sequence": letter.sequence and visible(read_sort_key(letter.sequence)),
         "twin_key": letter.idempotency_key and visible(letter.idempotency_key),
         "a_person_decided": _a_person_decided(letter),
-        "tries": tries,
+        "events": events,
+        "older_events": older,
+        "tried": bool(tries),
         "edits": edits,
+        "around": key_messages.messages_around(letter),
         "lane_panel": lane_panel(letter, visible_rows.of_user(user)),
-        "group_address": group_address(letter),
+        "group_address": group,
         "copies": _newest(letter.copies.select_related("attempt").order_by("-visible_until")),
         "claims": _newest(letter.claims.select_related("target")),
         "reviews": _newest(letter.reviews.order_by("-at")),
@@ -90,14 +102,13 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     `inner` is the message inside an SNS notification, and `task` the Celery task; None: the body is neither.
     """
     told = body_format.recognise(held.body)
+    raw = body_view.raw(held.body, told.dialect)
     return {
         "revision": held.revision, "is_masked": held.is_masked, "told": visible(str(told)),
-        "body": readable_bytes.readable_as(held.body, told.dialect),
+        "body": raw.shown, "is_exact": raw.is_exact, "tree": body_view.tree(held.body),
         "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
-        "attributes": [
-            {"name": visible(name), "type": visible(attribute.type), "value": _value(attribute.value)}
-            for name, attribute in sorted(held.attributes.items())
-        ],
+        "attributes": list(_attributes(held.attributes)),
+        "command": None if held.is_masked else body_view.command(letter, held),
         "system": [(visible(name), visible(str(value))) for name, value in sorted(held.system.items())],
     }  # fmt: skip
 
@@ -212,7 +223,7 @@ def _field(found: object) -> str:
 def _inner(body: bytes) -> Readable | None:
     found = sns_notification.read(body)
     text = json_string_text(found.fields.get("Message")) if isinstance(found, Notification) else None
-    return readable(text.encode()) if text else None
+    return body_view.cut_to(readable(text.encode()), body_view.INNER_BYTES) if text else None
 
 
 def _task(letter: Letter, held: ViewedContent) -> dict[str, Any] | None:
@@ -231,7 +242,9 @@ def _task(letter: Letter, held: ViewedContent) -> dict[str, Any] | None:
     if not isinstance(found, TaskMessage):
         return {"told": (), "payload": None, "closed": found.why, "causes": why}
     raw = unpack_payload(found.envelope)
-    shown = None if found.opaque or isinstance(raw, NotShown) else readable(raw)
+    shown = None
+    if not (found.opaque or isinstance(raw, NotShown)):
+        shown = body_view.cut_to(readable(raw), body_view.INNER_BYTES)
     fields = [(name, visible(text)) for name, text in _told(found) if text]
     return {"told": fields, "payload": shown, "closed": found.opaque, "causes": why}
 
@@ -247,8 +260,15 @@ def _told(found: TaskMessage) -> Iterator[tuple[str, str]]:
         yield "Arguments, as written by the producer", found.called_with[:_SHOWN]
 
 
-def _value(value: str | bytes) -> Readable:
-    return readable(value if isinstance(value, bytes) else value.encode(errors="surrogatepass"))
+def _attributes(attributes: Attributes) -> Iterator[dict[str, Any]]:
+    """Yield attributes for the template. All values together have at most `ATTRIBUTE_BYTES`."""
+    left = body_view.ATTRIBUTE_BYTES
+    for name, attribute in sorted(attributes.items()):
+        value = attribute.value
+        shown = readable(value if isinstance(value, bytes) else value.encode(errors="surrogatepass"))
+        shown = body_view.cut_to(shown, max(left, 0))
+        left -= len(shown.text)
+        yield {"name": visible(name), "type": visible(attribute.type), "value": shown}
 
 
 def _newest(rows: QuerySet[Any]) -> list[Any]:

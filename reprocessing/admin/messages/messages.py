@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from copy import copy
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -13,22 +14,29 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import F, OuterRef, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import cached_property
 from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
 
-from reprocessing.admin.messages import comparison, delivery_status_panel, message_actions, message_page, show_payload
+from reprocessing.admin.messages import (
+    compare_page,
+    delivery_status_panel,
+    listed_messages,
+    message_actions,
+    message_page,
+    show_payload,
+)
+from reprocessing.admin.messages.compare_page import NothingToCompare
+from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import duration, short_key
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.site import visible_rows
-from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin
+from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
 from reprocessing.domain.errors import PayloadUnreadable
-from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
-from reprocessing.models import DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter
-from reprocessing.store.maintenance import counters
+from reprocessing.domain.lifecycle import LetterState
+from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
 # The state of a message's copy in the DLQ. The list shows the time left in SQS only if the copy is held there. This is
@@ -39,56 +47,8 @@ _COPY = models.Subquery(
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
 _LANES_FOUND = 100
-_ID = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER = 9  # max digits of an id
-_KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
 _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group__merged_into")
-
-
-class MessageList(KeysetList):
-    """A list of messages. Their number comes from stored counters by DLQ and state: counting rows would be slow."""
-
-    @cached_property
-    def known(self) -> int | None:
-        """Return the number of messages from stored counters; None: they do not know it for the filter of this list.
-
-        The counters know DLQ, state, and whether a delivery is presumed.
-        """
-        asked = {name: values[-1] for name, values in self.filter_params.items()}
-        dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)
-        if asked or self.query or not (dlq is None or dlq.isdecimal()) or presumed not in {None, "0", "1"}:
-            return None
-        return sum(
-            kind.n
-            for kind in counters.counts_by_state(None if dlq is None else int(dlq[:_LONGEST_NUMBER]))
-            if state in {None, kind.state}
-            and presumed in {None, str(int(kind.presumed))}
-            and self.visible_dlqs.includes(kind.dlq_id)
-        )
-
-    def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the filters of the URL. A group's messages are also those of the groups that are merged into it."""
-        found: dict[str, Any] = super().get_filters_params(params)
-        asked = [value for value in found.get("group", ()) if _ID.fullmatch(value)]
-        groups = FailureGroup.objects.filter(Q(pk__in=asked) | Q(merged_into__in=asked)).values_list("pk", flat=True)
-        if asked and (ids := ",".join(map(str, groups))):
-            del found["group"]  # a copy
-            found["group__in"] = [ids]
-        return found
-
-    def ordered_rows(self) -> QuerySet[Letter]:
-        """Return the messages, newest first.
-
-        If few messages match, PostgreSQL must sort them (`pk + 0`). With the index on the id, it would read all
-        messages until it finds these few.
-        """
-        rows = super().ordered_rows()
-        if self.known is None or self.known > REACH:
-            return rows
-        state = self.filter_params.get("state__exact", [""])[-1]
-        if state and state not in FINISHED_STATES:  # the condition of a partial index, which PostgreSQL then uses
-            rows = rows.filter(finished_at=None, dlq__in=DeadLetterQueue.objects.values("pk"))
-        return rows.order_by((F("pk") + 0).desc())
 
 
 class MessagesAdmin(ReadOnlyAdmin):
@@ -96,7 +56,8 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     list_display: tuple[str, ...] = ("message_id", "dlq", "state", "key", "age", "attempts", "time_left", "captured_at")
     list_filter: ClassVar[tuple[str, ...]] = ("dlq", "state")
-    link_filters = ("presumed", "group", "run", "rule")
+    link_filters = ("presumed", "group", "run", "rule", "lane")
+    preserve_filters = False  # `url_for_result` does that, also for the list without a filter
     list_select_related = ("dlq",)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
@@ -171,7 +132,10 @@ class MessagesAdmin(ReadOnlyAdmin):
         if letter is None:
             raise Http404
         context = self.admin_site.each_context(request) | {
-            "title": f"Message {letter.message_id}", "original": letter, "opts": self.opts,
+            "title": message_page.title(letter, request.user), "original": letter, "opts": self.opts,
+            "position": listed_messages.position(
+                request, str(self.opts.model_name), partial(self.neighbours, request, letter)
+            ),
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
             **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare")},
         }  # fmt: skip
@@ -183,9 +147,25 @@ class MessagesAdmin(ReadOnlyAdmin):
         context |= delivery_status_panel.panel(
             letter, request.user, shown=shown is not None, revealed=bool(more.get("reveals"))
         )
+        waits = context["lane_panel"]["why"] if context["lane_panel"] else ""
+        context["sentence"] = message_actions.state_sentence(letter, waits, context["known"])
+        context["next_action"] = message_actions.next_action(letter, request)
         context |= message_actions.page_buttons(letter, request) | self.page_context(request, letter) | more
         context["deeds"] = message_actions.action_buttons(context.get("deeds", ()))
         return TemplateResponse(request, "reprocessing/admin/message.html", context)
+
+    def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
+        """Return the ids of the messages before and after a message in the list with this query; None: there is none.
+
+        Raises whatever a list raises for a query that is not valid.
+        """
+        asked = copy(request)
+        asked.GET = query  # type: ignore[assignment]  # as Django's own views do
+        listed = FilteredMessages(
+            asked, self.model, self.get_list_display(asked), None, self.get_list_filter(asked), None,
+            self.get_search_fields(asked), self.list_select_related, self.list_per_page, 0, (), self, (), "",
+        )  # fmt: skip
+        return listed.neighbours(letter)
 
     def _with_all(self, request: HttpRequest, object_id: str) -> Letter | None:
         if not (object_id.isdecimal() and len(object_id) <= 2 * _LONGEST_NUMBER):
@@ -220,27 +200,18 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def _compare(self, request: HttpRequest, letter: int) -> HttpResponse:
         found = self._revealed(request, letter)
-        text = request.POST.get("no", "")
-        no = int(text) if text.isdecimal() and len(text) <= _LONGEST_NUMBER else 0
         try:
-            pair = show_payload.captured_and_edited(found, no, request)
-        except PayloadUnreadable as error:
+            return compare_page.page(request, found, self.opts, self._reveal_form(request))
+        except (NothingToCompare, PayloadUnreadable) as error:
             return self._back(request, found, str(error))
-        if pair is None:
-            return self._back(request, found, "There is no such edit.")
-        context = self.admin_site.each_context(request) | {
-            "title": f"Edit {no} compared with the captured message", "original": found, "opts": self.opts, "no": no,
-            "changes": comparison.differences(*((held.body, held.attributes) for held in pair)),
-            "is_masked": any(held.is_masked for held in pair), "reveal": self._reveal_form(request),
-        }  # fmt: skip
-        return TemplateResponse(request, "reprocessing/admin/comparison.html", context)
 
     def _reveal_form(self, request: HttpRequest) -> show_payload.RevealForm | None:
         return show_payload.RevealForm() if show_payload.may_reveal(request) else None
 
     def _back(self, request: HttpRequest, letter: Letter, why: str) -> HttpResponse:
         messages.warning(request, why)
-        return HttpResponseRedirect(reverse(f"admin:{self._name('change')}", args=[letter.pk]))
+        there = reverse(f"admin:{self._name('change')}", args=[letter.pk])
+        return HttpResponseRedirect(there + listed_messages.suffix(request))
 
     def _revealed(self, request: HttpRequest, letter: int) -> Letter:
         """Return the message whose payload is requested.

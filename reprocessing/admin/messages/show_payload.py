@@ -18,6 +18,7 @@ LOOKED: Final = "Showed the payload."
 FETCHED: Final = "Downloaded the body."
 OPENED: Final = "Opened the message for editing."
 COMPARED: Final = "Compared an edit with the captured message."
+COMPARED_TWO: Final = "Compared the message with another message."
 
 
 class RevealForm(forms.Form):

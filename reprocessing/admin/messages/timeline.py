@@ -1,19 +1,24 @@
-"""Read the attempts and edits that a message's page shows."""
+"""Read the attempts and edits that a message's page shows, and put them and all other events in one order."""
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from reprocessing.admin.messages.readable_bytes import duration
 from reprocessing.admin.site import labels
-from reprocessing.domain.lifecycle import AttemptOutcome, LetterState
-from reprocessing.models import Attempt, Letter, Revision
+from reprocessing.domain.lifecycle import AttemptOutcome, LetterState, ParkedReason
+from reprocessing.models import Attempt, AuditAct, AuditEntry, Letter, Revision
 
 #: Max attempts, and max edits, that a page shows.
 MOST: Final = 200
+#: Max events of the history that a page shows.
+MOST_EVENTS: Final = 60
+#: Actions that change nothing about a message. The audit log on the page has them.
+_VIEWS: Final = (AuditAct.REVEALED, AuditAct.EXPORTED)
 _SECOND: Final = timedelta(seconds=1)
 
 _GOOD: Final = {AttemptOutcome.ACCEPTED, AttemptOutcome.ABSENT, AttemptOutcome.ACKNOWLEDGED}
@@ -47,6 +52,89 @@ def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list
         for attempt, later in zip(attempts, newer, strict=False)
     ]
     return tries, [_edit(revision, attempts, sent) for revision in revisions]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event in the history of a message.
+
+    Attributes:
+        mood: the colour of its mark: good, bad, or none.
+        by, why: the person who acted, and the reason that the person gave; empty: nobody acted.
+        note: more about the event. `address`: the URL of what `note` names.
+        tried: the attempt of this event, from `attempts_and_edits`.
+    """
+
+    at: datetime
+    label: str
+    mood: str = ""
+    by: str = ""
+    why: str = ""
+    note: str = ""
+    address: str = ""
+    tried: dict[str, Any] | None = None
+
+
+def history(
+    letter: Letter, tries: Iterable[dict[str, Any]], edits: Iterable[dict[str, Any]], group_address: str
+) -> tuple[list[Event], int]:
+    """Return the newest events of a message, the newest first, and how many older ones are left out.
+
+    `tries`, `edits`: what `attempts_and_edits` returned. `group_address`: the URL of the failure group.
+    """
+    decisions = list(letter.reviews.exclude(act__in=_VIEWS).order_by("-at", "-pk")[:MOST])
+    events = [
+        *_own_events(letter, decisions, group_address),
+        *(Event(one["attempt"].opened_at, f"Attempt {one['attempt'].no}", one["mood"], tried=one) for one in tries),
+        *(_edited(one["revision"]) for one in edits),
+        *(_decided(entry) for entry in decisions if entry.act != AuditAct.EDITED),
+    ]
+    events.sort(key=lambda event: event.at, reverse=True)  # stable: of equal times, the state comes first
+    return events[:MOST_EVENTS], max(0, len(events) - MOST_EVENTS)
+
+
+def _own_events(letter: Letter, decisions: Sequence[AuditEntry], group_address: str) -> Iterator[Event]:
+    """Yield the events that the message's own row records: its end, failure group, capture and first failure."""
+    if letter.finished_at is not None:
+        yield from _ended(letter, letter.finished_at, decisions)
+    if letter.group is not None and letter.grouped_at is not None:
+        yield Event(
+            letter.grouped_at, "Assigned to a failure group", note=str(letter.group.shown), address=group_address
+        )
+    earlier = f"Other tools had sent it again {letter.earlier} times before." if letter.earlier else ""
+    yield Event(letter.captured_at, f"Captured from {letter.dlq.name}", note=earlier)
+    yield Event(letter.first_sent_at, f"Sent to {letter.source or 'its source queue'}, where it failed")
+
+
+def _ended(letter: Letter, at: datetime, decisions: Sequence[AuditEntry]) -> Iterator[Event]:
+    match LetterState(letter.state):
+        case LetterState.PARKED:
+            yield Event(at, "Parked", "bad", note=ParkedReason(letter.reason).sentence)
+        case LetterState.DELIVERED:
+            yield Event(at, "Presumed delivered" if letter.presumed else "Delivered", "good")
+        case LetterState.DUPLICATE:
+            yield Event(at, "Closed as a duplicate", note="An equal message was delivered.")
+        case LetterState.DISCARDED if not any(entry.act == AuditAct.DISCARDED for entry in decisions[:1]):
+            yield Event(at, "Discarded", note=f"By the rule {letter.rule.name}." if letter.rule else "By a rule.")
+        case _:
+            return
+
+
+def _edited(revision: Revision) -> Event:
+    key = " It changed the idempotency key." if revision.idempotency_key is not None else ""
+    return Event(
+        revision.at, f"Edit {revision.no}", by=revision.by, why=revision.reason, note=f"{revision.size:,} bytes.{key}",
+        address="#edits",
+    )  # fmt: skip
+
+
+def _decided(entry: AuditEntry) -> Event:
+    """Return the event of a person's action. A release or discard also says why the message was parked before."""
+    label = entry.get_act_display()
+    found = str(entry.before.get("reason", "")) if isinstance(entry.before, dict) else ""
+    ends = entry.act in {AuditAct.RELEASED, AuditAct.DISCARDED} and found in set(ParkedReason)
+    note = f"It was parked: {ParkedReason(found).sentence}" if ends else ""
+    return Event(entry.at, label[:1].upper() + label[1:], by=entry.by, why=entry.reason, note=note)
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:

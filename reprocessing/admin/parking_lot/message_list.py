@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from reprocessing.admin.messages import show_payload
+from reprocessing.admin.messages import listed_messages, show_payload
+from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import duration, short_key, time_since, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
@@ -27,7 +28,7 @@ from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
-from reprocessing.models import DeadLetterQueue, FailureGroup, Rule, Run, Source, Target
+from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Rule, Run, Source, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
@@ -49,8 +50,23 @@ def filter_of(request: HttpRequest) -> MessageFilter:
         InvalidFilter: the query is not a filter, or selects unfinished messages or masked values.
         PermissionDenied: the filter searches payloads, and this person may not see payloads.
     """
-    sieve = MessageFilter.from_query({name: values for name, values in request.GET.lists() if name not in _NO_FILTER})
-    return allowed(sieve, request)
+    return _filter_of(request, request.GET)
+
+
+def neighbours(request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
+    """Return the ids of the messages before and after a message in the list with this query.
+
+    None: there is none; or the list searches bodies, which takes too long. The errors are those of `filter_of`.
+    """
+    sieve = _filter_of(request, query)
+    if sieve.text is not None or letter.finished_at is None:
+        return None, None
+    return message_filters.neighbours(sieve, (letter.finished_at, letter.pk))
+
+
+def _filter_of(request: HttpRequest, query: QueryDict) -> MessageFilter:
+    asked = {name: values for name, values in query.lists() if name not in _NO_FILTER}
+    return allowed(MessageFilter.from_query(asked), request)
 
 
 def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
@@ -121,7 +137,7 @@ def page(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": "Parking lot",
         "refusal": refusal,
-        "lines": [_line(letter, lanes.database_now()) for letter in found[:SHOWN]],
+        "lines": [_line(letter, lanes.database_now(), request.GET) for letter in found[:SHOWN]],
         "count": count,
         "counted": message_filters.counted(count),
         "next": _next(request, found),
@@ -162,14 +178,14 @@ def _asked(request: HttpRequest, sieve: MessageFilter, count: int) -> dict[str, 
     }
 
 
-def _line(letter: ListedLetter, now: datetime) -> dict[str, Any]:
-    """Return a row of the list as values for the template.
+def _line(letter: ListedLetter, now: datetime, query: QueryDict) -> dict[str, Any]:
+    """Return a row of the list as values for the template. `query`: of the list's URL.
 
     `pick` is the value of the row's checkbox, `left` the time until SQS deletes the message from the DLQ.
     """
     model = "parkedletter" if letter.state == LetterState.PARKED else "letter"
     return {
-        "address": reverse(f"admin:reprocessing_{model}_change", args=[letter.id]),
+        "address": listed_messages.link(reverse(f"admin:reprocessing_{model}_change", args=[letter.id]), query),
         "pick": pack_message(letter.id, letter.finished_at, letter.revision_id),
         "message_id": visible(letter.message_id),
         "dlq": letter.dlq, "why": ParkedReason(letter.reason).sentence if letter.reason else letter.state,

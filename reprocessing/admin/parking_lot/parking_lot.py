@@ -9,12 +9,13 @@ from uuid import uuid4
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 
 from reprocessing.admin.approvals import requested
+from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.messages import MessagesAdmin, action_of
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import export_page, message_list
@@ -76,6 +77,10 @@ class ParkingLot(MessagesAdmin):
         """Return template values for the page of a message: the actions that its state allows."""
         offered = [action_of(request, deed) for deed in DecisionKind if deed.state == letter.state]
         return super().page_context(request, letter) | {"deeds": offered, "letters": pack_messages([letter])}
+
+    def neighbours(self, request: HttpRequest, letter: Letter, query: QueryDict) -> Neighbours:
+        """Return the ids of the messages before and after a message in the parking lot with this query."""
+        return message_list.neighbours(request, letter, query)
 
     def _may(self, request: HttpRequest, deed: DecisionKind) -> bool:
         return request.user.has_perm(deed.permission) and self.has_view_permission(request)

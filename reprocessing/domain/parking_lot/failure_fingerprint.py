@@ -127,6 +127,15 @@ def failure_cause(signs: FailureSigns) -> FailureCause:
     return _what_it_is(signs)
 
 
+def type_of(letter: LetterFacts, size: int, selector: Selector | None) -> str:
+    """Return the name of a letter's task, or its type, as in the title of a group; "": it has none. Never raises.
+
+    `size` and `selector`: see `FailureSigns`.
+    """
+    task = _task(letter) if size <= BODY_LIMIT else ""
+    return text_pattern.type_name(task) if task else _type(letter, selector)
+
+
 def _cause(kind: CauseKind, title: str, *parts: str, keys: tuple[str, ...] = ()) -> FailureCause:
     told = json.dumps([_EDITION, kind.value, *parts]).encode()
     shown = " ".join(visible(title).split())

@@ -131,6 +131,16 @@ _NEWEST_IDS: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(newest)b
 """
 
+_BEFORE: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} AND (l.finished_at, l.id) > (%(at)b, %(at_id)b::bigint)
+ ORDER BY l.finished_at, l.id LIMIT 1
+"""
+
+_AFTER: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} AND (l.finished_at, l.id) < (%(at)b, %(at_id)b::bigint)
+ ORDER BY l.finished_at DESC, l.id DESC LIMIT 1
+"""
+
 _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
   FROM (SELECT l.dlq_id, l.state, l.reason,
@@ -211,6 +221,20 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return up to `limit` letters that a filter matches, the last finished first."""
     with patiently():
         return _newest(sieve, None, limit)
+
+
+def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | None]:
+    """Return the ids of the letters that a list with this filter shows before and after a letter; None: there is none.
+
+    `at`: when the letter was finished, and its id. Use it inside `patiently`.
+    """
+    narrow = _where_reasons_are(sieve)
+    if narrow is None:
+        return None, None
+    asked = _patient(narrow) | {"at": at[0], "at_id": at[1]}
+    where = where_clause(narrow)
+    before, after = (rows.column(int, side.format(where=where), asked) for side in (_BEFORE, _AFTER))
+    return next(iter(before), None), next(iter(after), None)
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
@@ -301,18 +325,22 @@ def _patient(sieve: MessageFilter) -> dict[str, Any]:
 
 
 @contextmanager
-def patiently() -> Iterator[None]:
-    """Set a statement timeout of 5 seconds for queries in the block; a query that takes longer raises InvalidFilter."""
+def patiently(milliseconds: int | None = None) -> Iterator[None]:
+    """Set a statement timeout for queries in the block; a query that takes longer raises InvalidFilter.
+
+    `milliseconds`: the timeout; None: 5 seconds.
+    """
+    milliseconds = milliseconds or _PATIENCE
     try:
         with transaction.atomic():
-            rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})
+            rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(milliseconds)})
             yield
             rows.execute("SET LOCAL statement_timeout TO DEFAULT", {})
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise
         raise InvalidFilter(
-            f"The search took longer than {_PATIENCE // 1_000} seconds and was stopped. Narrow the filter by DLQ, "
+            f"The search took longer than {milliseconds / 1_000:g} seconds and was stopped. Narrow the filter by DLQ, "
             "group or dates."
         ) from error
 

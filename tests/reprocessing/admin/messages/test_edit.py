@@ -101,7 +101,7 @@ def test_edited_message_is_released(letter: Letter) -> None:
 def test_edited_parked_message_has_its_buttons(letter: Letter) -> None:
     client = person("ann", *REPLAYS)
     told = done(client, letter, looked(client, letter, body=mended()))
-    assert re.findall(r'value="\S+"><button type="submit" class="button">(Release[^<]*)<', told) == ["Release…"]
+    assert re.findall(r'value="\S+"><button type="submit" class="button default">(Release[^<]*)<', told) == ["Release…"]
 
 
 def test_without_release_permission_it_stays_parked(client: Client, letter: Letter) -> None:

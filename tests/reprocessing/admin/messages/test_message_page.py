@@ -22,6 +22,7 @@ from tests.reprocessing.admin.parking_lot.parked_messages import (
     DECIDES,
     LOOKS,
     dlq,
+    failure_group,
     held_copy,
     parked,
     person,
@@ -74,8 +75,175 @@ def test_unsent_message_has_a_page() -> None:
         dlq=letter.dlq, message_id="new", body_hash=b"n", size=0, first_sent_at=database_now(), state="captured"
     )
     page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{other.pk}/change/")
-    assert '<li class="quiet">No attempts yet.</li>' in page
+    assert "No attempts yet." in page
     assert "Not queued yet: its ordering key is not known." in page
+
+
+def titled(client: Client, letter: Letter) -> set[str]:
+    """The title of the browser, the heading, and the breadcrumb of a message's page."""
+    page = opens(client, f"/admin/reprocessing/letter/{letter.pk}/change/")
+    title, heading = re.search(r"<title>(.*?) \| ", page), re.search(r'<h1 translate="no">(.*?)</h1>', page)
+    assert title
+    assert heading
+    crumb = page[page.index('<div class="breadcrumbs">') :].partition("</div>")[0].rpartition("&rsaquo; ")[2]
+    return {html.unescape(text) for text in (title[1], heading[1], crumb)}
+
+
+def test_the_title_is_type_and_ordering_key() -> None:
+    letter = parked(dlq(), key="customer-7", body=b'{"type": "order.paid"}')
+    assert titled(person("ann", *LOOKS), letter) == {"order.paid · customer-7"}
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "title"),
+    [
+        ("customer-7", b"{}", "Message of shop-dlq · customer-7"), (None, b'{"type": "order.paid"}', "order.paid"),
+        (None, b"\xff", "Message of shop-dlq"), ("a\u202eb", b"", "Message of shop-dlq · a<U+202E>b"),
+        ("k" * 99, b"", f"Message of shop-dlq · {'k' * 60}…"),
+    ],
+    ids=range(5),
+)  # fmt: skip
+def test_a_message_without_type_or_key_has_a_title(key: str | None, body: bytes, title: str) -> None:
+    assert titled(person("ann", *LOOKS), parked(dlq(), key=key, body=body)) == {title}
+
+
+def test_a_title_shows_nothing_that_is_masked() -> None:
+    letter = parked(dlq(), body=b'{"type": "order.canary", "event": "paid"}')
+    DeadLetterQueue.objects.update(masked_fields=["type"])
+    assert titled(person("ann", *LOOKS, "view_payload", "reveal_payload"), letter) == {"paid"}
+
+
+def test_a_key_with_html_is_text_everywhere() -> None:
+    letter = parked(dlq(), key=SCRIPT, body=SCRIPT.encode())
+    Letter.objects.update(single=False, key_hash=b"key")
+    page = revealed(person("ben", *LOOKS, "view_payload"), letter)
+    assert ("<script>alert" in page, page.count("&lt;script&gt;alert(1)&lt;/script&gt;") > 4) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, r"Parked after 1 attempt \(.* UTC\): All attempts that the DLQ allows have failed\."),
+        ({"state": "captured", "reason": "", "finished_at": None}, "Captured: it is in no run\\."),
+        ({"state": "waiting", "reason": "", "finished_at": None}, "Queued: nothing is queued\\."),
+        ({"state": "delivered", "reason": "", "presumed": True}, r"It is presumed delivered: .* \(.* UTC\)"),
+        ({"state": "discarded", "reason": ""}, r"Discarded\. \(.* UTC\)"),
+    ],
+    ids=range(5),
+)  # fmt: skip
+def test_the_newest_state_is_a_sentence(fields: dict[str, object], sentence: str) -> None:
+    letter = parked(dlq())
+    Letter.objects.filter(pk=letter.pk).update(**fields)
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
+    assert re.search(f'<p class="why"><strong>{sentence}</strong>', page)
+
+
+def test_a_discarded_message_says_who_and_why() -> None:
+    letter = parked(dlq())
+    act_on_parked.discard([letter.pk], by="zoe", reason="a test order.")
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
+    assert "<strong>Discarded by zoe: a test order." in page
+
+
+def test_the_next_action_is_the_first_button() -> None:
+    source = dlq()
+    letter = parked(source)
+    ann = person("ann", *DECIDES, "operate_run", "view_lane")
+    address = f"/admin/reprocessing/letter/{letter.pk}/change/"
+    lot = opens(ann, f"/admin/reprocessing/parkedletter/{letter.pk}/change/")
+    assert re.search(r'<button type="submit" class="button default">(Release|Replay)…', lot)
+    Letter.objects.update(state="captured", reason="", finished_at=None)
+    assert (
+        f'<a class="button default" href="/admin/reprocessing/run/add/?dlq={source.dlq_id}">Plan a run…</a>'
+        in opens(ann, address)
+    )
+    Letter.objects.update(state="waiting")
+    assert letter.lane
+    Lane.objects.update(stopped_at=database_now(), stopped_by="zoe", stop_reason="why")
+    stopped = f'href="/admin/reprocessing/lane/{letter.lane_id}/change/">Open the stopped key queue</a>'
+    assert f'<a class="button default" {stopped}' in opens(ann, address)
+
+
+def test_the_history_has_all_events_newest_first() -> None:
+    source = dlq()
+    letter = parked(source)
+    Letter.objects.filter(pk=letter.pk).update(group=failure_group(source), grouped_at=database_now())
+    act_on_parked.note([letter.pk], by="zoe", reason="asked the shop")
+    act_on_parked.release([letter.pk], by="ben", reason="it is mended")
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
+    found = re.findall(r'<p class="try-head"><strong>(.*?)</strong>', page)
+    assert found == [
+        "Released", "Noted", "Assigned to a failure group", "Attempt 1", "Captured from shop-dlq",
+        "Sent to shop-dlq-source, where it failed",
+    ]  # fmt: skip
+    assert [text in page for text in ("by ben", "it is mended", "It was parked: All attempts", "asked the shop")] == [
+        True
+    ] * 4
+
+
+def test_a_long_history_is_cut() -> None:
+    letter = parked(dlq())
+    for number in range(70):
+        AuditEntry.objects.create(act=AuditAct.NOTED, letter=letter, by="zoe", reason=f"{number}")
+    page = opens(person("ann", *LOOKS), f"/admin/reprocessing/letter/{letter.pk}/change/")
+    assert (page.count('class="try-head"'), "14 older events are not shown." in page) == (60, True)
+
+
+def test_messages_of_the_key_are_listed_with_their_states() -> None:
+    source = dlq()
+    letters = [parked(source, key="key-7") for _ in range(3)]
+    Letter.objects.update(single=False, key_hash=b"key-7", lane=letters[0].lane)
+    Letter.objects.filter(pk=letters[0].pk).update(state="delivered", reason="")
+    ann = person("ann", *LOOKS)
+    page = opens(ann, f"/admin/reprocessing/letter/{letters[1].pk}/change/")
+    part = page[page.index('id="this-key"') : page.index('id="history"')]
+    assert re.findall(r"/letter/(\d+)/change/", part) == [str(letters[0].pk), str(letters[2].pk)]
+    assert re.findall(r'<span class="chip[^"]*">(\w+)</span>', part) == ["delivered", "parked", "parked"]
+    (every,) = re.findall(r'href="([^"]*)">All messages of this key', part)
+    assert all(letter.message_id in opens(ann, every) for letter in letters)
+    Letter.objects.update(single=True)
+    assert 'id="this-key"' not in opens(ann, f"/admin/reprocessing/letter/{letters[1].pk}/change/")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": [' + b'{"name": "<b>&\'\\"", "n": 12345678901234567890}, ' * 5_000 + b"1]}", b'"' * 262_144,
+        b"[" * 5_000 + b"]" * 5_000, b"\x00" * 262_144, b"\xff" * 262_144, b'{"' + b"k" * 262_000 + b'": 1}',
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_revealed_page_stays_small(body: bytes) -> None:
+    attributes = {f"a{n}": Attribute("String", "<" * 20_000) for n in range(10)}
+    letter = parked(dlq(), body=body, attributes=attributes)
+    for number in range(70):
+        AuditEntry.objects.create(act=AuditAct.NOTED, letter=letter, by="zoe", reason=f"reason {number}")
+    assert len(revealed(person("ben", *LOOKS, "view_payload"), letter).encode()) < 140 * 1024
+
+
+def test_a_body_is_a_tree_that_opens_without_a_script() -> None:
+    page = shown(parked(dlq(), body=b'{"n": 9007199254740993, "n": 1.10, "list": [{"x": "<i>"}]}'))
+    assert '<b>n</b><i class="number">9007199254740993</i>' in page
+    assert '<b>n</b><em>repeated</em><i class="number">1.10</i>' in page
+    assert '<details class="l"' in page
+
+
+def test_the_command_that_sends_it_is_only_with_the_payload_and_never_with_masked_values() -> None:
+    letter = parked(dlq(), body=b'{"card": "4111-canary"}')
+    ann = person("ann", *LOOKS, "view_payload")
+    assert "aws sqs send-message" not in pages(ann, letter.pk)[1]
+    assert "aws sqs send-message --queue-url http://127.0.0.1:9/0/shop-dlq-o" in html.unescape(revealed(ann, letter))
+    DeadLetterQueue.objects.update(masked_fields=["card"])
+    assert "aws sqs send-message" not in revealed(ann, letter)
+
+
+def test_an_http_target_has_a_curl_command_without_its_signature() -> None:
+    letter = parked(dlq(), body=b"{}")
+    Target.objects.update(kind="http", url="https://shop.example/hook", secret="shop")
+    page = shown(letter)
+    assert "curl --request POST https://shop.example/hook" in page
+    assert f"--header 'Idempotency-Key: {letter.message_id}'" in page
+    assert ("The request has no signature" in page, "Webhook-Signature" in page) == (True, False)
 
 
 def test_page_names_the_environment() -> None:

@@ -1,0 +1,99 @@
+"""Read the letters of one ordering key before and after a letter, in all states, in the order of the key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, LiteralString
+
+from reprocessing.models import Letter
+from reprocessing.store import rows
+
+#: Letters on each side that a page shows.
+SHOWN: Final = 10
+
+# Each part has the condition and the order of an index. Letters of a key have no such index over all states, because a
+# letter changes often, and each change writes all indexes.
+_OPEN: Final[LiteralString] = """
+lane_id = coalesce(%(lane)b::bigint, (SELECT n.id FROM redrive_lane n
+            WHERE n.dlq_id = %(dlq)b AND n.source_id = %(source)b AND n.key_hash = %(hash)b))
+AND state IN ('waiting', 'sending', 'awaiting') AND NOT frees_lane"""
+_CAPTURED: Final[LiteralString] = """
+source_id = %(source)b AND key_hash = %(hash)b AND state = 'captured' AND planned AND NOT single"""
+_ENDED: Final[LiteralString] = """
+source_id = %(source)b AND key_hash = %(hash)b AND NOT single AND (finished_at IS NOT NULL OR frees_lane)"""
+
+_PART: Final[LiteralString] = """
+(SELECT {columns} FROM redrive_letter
+  WHERE {among} AND (sequence, message_id) {than} (%(sequence)b, %(message_id)b)
+  ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b)"""
+_COLUMNS: Final[LiteralString] = (
+    "id, message_id, state, presumed, reason, sequence, attempts, first_sent_at, finished_at"
+)
+
+
+def _side(than: LiteralString, way: LiteralString) -> LiteralString:
+    parts = [_PART.format(columns=_COLUMNS, among=among, than=than, way=way) for among in (_OPEN, _CAPTURED, _ENDED)]
+    every = " UNION ALL ".join(parts)
+    return f"SELECT * FROM ({every}) found ORDER BY sequence {way}, message_id {way} LIMIT %(limit)b"  # noqa: S608  # constants
+
+
+_BEFORE: Final = _side("<", "DESC")
+_AFTER: Final = _side(">", "ASC")
+
+_LAST_DELIVERED: Final[LiteralString] = f"""
+SELECT id FROM (SELECT id, state FROM redrive_letter
+                 WHERE {_ENDED} AND id <> %(letter)b AND sequence IS NOT NULL
+                 ORDER BY sequence DESC, message_id DESC LIMIT 1000) newest
+ WHERE state = 'delivered' LIMIT 1
+"""  # noqa: S608  # the inserted text is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMessage:
+    """A letter of the key."""
+
+    id: int
+    message_id: str
+    state: str
+    presumed: bool
+    reason: str
+    sequence: str
+    attempts: int
+    first_sent_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMessages:
+    """The letters before and after a letter, each in the order of the key; `more`: there are more on that side."""
+
+    before: tuple[KeyMessage, ...]
+    after: tuple[KeyMessage, ...]
+    more_before: bool
+    more_after: bool
+
+
+def messages_around(letter: Letter) -> KeyMessages | None:
+    """Return the letters of the same DLQ, source queue and ordering key; None: the letter has no key or no place."""
+    if letter.single or letter.key_hash is None or letter.source_id is None or letter.sequence is None:
+        return None
+    asked = _asked(letter) | {"sequence": letter.sequence, "message_id": letter.message_id, "limit": SHOWN + 1}
+    before, after = rows.fetch(KeyMessage, _BEFORE, asked), rows.fetch(KeyMessage, _AFTER, asked)
+    return KeyMessages(
+        tuple(before[SHOWN - 1 :: -1]), tuple(after[:SHOWN]), len(before) > SHOWN, len(after) > SHOWN
+    )  # fmt: skip
+
+
+def last_delivered(letter: Letter) -> int | None:
+    """Return the id of the key's last delivered letter, in the order of the key; None: none of the last 1,000 is."""
+    if letter.single or letter.key_hash is None or letter.source_id is None:
+        return None
+    found = rows.column(int, _LAST_DELIVERED, _asked(letter) | {"letter": letter.pk})
+    return found[0] if found else None
+
+
+def _asked(letter: Letter) -> dict[str, object]:
+    return {
+        "dlq": letter.dlq_id, "source": letter.source_id, "hash": bytes(letter.key_hash or b""), "lane": letter.lane_id,
+    }  # fmt: skip

@@ -1,0 +1,112 @@
+"""Read the types of letters, such as order.paid, for titles of pages, and find a delivered letter of the same type.
+
+A type is found as failure groups find it (ADR 0051), in content whose masked fields are masked. People see types
+without the permission to see payloads, but content is not decrypted for them: then the type is that of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from reprocessing.domain.errors import InvalidSelector, PayloadUnreadable
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.message.identity import LetterFacts, Selector
+from reprocessing.domain.parking_lot import failure_fingerprint
+from reprocessing.domain.parking_lot.failure_fingerprint import CauseKind
+from reprocessing.domain.payloads import masking, sealing
+from reprocessing.domain.payloads.mask_rules import MaskRules
+from reprocessing.domain.routing.message_fields import BODY_LIMIT
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.store import rows
+from reprocessing.store.payloads import content, viewed_content
+
+#: The newest finished letters of a DLQ, and the delivered ones among them, in which a letter of a type is looked for.
+LOOKED_AT: Final = 1_000
+_READ, _BYTES = 200, 4_194_304
+
+_CONTENT = """
+SELECT l.id, l.message_id, l.size, CASE WHEN l.size <= %(most)b::int THEN coalesce(v.body, p.body) END AS body,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system
+  FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id
+ WHERE l.id = %(letter)b
+"""
+
+# The conditions of the inner query are those of the index ended_letters_by_dlq_and_time.
+_DELIVERED = """
+SELECT l.id, l.message_id, l.size, coalesce(v.body, p.body) AS body,
+       coalesce(v.attributes, p.attributes) AS attributes, p.system
+  FROM (SELECT *, sum(size) OVER (ORDER BY finished_at DESC, id DESC) AS through
+          FROM (SELECT id, message_id, state, size, revision_id, finished_at FROM redrive_letter
+                 WHERE dlq_id = %(dlq)b AND finished_at IS NOT NULL AND state <> 'parked'
+                 ORDER BY finished_at DESC, id DESC LIMIT %(looked_at)b) newest
+         WHERE state = 'delivered' AND id <> %(letter)b AND size <= %(most)b::int) l
+  JOIN redrive_payload p ON p.letter_id = l.id LEFT JOIN redrive_revision v ON v.id = l.revision_id
+ WHERE l.through <= %(bytes)b::bigint
+ ORDER BY l.finished_at DESC, l.id DESC LIMIT %(read)b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What would be sent of a letter: the last edit, or the captured content. `body` None: it is too large."""
+
+    id: int
+    message_id: str
+    size: int
+    body: bytes | None = field(repr=False)
+    attributes: bytes = field(repr=False)
+    system: Mapping[str, Any] = field(repr=False)
+
+
+def type_of(letter: Letter, *, opens: bool) -> str:
+    """Return the type of a letter; "": it has none, or its content cannot be read.
+
+    `opens`: the person may see payloads, so encrypted content may be decrypted.
+    """
+    held = rows.first(_Content, _CONTENT, {"letter": letter.pk, "most": BODY_LIMIT})
+    if held is None or (not opens and sealing.key_id(bytes(held.attributes)) is not None):
+        return _of_group(letter)
+    try:
+        (held,) = content.opened([held])
+    except PayloadUnreadable:
+        return _of_group(letter)
+    return _type(held, letter.dlq, viewed_content.rules_of(letter.dlq))
+
+
+def last_delivered_of_type(letter: Letter, kind: str) -> int | None:
+    """Return the id of the DLQ's last delivered letter of this type, other than `letter`; None: none is found.
+
+    At most 200 delivered letters, of the newest 1,000 finished ones, and 4 MiB are read.
+    """
+    asked = {
+        "dlq": letter.dlq_id, "letter": letter.pk, "most": BODY_LIMIT, "looked_at": LOOKED_AT, "read": _READ,
+        "bytes": _BYTES,
+    }  # fmt: skip
+    found, _ = content.opened_or_why(rows.fetch(_Content, _DELIVERED, asked))
+    rules = viewed_content.rules_of(letter.dlq)
+    return next((held.id for held in found if _type(held, letter.dlq, rules) == kind), None)
+
+
+def _type(held: _Content, dlq: DeadLetterQueue, rules: MaskRules) -> str:
+    shown = masking.mask(bytes(held.body or b""), unpack_attributes(bytes(held.attributes)), rules)
+    facts = LetterFacts(held.message_id, shown.body, shown.attributes, held.system)
+    return failure_fingerprint.type_of(facts, held.size, _selector(dlq.message_type))
+
+
+def _of_group(letter: Letter) -> str:
+    """Return the type or task that is the title of the letter's failure group; "": the group has another title."""
+    group = letter.group
+    return group.title if group is not None and group.cause in {CauseKind.TYPE, CauseKind.TASK} else ""
+
+
+@lru_cache(maxsize=256)
+def _selector(text: str) -> Selector | None:
+    """Return how a DLQ's message type is read from a letter; None if the setting is empty or not valid."""
+    try:
+        return Selector.parse(text) if text else None
+    except InvalidSelector:
+        return None
