@@ -63,6 +63,10 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
     if not run.is_for_released_letters:
         yield "Selection", str(Selection.read(run.selection))
     yield "Waves", "1 message first, then 10, then 100, then all" if run.waves else "no: all at once"
+    if run.rate is not None:
+        yield "Max rate", f"{run.rate:g} messages/s to each target"
+    if not run.waits_for_outcomes:
+        yield "Order", "does not wait for outcomes: a message that fails is sent again after later ones of its key"
 
 
 def _change(before: object, after: object) -> str:
