@@ -18,7 +18,7 @@ from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.fields import choice, number
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
 from reprocessing.domain.runs.plan_choice import Choice, ChoiceFigures, Offer, Peak
 from reprocessing.models import Run
 from reprocessing.models.target import MAX_RATE, MIN_RATE
@@ -96,7 +96,7 @@ def _column(outlook: PlanForecast, offer: Offer) -> dict[str, Any]:
 
 
 def _how(chosen: Choice) -> list[str]:
-    rate = "the targets' rates" if chosen.rate is None else f"at most {chosen.rate:g} messages/s"
+    rate = "the targets' rates" if chosen.rate is None else f"at most {rate_in_words(chosen.rate, digits=12)}"
     order = "order as set for the targets" if chosen.waits_for_outcomes else "sends before outcomes are known"
     return [rate, "waves of 1, 10, 100, all" if chosen.waves else "no waves", order]
 
@@ -115,7 +115,7 @@ def _peaks(found: ChoiceFigures) -> list[str]:
 
 
 def _peak(peak: Peak, *, alone: bool) -> str:
-    rate = "no limit" if peak.rate is None else f"{peak.rate:.3g} messages/s"
+    rate = "no limit" if peak.rate is None else rate_in_words(peak.rate)
     return rate if alone else f"{rate} to {visible(resource_name(peak.target))}"
 
 
@@ -134,13 +134,13 @@ def page(request: HttpRequest, run: int) -> HttpResponse:
     form = ChoiceForm(dict(zip(names, values, strict=True)) if len(values) == len(names) else request.POST)
     if not form.is_valid():
         messages.warning(request, "Nothing was changed: the values cannot be read. Choose again.")
-    elif why := actions.choose(
-        run, form.choice, seen=request.POST.get("seen", ""), by=request.user.get_username()
-    ):
+    elif why := actions.choose(run, form.choice, seen=request.POST.get("seen", ""), by=request.user.get_username()):
         messages.warning(request, f"Nothing was changed. {why}")
     else:
         told = ", ".join(_how(form.choice))
-        messages.success(request, f"{found.name} has these limits now: {told}. Nothing is sent until somebody starts it.")
+        messages.success(
+            request, f"{found.name} has these limits now: {told}. Nothing is sent until somebody starts it."
+        )
     return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run]))
 
 

@@ -54,6 +54,7 @@ def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryD
     form = choose_plan.form_of(run, query) if run.state == RunState.PLANNED and run.selected else None
     return {
         "choice_form": form,
+        "max_rate": "" if run.rate is None else rate_in_words(run.rate),
         "asked": visible(_asked(run)),
         "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
         "releases": released_into_runs.releases_of_run(run.pk, most=_REVIEWS),

@@ -18,6 +18,7 @@ from reprocessing.admin.runs import run_chart, run_failures, run_waves
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs import forecast
 from reprocessing.domain.runs.expected_end import expected_end
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import BreakerState, Run, Wave
@@ -98,8 +99,8 @@ class _Pace:
     @property
     def words(self) -> str:
         """Return the measured and the allowed rate in words."""
-        limit = "" if self.allowed is None else f" of {self.allowed:.3g} allowed"
-        return f"{self.measured:.3g}{limit} messages/s"
+        limit = "" if self.allowed is None else f", of {forecast.rate_in_words(self.allowed)} allowed"
+        return f"{forecast.rate_in_words(self.measured)} now{limit}"
 
 
 def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
@@ -219,8 +220,8 @@ def _ends_at(tally: RunCounts, left: list[TargetRemainder], pace: _Pace, now: da
     if any(breaker.state != BreakerState.CLOSED for breaker in pace.breakers):
         return _TRIAL
     measured = 0.0 if pace.is_young else pace.measured
-    forecast = max((share.seconds for share in left), default=0.0) if tally.open <= MAX_EXACT else None
-    found = expected_end(tally.waiting, allowed=pace.allowed, measured=measured, forecast=forecast)
+    least = max((share.seconds for share in left), default=0.0) if tally.open <= MAX_EXACT else None
+    found = expected_end(tally.waiting, allowed=pace.allowed, measured=measured, forecast=least)
     return found.sentence(now) if found else "end unknown: the targets have no rate limit"
 
 
@@ -230,7 +231,7 @@ def _at(now: datetime, seconds: float) -> str:
 
 def rate_in_words(rate: float | None) -> str:
     """Return a rate as text, such as "10 messages/s"; None: "no rate limit"."""
-    return "no rate limit" if rate is None else f"{rate:g} messages/s"
+    return "no rate limit" if rate is None else forecast.rate_in_words(rate, digits=12)
 
 
 def _open_way(share: TargetRemainder) -> dict[str, Any]:
@@ -238,7 +239,7 @@ def _open_way(share: TargetRemainder) -> dict[str, Any]:
     now = (
         rate_in_words(share.rate)
         if share.rate is None
-        else f"{share.rate * share.ramp:g} of {share.rate:g} messages/s now"
+        else f"{share.rate * share.ramp:.3g} now of {forecast.rate_in_words(share.rate)}"
     )
     state = f"circuit breaker {share.breaker.replace('_', ' ')}"
     return {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
 
 #: The measured rate is told, too, if it is below this share of the allowed rate.
 _MUCH_SLOWER: Final = 0.8
@@ -38,10 +38,11 @@ def expected_end(
         forecast: the least seconds by the rate limits, their ramp-up, and the order of each key; None: not computed.
     """
     if measured and (allowed is None or measured < _MUCH_SLOWER * allowed):
-        limit = "" if allowed is None else f" of {allowed:.3g} allowed"
-        return ExpectedEnd(max(waiting / measured, forecast or 0.0), f"at the measured {measured:.3g}{limit} messages/s")
+        limit = "" if allowed is None else f", of {rate_in_words(allowed)} allowed"
+        seconds = max(waiting / measured, forecast or 0.0)
+        return ExpectedEnd(seconds, f"at the measured {rate_in_words(measured)}{limit}")
     if forecast is not None:
         return ExpectedEnd(forecast, "by rate limits, ramp-up and the order of each key, if nothing fails")
     if allowed:
-        return ExpectedEnd(waiting / allowed, f"at the allowed {allowed:.3g} messages/s, if nothing fails")
+        return ExpectedEnd(waiting / allowed, f"at the allowed {rate_in_words(allowed)}, if nothing fails")
     return None

@@ -140,3 +140,9 @@ def duration_in_words(seconds: float) -> str:
     unit, length = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])
     count = max(round(seconds / length), 2)
     return f"about {count:,} {unit}s"
+
+
+def rate_in_words(rate: float, *, digits: int = 3) -> str:
+    """Return a rate in words, such as "1 message/s" or "0.0333 messages/s". `digits`: significant digits."""
+    text = f"{rate:.{digits}g}" if rate < 10**digits else f"{rate:,.0f}"
+    return f"{text} message{'' if text == '1' else 's'}/s"

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from reprocessing.domain.runs.forecast import rate_in_words
+
 #: A run sends as fast as it may if it reaches this share of the allowed rate.
 _FULL_RATE: Final = 0.8
 _BREAKER: Final = "the circuit breaker is "
@@ -83,7 +85,7 @@ class RunFacts:
         is_standing: the run redrives whatever the DLQ has. `is_selected`: the messages of a plan are selected.
         approval: the number of an open request for approval to start or resume the run; None: there is none.
         stop: who stopped the sends, and why. `aws`: that AWS's own redrive moves the messages.
-        missing: what is said of missing processes.
+        missing: what is said of missing processes, of beat before the workers.
         captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome; `held`: those
             that wait for a person's decision; `open`: all unfinished messages.
         awaited: what pending outcomes wait for.
@@ -152,19 +154,19 @@ def _of_running(run: RunFacts, now: datetime) -> Iterator[Waiting]:
         text = "Waits for new messages in the DLQ." if run.is_standing else "All its messages are finished."
         yield Waiting(WaitsFor.NOTHING, text)
     yield from _sends(run)
-    yield from (Waiting(WaitsFor.PROCESS, text) for text in run.missing)
+    yield from (Waiting(WaitsFor.PROCESS, text) for text in run.missing[::-1])
     if due := sum(lanes.n for lanes in run.lanes if lanes.moves):
-        yield Waiting(WaitsFor.PROCESS, f"Waits for a worker: {due:,} key queue{' is' if due == 1 else 's are'} due.")
+        yield Waiting(WaitsFor.PROCESS, f"Waits for a worker to take {_key_queues(due)}.")
     if run.captured:
-        yield Waiting(WaitsFor.PROCESS, f"Waits for a worker to queue its messages: {run.captured:,} are left.")
+        yield Waiting(WaitsFor.PROCESS, f"Waits for a worker to queue {_messages(run.captured)}.")
     yield from _barred(run, now)
     if run.awaiting:
-        yield Waiting(WaitsFor.OUTCOME, f"Waits for the outcome of {run.awaiting:,} sent: {run.awaited or 'see below'}.")
+        yield Waiting(WaitsFor.OUTCOME, f"Waits for outcomes: {run.awaited or _messages(run.awaiting)}.")
     yield from _later(run)
     held = sum(lanes.n for lanes in run.lanes if lanes.is_held)
     if run.held or held:
-        what = f"{run.held:,} messages" if run.held else f"{held:,} key queues"
-        yield Waiting(WaitsFor.KEY, f"Waits for a person: {what} are held by a parked message or a rule.")
+        what = _messages(run.held) if run.held else _key_queues(held)
+        yield Waiting(WaitsFor.KEY, f"Waits for a person to decide: a parked message or a rule holds {what}.")
     yield Waiting(WaitsFor.OTHER, "Waits for a worker.")
 
 
@@ -172,7 +174,7 @@ def _sends(run: RunFacts) -> Iterator[Waiting]:
     if not any(lanes.moves for lanes in run.lanes):
         return
     if run.allowed is not None and run.measured >= _FULL_RATE * run.allowed > 0:
-        yield Waiting(WaitsFor.RATE, f"Sends as fast as the rate limit permits, {run.allowed:.3g} messages/s now.")
+        yield Waiting(WaitsFor.RATE, f"Sends as fast as the rate limit permits, {rate_in_words(run.allowed)} now.")
     elif run.measured or any(lanes.is_leased for lanes in run.lanes):
         yield Waiting(WaitsFor.SENDS, "Sends messages.")
 
@@ -205,3 +207,11 @@ def _later(run: RunFacts) -> Iterator[Waiting]:
     later = [lanes.due_at for lanes in run.lanes if lanes.due_at and not (lanes.is_barred or lanes.is_held)]
     if later:
         yield Waiting(WaitsFor.BACKOFF, f"Waits for the next attempt, at {min(later):%H:%M:%S} UTC.")
+
+
+def _messages(n: int) -> str:
+    return f"{n:,} message{'' if n == 1 else 's'}"
+
+
+def _key_queues(n: int) -> str:
+    return f"{n:,} key queue{'' if n == 1 else 's'}"

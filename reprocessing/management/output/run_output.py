@@ -8,7 +8,7 @@ from typing import Any
 
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import run_result_output
 from reprocessing.management.output.drain_output import counted
@@ -53,7 +53,7 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
 
 
 def _limits(run: Run) -> str:
-    rate = "" if run.rate is None else f"at most {run.rate:g} messages/s to each target"
+    rate = "" if run.rate is None else f"at most {rate_in_words(run.rate, digits=12)} to each target"
     return "; ".join(filter(None, [rate, "" if run.waits_for_outcomes else "does not wait for outcomes"]))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.runs.forecast import rate_in_words
 from reprocessing.domain.runs.plan_choice import Choice
 from reprocessing.models import AuditAct, Run
 from reprocessing.models.dlq import ParkedHead
@@ -77,7 +78,7 @@ def _starts(run: Run) -> tuple[str, ...]:
 
 
 def _own_limits(run: Run) -> str:
-    rate = "" if run.rate is None else f" The run sends at most {run.rate:g} messages/s to each target."
+    rate = "" if run.rate is None else f" The run sends at most {rate_in_words(run.rate, digits=12)} to each target."
     early = " A key's next message is sent without waiting for the outcome of the message before."
     return f"{rate}{'' if run.waits_for_outcomes else early}"
 

@@ -40,7 +40,8 @@ def why_waits(run: Run, now: datetime, *, told: str, observed: Observed | None) 
     moved = aws_redrives.current(run.dlq_id)
     moves = run.state in {RunState.PLANNED, RunState.RUNNING}
     facts = RunFacts(
-        state=run.state, told=told, is_standing=run.kind == RunKind.STANDING, is_selected=run.selected is not None, approval=_open_approval(run),
+        state=run.state, told=told, is_standing=run.kind == RunKind.STANDING,
+        is_selected=run.selected is not None, approval=_open_approval(run),
         stop=stops.describe_stop(run.dlq) if moves else "", aws=aws_redrives.describe(moved) if moved else "",
         missing=tuple(automatic_redrive.missing_processes(cure=False)) if moves else (), **_of(run, observed),
     )  # fmt: skip

@@ -156,7 +156,7 @@ _TIMES: Final[LiteralString] = f"""
  CROSS JOIN LATERAL (
        SELECT CASE WHEN t.proof = 'absence' THEN {LEAST_WAIT} ELSE 0 END AS seconds) tail
  CROSS JOIN LATERAL (SELECT CASE WHEN t.advance = 'settled' THEN tail.seconds ELSE 0 END AS seconds) trip
-"""  # noqa: S608  # the inserted text is a constant
+"""
 
 _COUNTED: Final[LiteralString] = f"""
 WITH {_READY}, placed AS (

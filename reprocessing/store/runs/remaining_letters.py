@@ -37,7 +37,8 @@ class TargetRemainder:
         letters: unsent letters.
         longest: letters of the longest lane; `unsent`: highest number of unsent letters of one lane.
         known_in: shortest time until the outcomes of sent letters are known; None: unknown.
-        rate: letters a second, by the limits of target and run; None: no limit. `ramp`: allowed share of the rate, raised every `ramp_every`.
+        rate: letters a second, by the limits of target and run; None: no limit.
+        ramp: allowed share of the rate, raised every `ramp_every`.
         tail: time from sending to outcome; `round_trip`: time from one letter of a lane to the next.
     """
 

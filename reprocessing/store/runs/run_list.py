@@ -13,15 +13,16 @@ MAX_PARKED: Final = 1_000
 #: Unfinished letters of all runs of a page that are counted at most, and of one run at least.
 _MOST_OPEN, _LEAST_OPEN = 100_000, 2_000
 
-# Both counts read a bounded part of the index of each run's letters.
+# Both counts read a bounded part of the index of each run's letters. The state parked is the value of a column: as a
+# literal, PostgreSQL with old statistics would read the parked letters of all runs.
 _FIGURES = """
 SELECT r.id AS run_id, CASE WHEN r.state NOT IN ('running', 'paused') THEN 0 ELSE (
             SELECT count(*) FROM (
                    SELECT FROM redrive_letter l
                     WHERE l.run_id = r.id AND l.state IN ('captured', 'waiting', 'sending', 'awaiting')
                     LIMIT %(most)b::bigint) u) END AS unfinished,
-       (SELECT count(*) FROM (
-               SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = 'parked'
+       (SELECT count(*) FROM unnest(ARRAY['parked']) AS s(state) CROSS JOIN LATERAL (
+               SELECT FROM redrive_letter l WHERE l.run_id = r.id AND l.state = s.state
                 LIMIT %(parked)b::bigint) p) AS parked,
        (SELECT coalesce(sum(m.sent), 0) / (60 + extract(second FROM redrive_now())) FROM redrive_run_minute m
          WHERE m.run_id = r.id AND r.state = 'running'

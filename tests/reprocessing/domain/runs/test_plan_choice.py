@@ -29,7 +29,7 @@ def _figures(load: TargetLoad, choice: Choice = PLAIN) -> ChoiceFigures:
 def test_a_plan_takes_as_long_as_its_rate_permits_and_costs_its_sends() -> None:
     assert _figures(SHOP) == ChoiceFigures(
         choice=PLAIN, seconds=100.0, ends_at=NOW + timedelta(seconds=100),
-        cost=Cost(100, 1_030, 100 / 1e6, 1_030 / 1e6), peaks=(Peak(SHOP.name, 10.0),), late=0,
+        cost=Cost.of(100, 1_030, each=1e-6), peaks=(Peak(SHOP.name, 10.0),), late=0,
     )  # fmt: skip
 
 
@@ -110,9 +110,8 @@ def test_without_a_rate_limit_the_usual_rate_is_offered() -> None:
 def test_what_is_sent_in_a_time_takes_that_time(seconds: float) -> None:
     climb = RateClimb(share=0.125, every=10.0, first=10.0)
     sent = letters_sent_in(seconds, 8.0, climb)
-    assert round(sum(8.0 * min(1.0, 0.125 * 2 ** (tick // 1_000)) for tick in range(round(seconds * 100))) / 100, 6) == (
-        round(sent, 6)
-    )
+    simulated = sum(8.0 * min(1.0, 0.125 * 2 ** (tick // 1_000)) for tick in range(round(seconds * 100))) / 100
+    assert round(sent, 6) == round(simulated, 6)
     letters = int(sent)
     assert seconds_to_send(letters, 8.0, climb) <= seconds
 
