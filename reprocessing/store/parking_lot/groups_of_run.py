@@ -10,15 +10,16 @@ from reprocessing.store import rows
 #: Parked letters of a run that are read at most.
 MAX_READ: Final = 10_000
 
-# Reads a bounded part of the index of a run's letters. The state is the value of a column: as a literal, PostgreSQL
-# with old statistics would read the parked letters of all runs. A group that is merged into another is a part of it.
+# Reads a bounded part of the index of a run's letters. The columns are compared as a row and ordered, because PostgreSQL
+# would scan the table, or the parked letters of all runs. A group that is merged into another is a part of it.
 _GROUPS: Final[LiteralString] = """
 SELECT g.id AS group_id, coalesce(nullif(g.name, ''), g.title, '') AS title,
        CASE WHEN g.id IS NULL THEN l.reason ELSE '' END AS reason, sum(l.n)::bigint AS n
   FROM (SELECT group_id, reason, count(*) AS n
-          FROM unnest(ARRAY['parked']) AS s(state) CROSS JOIN LATERAL (
-               SELECT group_id, reason FROM redrive_letter
-                WHERE run_id = %(run)b AND state = s.state LIMIT %(most)b::bigint) few
+          FROM (SELECT group_id, reason FROM redrive_letter
+                 WHERE (run_id, state) >= (%(run)b::bigint, 'parked') AND (run_id, state) <= (%(run)b::bigint, 'parked')
+                   AND run_id IS NOT NULL
+                 ORDER BY run_id, state LIMIT %(most)b::bigint) few
          GROUP BY group_id, reason) l
   LEFT JOIN redrive_failure_group m ON m.id = l.group_id
   LEFT JOIN redrive_failure_group g ON g.id = coalesce(m.merged_into_id, m.id)
