@@ -72,7 +72,7 @@ def peak_rate(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> float:
     return rate * share
 
 
-def seconds_to_next_turn(seconds: float, every: float) -> float:
+def next_multiple(seconds: float, every: float) -> float:
     """Return the first multiple of `every` seconds that is greater than `seconds`; if `every` is 0, `seconds`."""
     if not every:
         return seconds

@@ -18,8 +18,8 @@ from reprocessing.domain.runs.forecast import (
     Forecast,
     RateClimb,
     letters_sent_in,
+    next_multiple,
     peak_rate,
-    seconds_to_next_turn,
 )
 from reprocessing.domain.safety import wave_progression
 
@@ -118,7 +118,7 @@ class ChoiceFigures:
 
 def wave_wait(loads: Sequence[TargetLoad]) -> float:
     """Return the shortest time from one wave to the next, in seconds."""
-    return min((seconds_to_next_turn(load.tail, load.every) for load in loads), default=0.0)
+    return min((next_multiple(load.tail, load.every) for load in loads), default=0.0)
 
 
 def waves_before_last(loads: Sequence[TargetLoad], *, waves: bool) -> int:

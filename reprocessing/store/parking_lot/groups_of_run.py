@@ -10,8 +10,8 @@ from reprocessing.store import rows
 #: Parked letters of a run that are read at most.
 MAX_READ: Final = 10_000
 
-# Reads a bounded part of the index of a run's letters. The columns are compared as a row and ordered, because PostgreSQL
-# would scan the table, or the parked letters of all runs. A group that is merged into another is a part of it.
+# Reads a bounded part of the index of a run's letters. The columns are compared as a row and ordered: else PostgreSQL
+# may scan the table, or the parked letters of all runs. A group that is merged into another is a part of it.
 _GROUPS: Final[LiteralString] = """
 SELECT g.id AS group_id, coalesce(nullif(g.name, ''), g.title, '') AS title,
        CASE WHEN g.id IS NULL THEN l.reason ELSE '' END AS reason, sum(l.n)::bigint AS n
