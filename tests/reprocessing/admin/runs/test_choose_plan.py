@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django import Settings
 
@@ -164,6 +165,16 @@ def test_who_may_not_operate_runs_compares_and_does_not_choose(source: Source) -
     token = eve.cookies["csrftoken"].value if "csrftoken" in eve.cookies else ""
     answer = eve.post(_address(run, "choose"), {"choice": "5||no", "csrfmiddlewaretoken": token})
     assert (answer.status_code, _options(run)) == (403, (None, True, True))
+
+
+def test_a_plan_of_another_team_is_neither_found_nor_changed_nor_listed(source: Source) -> None:
+    run, eve = _planned(source), Client()
+    user = User.objects.create_user("eve", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=OPERATES))
+    eve.force_login(user)
+    answers = [eve.get(_address(run)), eve.post(_address(run, "choose"), {"choice": "5||no"})]
+    assert ([answer.status_code for answer in answers], _options(run)) == ([404, 404], (None, True, True))
+    assert "No run matches this filter." in eve.get("/admin/reprocessing/run/?by=ann").content.decode()
 
 
 def test_a_choice_voids_a_requested_approval(source: Source, ann: Client) -> None:

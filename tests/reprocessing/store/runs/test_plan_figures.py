@@ -12,7 +12,7 @@ from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import Letter, Run, Source, Target
 from reprocessing.pipeline.runs import drain
 from reprocessing.store.ordering.lanes import database_now
-from reprocessing.store.runs import plan_figures
+from reprocessing.store.runs import plan_figures, run_transitions
 from reprocessing.store.runs.plan_figures import BlockedCount, ExpiringLetters, LetterFigures
 from reprocessing.store.runs.plans import RunRequest
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq
@@ -86,3 +86,8 @@ def test_messages_of_ended_runs_are_counted_up_to_a_limit(monkeypatch: pytest.Mo
     for _ in range(3):
         add_letter(source, LetterState.WAITING, run=old)
     assert plan_figures.plan_figures_of(source.dlq_id).returned == 2
+
+
+def test_messages_to_be_sent_are_counted_up_to_a_limit() -> None:
+    run = _planned(dlq())
+    assert [run_transitions.count_to_send(run.pk, most=most) for most in (2, 9, None)] == [2, 6, 6]
