@@ -1089,6 +1089,9 @@ class Migration(migrations.Migration):
                 ("asked_by", models.TextField(default="")),
                 ("reason", models.TextField(blank=True, default="")),
                 ("waves", models.BooleanField(db_default=False)),
+                ("rate", models.FloatField(blank=True, null=True)),
+                ("waits_for_outcomes", models.BooleanField(db_default=True)),
+                ("figures", models.JSONField(blank=True, null=True)),
                 ("selected", models.IntegerField(blank=True, null=True)),
                 ("behind", models.IntegerField(blank=True, null=True)),
                 ("stopped_by", models.TextField(blank=True, db_default="")),
@@ -1100,6 +1103,7 @@ class Migration(migrations.Migration):
                 (
                     "dlq",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="runs",
                         to="reprocessing.deadletterqueue",
@@ -1129,7 +1133,37 @@ class Migration(migrations.Migration):
                         ),
                         name="stopped_run_has_person_and_reason",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("rate", None),
+                            models.Q(("rate__gte", 0.001), ("rate__lte", 1000000)),
+                            _connector="OR",
+                        ),
+                        name="run_rate_between_0_001_and_1000000",
+                    ),
                 ],
+                "indexes": [
+                    models.Index(models.F("state"), models.F("id"), name="runs_by_state"),
+                    models.Index(models.F("asked_by"), models.F("id"), name="runs_by_person"),
+                    models.Index(models.F("dlq"), models.F("id"), name="runs_by_dlq"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RunMinute",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("run_id", models.BigIntegerField()),
+                ("minute", models.DateTimeField()),
+                ("sent", models.BigIntegerField()),
+            ],
+            options={
+                "db_table": "redrive_run_minute",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("run_id", "minute"), name="one_count_per_run_and_minute")
+                ],
+                "indexes": [models.Index(models.F("minute"), name="run_minutes_by_minute")],
             },
         ),
         migrations.CreateModel(

@@ -27,7 +27,7 @@ from reprocessing.models.parking_lot import (
     GroupHour,
 )
 from reprocessing.models.rule import Rule, Rulebook
-from reprocessing.models.run import Run, Wave
+from reprocessing.models.run import Run, RunMinute, Wave
 from reprocessing.models.safety import (
     Breaker,
     BreakerState,
@@ -114,6 +114,7 @@ __all__ = [
     "Rule",
     "Rulebook",
     "Run",
+    "RunMinute",
     "Source",
     "Target",
     "TargetCheck",

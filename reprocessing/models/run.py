@@ -7,6 +7,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from reprocessing.models.dlq import DeadLetterQueue
+from reprocessing.models.target import MAX_RATE, MIN_RATE
 
 
 class RunKind(models.TextChoices):
@@ -36,16 +37,23 @@ class Run(models.Model):
         behind: how many requested letters were left out, because earlier letters of their lanes are not in the run.
         stopped_by, why: who paused or aborted the run, and why.
         waves: whether the run sends waves of 1, 10 and 100 letters before all others.
+        rate: letters a second that the run sends to each target at most; null: the target's rate alone limits the run.
+        waits_for_outcomes: whether a target's setting `advance` applies. If not, a lane's next letter is sent as soon
+            as the target accepted the letter before.
+        figures: counts of the plan's letters at their selection, if there are many (store.runs.plan_figures).
     """
 
     name = models.SlugField(unique=True, max_length=100)
-    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="runs")
+    dlq = models.ForeignKey(DeadLetterQueue, on_delete=models.PROTECT, related_name="runs", db_index=False)
     kind = models.TextField(choices=RunKind.choices, default=RunKind.DRAIN)
     state = models.TextField(choices=RunState.choices, default=RunState.PLANNED)
     selection = models.JSONField(default=dict)
     asked_by = models.TextField(default="")
     reason = models.TextField(default="", blank=True)
     waves = models.BooleanField(db_default=False)
+    rate = models.FloatField(null=True, blank=True)
+    waits_for_outcomes = models.BooleanField(db_default=True)
+    figures = models.JSONField(null=True, blank=True)
     selected = models.IntegerField(null=True, blank=True)
     behind = models.IntegerField(null=True, blank=True)
     stopped_by = models.TextField(db_default="", blank=True)
@@ -70,6 +78,16 @@ class Run(models.Model):
                 condition=~Q(state__in=[RunState.PAUSED, RunState.ABORTED]) | (~Q(why="") & ~Q(stopped_by="")),
                 name="stopped_run_has_person_and_reason",
             ),
+            models.CheckConstraint(
+                condition=Q(rate=None) | Q(rate__gte=MIN_RATE, rate__lte=MAX_RATE),
+                name="run_rate_between_0_001_and_1000000",
+            ),
+        ]
+        # For the filters of the list of runs, whose newest runs are first.
+        indexes = [
+            models.Index(F("state"), F("id"), name="runs_by_state"),
+            models.Index(F("asked_by"), F("id"), name="runs_by_person"),
+            models.Index(F("dlq"), F("id"), name="runs_by_dlq"),
         ]
 
     def __str__(self) -> str:
@@ -114,3 +132,20 @@ class Wave(models.Model):
 
     def __str__(self) -> str:
         return f"wave {self.no} of {self.run_id}"
+
+
+class RunMinute(models.Model):
+    """How many attempts of a run were opened in the minute that began at `minute`, for the chart of its rate."""
+
+    run_id = models.BigIntegerField()
+    minute = models.DateTimeField()
+    sent = models.BigIntegerField()
+
+    class Meta:
+        db_table = "redrive_run_minute"
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["run_id", "minute"], name="one_count_per_run_and_minute")]
+        indexes = [models.Index(F("minute"), name="run_minutes_by_minute")]
+
+    def __str__(self) -> str:
+        return f"{self.sent} of run {self.run_id}"

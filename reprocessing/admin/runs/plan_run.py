@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from django import forms
 
+from reprocessing.admin.runs.choose_plan import EARLY, ORDER_CHOICES, RATE_HELP, RATE_LABEL, values_of
 from reprocessing.admin.site.confirmed_action import reason_field
-from reprocessing.admin.site.fields import slug, utc_datetime
+from reprocessing.admin.site.fields import choice, number, slug, utc_datetime
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.pipeline.runs import request_plan
+from reprocessing.models.dlq import ParkedHead
+from reprocessing.models.target import MAX_RATE, MIN_RATE
+from reprocessing.pipeline.runs import forecast_plan, request_plan
+from reprocessing.pipeline.runs.run_actions import HOLDS_KEYS
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.runs.plans import RunRequest
 
@@ -51,6 +56,8 @@ class RunForm(forms.Form):
             ("no", "no: all at once"),
         ],
     )  # fmt: skip
+    rate = number(RATE_LABEL, RATE_HELP, least=MIN_RATE, most=MAX_RATE)
+    order = choice("Order", ORDER_CHOICES)
     looks = forms.BooleanField(
         required=False, initial=True, label="Capture first",
         help_text="Receive messages that are not captured yet. This takes a moment and hides them from other consumers "
@@ -75,16 +82,21 @@ class RunForm(forms.Form):
         dlq = given.get("dlq")
         if dlq is None or self.errors:
             return given
-        if why := request_plan.why_not(dlq):
-            self.add_error("dlq", why)
-        wish = self.wish
-        if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
-            self.add_error("died_before", "This is not after the date in “Sent at or after”. Exchange the two dates.")
-        if wish.source and (why := request_plan.unknown_source(dlq, wish.source)):
-            self.add_error("source", why)
-        if len(wish.message_ids) > IDS:
-            self.add_error("message_ids", f"More than {IDS:,} ids. Enter fewer, or select by dates.")
+        for field, why in self._problems(dlq, self.wish):
+            self.add_error(field, why)
         return given
+
+    def _problems(self, dlq: DeadLetterQueue, wish: Selection) -> Iterator[tuple[str, str]]:
+        if why := request_plan.why_not(dlq):
+            yield "dlq", why
+        if wish.died_after and wish.died_before and wish.died_after >= wish.died_before:
+            yield "died_before", "This is not after the date in “Sent at or after”. Exchange the two dates."
+        if wish.source and (why := request_plan.unknown_source(dlq, wish.source)):
+            yield "source", why
+        if self.cleaned_data["order"] == EARLY and dlq.when_parked == ParkedHead.HOLD:
+            yield "order", HOLDS_KEYS.format(dlq.name)
+        if len(wish.message_ids) > IDS:
+            yield "message_ids", f"More than {IDS:,} ids. Enter fewer, or select by dates."
 
     @property
     def wish(self) -> Selection:
@@ -107,7 +119,7 @@ def initial_from(run: Run) -> dict[str, Any]:
     return {
         "dlq": run.dlq_id, "limit": wish.limit, "source": wish.source, "died_after": wish.died_after,
         "died_before": wish.died_before, "key": wish.key, "message_ids": "\n".join(wish.message_ids),
-        "waves": "yes" if run.waves else "no", "reason": run.reason,
+        "reason": run.reason, **values_of(forecast_plan.choice_of(run)),
     }  # fmt: skip
 
 
@@ -120,5 +132,8 @@ def plan_from_form(form: RunForm, *, by: str) -> Run:
         RunIdInUse: a run with another selection has this name.
     """
     given = form.cleaned_data
-    asked = RunRequest(given["name"], by, form.wish, in_waves=_WAVES[given["waves"]], reason=given["reason"])
+    asked = RunRequest(
+        given["name"], by, form.wish, in_waves=_WAVES[given["waves"]], reason=given["reason"], rate=given["rate"],
+        waits_for_outcomes=given["order"] != EARLY,
+    )  # fmt: skip
     return request_plan.plan_run(given["dlq"], asked, captures=given["looks"], seen=form.seen)

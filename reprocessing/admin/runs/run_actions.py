@@ -21,6 +21,7 @@ from reprocessing.models import Run
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.runs import run_actions
 from reprocessing.pipeline.runs.run_actions import RUN_ACTIONS, RunAction, state_sentence, why_impossible
+from reprocessing.store.approvals import limits
 from reprocessing.store.runs import run_transitions
 
 PERMISSION: Final = "reprocessing.operate_run"
@@ -80,7 +81,10 @@ def _question(request: HttpRequest, key: int, deed: RunAction) -> Question:
 def _notice(request: HttpRequest, run: Run, deed: RunAction) -> str:
     if deed.name not in {"start", "resume"} or run.kind == RunKind.STANDING:
         return ""
-    return requested.notice(request, {run.dlq_id: run_transitions.count_to_send(run.pk)})
+    limit = limits.limits_of([run.dlq_id]).get(run.dlq_id)
+    if limit is None:
+        return ""
+    return requested.notice(request, {run.dlq_id: run_transitions.count_to_send(run.pk, most=limit + 1)})
 
 
 def _selected(run: Run) -> str:

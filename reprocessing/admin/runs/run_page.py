@@ -5,37 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.http import QueryDict
 from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.admin.runs import run_actions, run_progress
-from reprocessing.admin.runs.run_progress import RateBase, rate_in_words
-from reprocessing.admin.site import visible_rows
+from reprocessing.admin.runs import choose_plan, run_actions, run_progress
+from reprocessing.admin.runs.run_progress import rate_in_words
 from reprocessing.admin.site.buttons import Button
-from reprocessing.domain.aws import pricing
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.runs.forecast import Forecast, duration_in_words
 from reprocessing.domain.runs.selection import Selection
+from reprocessing.domain.runs.waiting_reason import WaitsFor
 from reprocessing.models import AuditAct, DeadLetterQueue, Run
 from reprocessing.models.run import RunKind, RunState
-from reprocessing.pipeline.runs import forecast_plan, other_runs
+from reprocessing.pipeline.runs import forecast_plan, other_runs, why_run_waits
 from reprocessing.pipeline.runs import run_actions as actions
 from reprocessing.pipeline.runs.forecast_plan import PlanForecast
 from reprocessing.store.ordering import lanes
 from reprocessing.store.runs import arrived_since, progress, released_into_runs
 from reprocessing.store.runs.plan_figures import TargetFigures
-from reprocessing.store.runs.progress import MAX_EXACT
 from reprocessing.store.safety import stops
 
-#: The figures of a plan on an open page are refreshed after this time, unless it has more than `MAX_EXACT` messages.
+#: The figures of a plan on an open page are refreshed after this time.
 _FRESH: Final = timedelta(seconds=60)
 #: Max audit entries that the page shows.
 _REVIEWS: Final = 20
 _MOVES: Final = (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED)
+#: Kinds of reasons that need somebody's attention.
+_GRAVE: Final = (WaitsFor.STOP, WaitsFor.AWS, WaitsFor.PROCESS, WaitsFor.BREAKER, WaitsFor.HEALTH, WaitsFor.KEY)
+_STOPPED: Final = (RunState.PAUSED, RunState.ABORTED)
 _ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
 _MARKS: Final = {
     RunState.PLANNED: "", RunState.RUNNING: "chip-calm", RunState.PAUSED: "chip-bad", RunState.ABORTED: "chip-bad",
@@ -43,35 +46,40 @@ _MARKS: Final = {
 }  # fmt: skip
 
 
-def page_context(run: Run, user: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return the template values of the whole page. While it is open, only those of `live_context` are refreshed."""
+def page_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
+    """Return the template values of the whole page. While it is open, only those of `live_context` are refreshed.
+
+    `query`: the values that a person compares with the plan's own (`choose_plan`).
+    """
+    form = choose_plan.form_of(run, query) if run.state == RunState.PLANNED and run.selected else None
     return {
+        "choice_form": form,
+        "max_rate": "" if run.rate is None else rate_in_words(run.rate),
         "asked": visible(_asked(run)),
         "reviews": list(run.reviews.exclude(act=AuditAct.RELEASED).order_by("-pk")[:_REVIEWS]),
         "releases": released_into_runs.releases_of_run(run.pk, most=_REVIEWS),
-        **live_context(run, user, None),
+        **live_context(run, user, query),
     }
 
 
-def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, base: RateBase | None) -> dict[str, Any]:
-    """Return the template values that an open page requests every 3 seconds.
-
-    `base`: the number of messages sent at an earlier time, to compute the rate; None: the page has just been opened.
-    """
+def live_context(run: Run, user: AbstractBaseUser | AnonymousUser, query: QueryDict) -> dict[str, Any]:
+    """Return the template values that an open page requests every 3 seconds. `query`: see `page_context`."""
     now = lanes.database_now()
     context: dict[str, Any] = {
         "run": run,
         "now": now,
         "mark": _MARKS[RunState(run.state)],
         "moves": run.state in _MOVES,
+        "grave_waits": _GRAVE,
         "buttons": list(_buttons(run, user)),
-        "standing": visible(_standing(run)),
     }
+    told = actions.state_sentence(run) if run.state in _STOPPED else ""
     if run.state != RunState.PLANNED:
-        return context | run_progress.progress_context(run, now, base, visible_rows.of_user(user))
+        return context | run_progress.progress_context(run, now, user, told=told)
+    context["waits"] = why_run_waits.why_waits(run, now, told=told, observed=None)
     if run.selected is None:
         return context | {"looking": _looking(run.dlq, now)}
-    return context | _plan(run) | {"shown": _shown(run, now)}
+    return context | _plan(run, query) | {"shown": _shown(run, now), "may_choose": _may(user)}
 
 
 def is_as_shown(run: Run, shown: str) -> bool:
@@ -86,7 +94,7 @@ def is_as_shown(run: Run, shown: str) -> bool:
         return False
     if run.state != RunState.PLANNED or run.selected is None or moment.tzinfo is None or stood != _stands(run):
         return False
-    return run.selected > MAX_EXACT or lanes.database_now() - moment < _FRESH
+    return lanes.database_now() - moment < _FRESH
 
 
 def _shown(run: Run, now: datetime) -> str:
@@ -95,15 +103,7 @@ def _shown(run: Run, now: datetime) -> str:
 
 def _stands(run: Run) -> str:
     since = (run.changed_at or run.created_at).isoformat()
-    return f"{run.selected}@{since}@{'held' if _standing(run) else 'free'}"
-
-
-def _standing(run: Run) -> str:
-    """Return a sentence about why the run sends nothing or cannot be started; empty if nothing prevents it."""
-    if run.state in {RunState.PAUSED, RunState.ABORTED}:
-        return actions.state_sentence(run)
-    stopped = stops.describe_stop(run.dlq) if run.state == RunState.PLANNED else ""
-    return f"{stopped} Until then the run cannot be started." if stopped else ""
+    return f"{run.selected}@{since}@{'held' if stops.describe_stop(run.dlq) else 'free'}"
 
 
 def _asked(run: Run) -> str:
@@ -115,13 +115,17 @@ def _asked(run: Run) -> str:
 
 
 def _buttons(run: Run, user: AbstractBaseUser | AnonymousUser) -> Iterator[Button]:
-    may = isinstance(user, PermissionsMixin) and user.has_perm(run_actions.PERMISSION)
+    may = _may(user)
     if run.state in _ENDED and run.kind == RunKind.DRAIN and not run.is_for_released_letters:
         address = f"{reverse('admin:reprocessing_run_add')}?like={run.pk}"
         yield Button("plan a copy", address, "" if may else "You may not operate runs")
     for deed in actions.possible_actions(run):
         address = reverse("admin:reprocessing_run_deed", args=[run.pk, deed.name])
         yield Button(deed.name, address, "" if may else "You may not operate runs")
+
+
+def _may(user: AbstractBaseUser | AnonymousUser) -> bool:
+    return isinstance(user, PermissionsMixin) and user.has_perm(run_actions.PERMISSION)
 
 
 def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
@@ -133,12 +137,17 @@ def _looking(dlq: DeadLetterQueue, now: datetime) -> dict[str, Any]:
     return {"trouble": visible(dlq.trouble), "until": until, "busy": bool(dlq.leased_until and dlq.leased_until > now)}
 
 
-def _plan(run: Run) -> dict[str, Any]:
+def _plan(run: Run, query: QueryDict) -> dict[str, Any]:
     view = conf.current()
     lag = view.count_lag.total_seconds()
     outlook = forecast_plan.forecast_run(run, count_lag=lag, by_beat=True, asks_s3=False, prices=view.prices)
-    ahead = outlook.prospect
+    ahead, form = outlook.prospect, choose_plan.form_of(run, query)
     return {
+        "choices": choose_plan.columns(outlook, form),
+        "order_note": choose_plan.order_note(outlook),
+        "asked_query": urlencode({name: query[name] for name in form.fields if name in query}),
+        "stamp": choose_plan.stamp(run),
+        "prices": view.prices,
         "outlook": outlook,
         "total": ahead.letters + ahead.objected,
         "chosen": run_progress.letters_of(run, {"state__exact": "captured"}),
@@ -146,8 +155,6 @@ def _plan(run: Run) -> dict[str, Any]:
             _planned_way(share, outlook.forecast(share), outlook.order_given_up(share)) for share in outlook.shares
         ],
         "faster": [hint for share in outlook.shares for hint in outlook.faster_options(share)],
-        "takes": duration_in_words(outlook.seconds),
-        "costs": pricing.in_words(outlook.cost),
         "hindrances": list(_hindrances(outlook)),
         "under_way": list(outlook.under_way.items()),
         "expiry": _expiry(outlook),

@@ -9,59 +9,44 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.urls import reverse
 
 from reprocessing import conf
 from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.runs import run_chart, run_failures, run_waves
+from reprocessing.admin.site import visible_rows
 from reprocessing.domain.lifecycle import LanePhase, LetterState
 from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs import forecast
+from reprocessing.domain.runs.expected_end import expected_end
 from reprocessing.domain.runs.forecast import duration_in_words
 from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
+from reprocessing.pipeline.runs import why_run_waits
+from reprocessing.pipeline.runs.why_run_waits import Observed
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.ordering import lane_counts
 from reprocessing.store.ordering.lane_counts import LaneCount
 from reprocessing.store.outcomes import pending_outcomes
 from reprocessing.store.outcomes.pending_outcomes import PendingOutcome
-from reprocessing.store.runs import progress, remaining_letters
+from reprocessing.store.replay import send_rates
+from reprocessing.store.runs import progress, remaining_letters, run_minutes
 from reprocessing.store.runs.progress import MAX_EXACT, RoughRunCounts, RunCounts
 from reprocessing.store.runs.remaining_letters import TargetRemainder
-from reprocessing.store.safety import breaker_status
+from reprocessing.store.safety.breaker_status import BreakerStatus
 
 #: Max key queues of a run whose state is read.
 _LANES: Final = 20_000
-#: Max waves that the page shows, because a standing run has many.
-_WAVES: Final = 12
-#: Seconds over which the rate is measured.
-_MEASURED: Final = 20.0
-_TRIAL: Final = "unknown: an open circuit breaker only lets canaries through"
+_TRIAL: Final = "end unknown: an open circuit breaker only lets canaries through"
 
 
-@dataclass(frozen=True, slots=True)
-class RateBase:
-    """How many messages a run had sent at an earlier time. An open page sends this back, to compute the rate."""
-
-    sent: int
-    at: datetime
-
-    @classmethod
-    def read(cls, text: str) -> RateBase | None:
-        """Return the number and time in a text that `__str__` wrote; None: the text is not valid."""
-        sent, _, at = text.partition("@")
-        try:
-            moment = datetime.fromisoformat(at)
-        except ValueError:
-            return None
-        return cls(int(sent), moment) if sent.isdecimal() and len(sent) < 12 and moment.tzinfo else None  # noqa: PLR2004
-
-    def __str__(self) -> str:
-        return f"{self.sent}@{self.at.isoformat()}"
-
-
-def progress_context(run: Run, now: datetime, base: RateBase | None, seen: VisibleDlqs) -> dict[str, Any]:
-    """Return the template values about the progress of a started run. `base`: see `RateBase`; None: no rate yet."""
+def progress_context(
+    run: Run, now: datetime, user: AbstractBaseUser | AnonymousUser, *, told: str
+) -> dict[str, Any]:  # fmt: skip
+    """Return the template values about the progress of a started run. `told`: a sentence about its state."""
+    seen, count_lag = visible_rows.of_user(user), conf.current().count_lag.total_seconds()
     tally = progress.estimate_counts(run.pk, selected=run.selected)
-    count_lag = conf.current().count_lag.total_seconds()
     awaited = pending_outcomes.of_run(run.pk, run.dlq_id, count_lag=count_lag, seen=seen) if tally.awaiting else []
     known = pending_outcomes.seconds_until_known(awaited) if awaited else {}
     left = (
@@ -69,25 +54,62 @@ def progress_context(run: Run, now: datetime, base: RateBase | None, seen: Visib
         if 0 < tally.open <= MAX_EXACT
         else []
     )
-    sent = tally.letters - tally.waiting
     stands = lane_counts.lane_counts_of_run(run.pk, most=_LANES) if tally.open else []
-    open_wave = Wave.objects.filter(run=run, settled_at=None).exclude(size=None).first()
-    unknown = _unknown(run, tally, stands, open_wave, known, seen=seen)
+    wave = Wave.objects.filter(run=run, settled_at=None).exclude(size=None).first()
+    pace = _pace(run, now, [share.target_id for share in left])
+    observed = Observed(
+        tally=tally, lanes=stands, breakers=pace.breakers, wave=wave.size if wave else None,
+        awaited=next((text for _, text in _awaited(awaited)), ""), measured=pace.measured, allowed=pace.allowed,
+    )  # fmt: skip
+    unknown = _unknown(run, tally, stands, wave, known, seen=seen)
+    moves = run.state == RunState.RUNNING
     return {
         "tally": tally,
         "percent": tally.percent,
         "at_least": tally.is_least,
         "is_rough": isinstance(tally, RoughRunCounts),
         "pieces": list(_pieces(run, tally)),
-        "rate": _rate(sent, now, base),
-        "base": base if base and now - base.at < timedelta(seconds=_MEASURED) else RateBase(sent, now),
-        "ends": _ends(run, tally, left, unknown=unknown, known=_latest(known), now=now),
+        "rate": pace.words if moves and tally.open else "",
+        "ends": _ends(run, tally, left, pace, unknown=unknown, known=_latest(known), now=now),
+        "waits": why_run_waits.why_waits(run, now, told=told, observed=observed),
+        "chart": run_chart.rate_chart(
+            run_minutes.minutes_of_run(run.pk), now=now if moves else None, allowed=pace.allowed if moves else None
+        ),
         "ways": [_open_way(share) for share in left if share.letters],
         "stands": _stands(stands),
         "awaited": [] if tally.sending or _moves(stands) else _awaited(awaited),
         "not_all": sum(lanes.n for lanes in stands) == _LANES,
-        "waves": list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES]),
+        "steps": run_waves.wave_steps(run, left=tally.waiting),
+        "failures": run_failures.failures(run, user, parked=tally.parked),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How fast a run sends, and may send: messages a second. `allowed` None: no limit. `is_young`: for under 1 minute.
+
+    `breakers`: those of the run's targets.
+    """
+
+    measured: float
+    allowed: float | None
+    breakers: list[BreakerStatus]
+    is_young: bool
+
+    @property
+    def words(self) -> str:
+        """Return the measured and the allowed rate in words."""
+        limit = "" if self.allowed is None else f", of {forecast.rate_in_words(self.allowed)} allowed"
+        return f"{forecast.rate_in_words(self.measured)} now{limit}"
+
+
+def _pace(run: Run, now: datetime, targets: list[int]) -> _Pace:
+    every = why_run_waits.targets_of(run, targets)
+    breakers = why_run_waits.read_breakers(every)
+    since = (now - run.started_at).total_seconds() if run.started_at else 0.0
+    moves = run.state == RunState.RUNNING
+    measured = send_rates.rate_of_run(run.pk, every, since=since) if moves else 0.0
+    return _Pace(measured, why_run_waits.allowed_rate(run, breakers), breakers, since < send_rates.RUN_WINDOW)
 
 
 def _stands(found: list[LaneCount]) -> list[tuple[int, str]]:
@@ -177,20 +199,10 @@ def letters_of(run: Run, asked: Mapping[str, object]) -> str:
     return f"{reverse(f'admin:reprocessing_{model}_changelist')}?{query}"
 
 
-def _rate(sent: int, now: datetime, base: RateBase | None) -> str:
-    """Return the messages sent per second since the time of `base`, as text.
-
-    Empty: `base` is None, less than a second old, or more than a minute old.
-    """
-    passed = (now - base.at).total_seconds() if base else 0.0
-    if base is None or passed < 1 or passed > 3 * _MEASURED:
-        return ""
-    return f"{max(sent - base.sent, 0) / passed:,.1f}"
-
-
 def _ends(  # noqa: PLR0913  # all are passed by name
-    run: Run, tally: RunCounts, left: list[TargetRemainder], *, unknown: str, known: float | None, now: datetime
-) -> str:
+    run: Run, tally: RunCounts, left: list[TargetRemainder], pace: _Pace, *, unknown: str, known: float | None,
+    now: datetime,
+) -> str:  # fmt: skip
     if run.state in {RunState.FINISHED, RunState.ABORTED} or not tally.open:
         return ""
     if run.state == RunState.PAUSED:
@@ -201,33 +213,25 @@ def _ends(  # noqa: PLR0913  # all are passed by name
         return f"end unknown: {visible(unknown)}"
     if not tally.waiting and known is not None:
         return f"all sent; the last outcome is known at {_at(now, known)} at the earliest"
-    found = _ends_by_rate(run, tally) if tally.open > MAX_EXACT else _ends_by_lanes(left)
-    return f"end {found}" if found.startswith("unknown") else f"time left, if nothing fails: {found}"
+    return _ends_at(tally, left, pace, now)
+
+
+def _ends_at(tally: RunCounts, left: list[TargetRemainder], pace: _Pace, now: datetime) -> str:
+    if any(breaker.state != BreakerState.CLOSED for breaker in pace.breakers):
+        return _TRIAL
+    measured = 0.0 if pace.is_young else pace.measured
+    least = max((share.seconds for share in left), default=0.0) if tally.open <= MAX_EXACT else None
+    found = expected_end(tally.waiting, allowed=pace.allowed, measured=measured, forecast=least)
+    return found.sentence(now) if found else "end unknown: the targets have no rate limit"
 
 
 def _at(now: datetime, seconds: float) -> str:
     return f"{now + timedelta(seconds=seconds):%H:%M:%S} UTC, in {duration_in_words(seconds)},"
 
 
-def _ends_by_lanes(left: list[TargetRemainder]) -> str:
-    if any(share.breaker != BreakerState.CLOSED for share in left):
-        return _TRIAL
-    return duration_in_words(max((share.seconds for share in left), default=0.0))
-
-
-def _ends_by_rate(run: Run, tally: RunCounts) -> str:
-    found = breaker_status.breaker_statuses(list(run.dlq.sources.values_list("target_id", flat=True)))
-    if any(breaker.state != BreakerState.CLOSED for breaker in found):
-        return _TRIAL
-    allowed = [breaker.allowed for breaker in found if breaker.rate_class is None]
-    if not allowed or None in allowed:
-        return "unknown: the targets have no rate limit"
-    return duration_in_words(tally.waiting / max(sum(filter(None, allowed)), 0.001))
-
-
 def rate_in_words(rate: float | None) -> str:
     """Return a rate as text, such as "10 messages/s"; None: "no rate limit"."""
-    return "no rate limit" if rate is None else f"{rate:g} messages/s"
+    return "no rate limit" if rate is None else forecast.rate_in_words(rate, digits=12)
 
 
 def _open_way(share: TargetRemainder) -> dict[str, Any]:
@@ -235,7 +239,7 @@ def _open_way(share: TargetRemainder) -> dict[str, Any]:
     now = (
         rate_in_words(share.rate)
         if share.rate is None
-        else f"{share.rate * share.ramp:g} of {share.rate:g} messages/s now"
+        else f"{share.rate * share.ramp:.3g} now of {forecast.rate_in_words(share.rate)}"
     )
     state = f"circuit breaker {share.breaker.replace('_', ' ')}"
     return {

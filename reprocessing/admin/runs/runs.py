@@ -12,11 +12,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reprocessing.admin.runs import plan_run, run_actions, run_page
+from reprocessing.admin.runs import choose_plan, plan_run, run_actions, run_page, run_rows
 from reprocessing.admin.runs.plan_run import RunForm
-from reprocessing.admin.runs.run_progress import RateBase
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin, keyset_page
 from reprocessing.domain.errors import RunIdInUse
@@ -39,22 +38,25 @@ class Runs(ReadOnlyAdmin):
         """Return the URL of the progress, which an open page of a run requests, and the pages that change a run."""
         return (
             ("<int:run>/progress", require_safe(self._progress), "progress", {}),
+            ("<int:run>/choose", require_POST(choose_plan.page), "choose", {}),
             ("<int:run>/<slug:deed>/now", _deed, "deed", {}),
         )
 
     @method_decorator(require_safe)
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list of runs, the newest first, filtered by DLQ and state."""
+        """Show the list of runs, the newest first, filtered by DLQ, state and person."""
         self._look(request)
         found = visible_rows.rows(request, Run.objects.select_related("dlq"))
-        asked = {name: request.GET.get(name, "") for name in ("dlq", "state")}
+        asked = {name: request.GET.get(name, "") for name in ("dlq", "state", "by")}
         if asked["dlq"].isdecimal():
             found = found.filter(dlq=int(asked["dlq"][:9]))
         if asked["state"] in RunState.values:
             found = found.filter(state=asked["state"])
+        if asked["by"].strip():
+            found = found.filter(asked_by=asked["by"].strip().replace("\0", ""))
         page, after = keyset_page(found, request.GET.get("after", ""), _PAGE)
         context = {
-            **self.admin_site.each_context(request), "title": "Runs", "runs": page, "asked": asked,
+            **self.admin_site.each_context(request), "title": "Runs", "runs": run_rows.run_rows(page), "asked": asked,
             "dlqs": visible_rows.rows(request, DeadLetterQueue.objects.order_by("name").only("pk", "name")),
             "states": RunState.choices,
             "more": after and f"?{urlencode({**asked, 'after': after})}", "may_plan": self.has_add_permission(request),
@@ -71,7 +73,7 @@ class Runs(ReadOnlyAdmin):
         run = _found(request, object_id)
         context = {
             **self.admin_site.each_context(request), "title": run.name, "opts": self.opts,
-            **run_page.page_context(run, request.user),
+            **run_page.page_context(run, request.user, request.GET),
         }  # fmt: skip
         return TemplateResponse(request, "reprocessing/admin/run.html", context)
 
@@ -99,7 +101,7 @@ class Runs(ReadOnlyAdmin):
         found = _found(request, run)
         if run_page.is_as_shown(found, request.GET.get("plan", "")):
             return HttpResponse(status=204)
-        context = run_page.live_context(found, request.user, RateBase.read(request.GET.get("base", "")))
+        context = run_page.live_context(found, request.user, request.GET)
         return TemplateResponse(request, "reprocessing/admin/run_progress.html", context)
 
     def _begins(self, request: HttpRequest) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Compute what SQS charges for a drain, for AWS's native redrive, and for polling.
 
-SQS charges an API call as one request for each 64 KiB chunk of its payload (https://aws.amazon.com/sqs/pricing/). So k
+The prices are those of AWS's public list (https://aws.amazon.com/sqs/pricing/); the settings PRICE_STANDARD and
+PRICE_FIFO replace them. SQS charges an API call as one request for each 64 KiB chunk of its payload. So k
 calls with B bytes in all are charged as c requests. With U = 64 KiB:
 
     max(k, ceil(B / U)) <= c <= k + floor(B / U)
@@ -150,13 +151,19 @@ class IdleLoad:
 
 def in_words(cost: Cost) -> str:
     """Return a cost in words, such as "3 to 21 AWS requests, less than $0.01"."""
-    if cost.least == cost.most:
-        requests = "1 AWS request" if cost.least == 1 else f"{cost.least:,} AWS requests"
-        return f"{requests}, {_dollars(cost.least_price)}"
-    prices = f"{_dollars(cost.least_price)} to {_dollars(cost.most_price)}"
-    if _dollars(cost.least_price) == _dollars(cost.most_price):
-        prices = _dollars(cost.most_price)
-    return f"{cost.least:,} to {cost.most:,} AWS requests, {prices}"
+    requests = "AWS request" if cost.least == cost.most == 1 else "AWS requests"
+    return f"{count_in_words(cost)} {requests}, {price_in_words(cost)}"
+
+
+def count_in_words(cost: Cost) -> str:
+    """Return the number of requests in words, such as "3 to 21"."""
+    return f"{cost.least:,}" if cost.least == cost.most else f"{cost.least:,} to {cost.most:,}"
+
+
+def price_in_words(cost: Cost) -> str:
+    """Return the price in words, such as "less than $0.01" or "$0.40 to $4.00"."""
+    least, most = _dollars(cost.least_price), _dollars(cost.most_price)
+    return most if least == most else f"{least} to {most}"
 
 
 def _dollars(amount: float) -> str:

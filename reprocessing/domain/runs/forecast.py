@@ -53,6 +53,25 @@ def seconds_to_send(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> f
     return passed + left / (rate * share)
 
 
+def letters_sent_in(seconds: float, rate: float, climb: RateClimb = NO_CLIMB) -> float:
+    """Return how many letters can be sent in this time at a rate that rises: the inverse of `seconds_to_send`."""
+    left, sent, share, lasts = max(seconds, 0.0), 0.0, climb.share, climb.first
+    while share < 1 and left > lasts:
+        left -= lasts
+        sent += rate * share * lasts
+        share, lasts = min(1.0, 2 * share), climb.every
+    return sent + rate * share * left
+
+
+def peak_rate(letters: int, rate: float, climb: RateClimb = NO_CLIMB) -> float:
+    """Return the highest rate that is reached before `letters` are sent at a rate that rises, if nothing fails."""
+    left, share, lasts = float(letters), climb.share, climb.first
+    while share < 1 and left > rate * share * lasts:
+        left -= rate * share * lasts
+        share, lasts = min(1.0, 2 * share), climb.every
+    return rate * share
+
+
 def next_multiple(seconds: float, every: float) -> float:
     """Return the first multiple of `every` seconds that is greater than `seconds`; if `every` is 0, `seconds`."""
     if not every:
@@ -121,3 +140,9 @@ def duration_in_words(seconds: float) -> str:
     unit, length = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])
     count = max(round(seconds / length), 2)
     return f"about {count:,} {unit}s"
+
+
+def rate_in_words(rate: float, *, digits: int = 3) -> str:
+    """Return a rate in words, such as "1 message/s" or "0.0333 messages/s". `digits`: significant digits."""
+    text = f"{rate:.{digits}g}" if rate < 10**digits else f"{rate:,.0f}"
+    return f"{text} message{'' if text == '1' else 's'}/s"

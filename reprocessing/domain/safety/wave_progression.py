@@ -21,6 +21,11 @@ def waves_before_last(letters: int) -> int:
     return sum(1 for n in gone if n < letters)
 
 
+def sizes_after(size: int | None) -> tuple[int | None, ...]:
+    """Return the sizes of the waves that follow a wave of this size, if each succeeds. None: all remaining letters."""
+    return () if size is None else tuple(each for each in SIZES if each is None or each > size)
+
+
 @dataclass(frozen=True, slots=True)
 class WaveCounts:
     """How many letters of a wave were sent, failed, and so on.

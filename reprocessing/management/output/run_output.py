@@ -8,11 +8,11 @@ from typing import Any
 
 from reprocessing.domain.aws.pricing import in_words as cost_in_words
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.forecast import duration_in_words
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
 from reprocessing.management.console import format_time
 from reprocessing.management.output import run_result_output
 from reprocessing.management.output.drain_output import counted
-from reprocessing.models import BreakerState, Wave
+from reprocessing.models import BreakerState, Run, Wave
 from reprocessing.models.run import RunState
 from reprocessing.pipeline.runs.run_status import RunStatus
 from reprocessing.store.outcomes import pending_outcomes
@@ -35,6 +35,8 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
             else ""
         )
         yield f"  selected  {counted(run.selected, 'message')}{behind}"
+    if limits := _limits(run):
+        yield f"  limits    {limits}"
     ended = f" ({tally.percent} % finished)" if tally.letters else ""
     yield f"  messages  {run_result_output.progress_text(tally)}{ended}"
     if seen.in_other_runs:
@@ -48,6 +50,11 @@ def run_lines(seen: RunStatus) -> Iterable[str]:
         yield f"  cost      so far {cost_in_words(seen.cost)}, for sends and deletes, without captures"
     if seen.arrived:
         yield f"  since     {counted(seen.arrived, 'message')} more captured in {run.dlq.name}; not part of this run"
+
+
+def _limits(run: Run) -> str:
+    rate = "" if run.rate is None else f"at most {rate_in_words(run.rate, digits=12)} to each target"
+    return "; ".join(filter(None, [rate, "" if run.waits_for_outcomes else "does not wait for outcomes"]))
 
 
 def _wave(one: Wave) -> str:
@@ -97,6 +104,8 @@ def in_json(seen: RunStatus) -> dict[str, Any]:
         "changed_at": run.changed_at,
         "finished_at": run.finished_at,
         "selection": run.selection,
+        "rate": run.rate,
+        "waits_for_outcomes": run.waits_for_outcomes,
         "selected": run.selected,
         "behind": run.behind,
         "done": seen.done,

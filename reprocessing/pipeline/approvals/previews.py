@@ -7,6 +7,7 @@ from typing import Any
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.runs.forecast import rate_in_words
 from reprocessing.domain.runs.selection import Selection
 from reprocessing.models import DeadLetterQueue, Letter, Run, Target
 from reprocessing.pipeline.configuration import frozen_plan
@@ -63,6 +64,10 @@ def _of_run(run: Run) -> Iterator[tuple[str, str]]:
     if not run.is_for_released_letters:
         yield "Selection", str(Selection.read(run.selection))
     yield "Waves", "1 message first, then 10, then 100, then all" if run.waves else "no: all at once"
+    if run.rate is not None:
+        yield "Max rate", f"{rate_in_words(run.rate, digits=12)} to each target"
+    if not run.waits_for_outcomes:
+        yield "Order", "does not wait for outcomes: a message that fails is sent again after later ones of its key"
 
 
 def _change(before: object, after: object) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import Error as DatabaseError
 
@@ -15,6 +16,7 @@ from reprocessing.domain.aws.metric_names import ATTEMPTS, THROTTLES, Metric, hi
 from reprocessing.gateways.aws import take_throttle_counts
 from reprocessing.store.aws import metrics
 from reprocessing.store.aws.metrics import MetricKey
+from reprocessing.store.runs import run_minutes
 
 logger = logging.getLogger(__name__)
 
@@ -23,13 +25,15 @@ logger = logging.getLogger(__name__)
 class WorkCounts:
     """What is counted of one replay or capture.
 
-    `idle`: there was nothing to do, so it is added to the metrics only if it `failed`. `attempts`: how many, by target
-    id.
+    Attributes:
+        idle: there was nothing to do, so it is added to the metrics only if it `failed`.
+        attempts: how many, by target id; `sent`: by run id and the minute in which they were opened.
     """
 
     idle: bool = False
     failed: bool = False
     attempts: Counter[int] = field(default_factory=Counter)
+    sent: Counter[tuple[int, datetime]] = field(default_factory=Counter)
 
 
 @contextmanager
@@ -55,5 +59,6 @@ def measured_work(lasting: Metric, failing: Metric, place: int = 0) -> Iterator[
             sums |= {(failing.name, place, ""): 1.0} if counted.failed else {}
             try:
                 metrics.add_to_sums(sums)
+                run_minutes.add(counted.sent)
             except DatabaseError as error:
                 logger.warning("A replay or capture is missing in the metrics: %s", error)

@@ -11,6 +11,7 @@ from reprocessing.store.api import calls
 from reprocessing.store.approvals import requests
 from reprocessing.store.maintenance import body_retention, counters, retention
 from reprocessing.store.notifications import incident_retention, sending
+from reprocessing.store.runs import run_minutes
 
 _GROUP, _REPORTS, _CAUSES = 1_000, 100_000, 10_000
 
@@ -33,6 +34,7 @@ def purge_expired(*, conf: Conf) -> int:
     requests.delete_ended(history=history)
     counters.delete_old_hours(history=history)
     _repeated(partial(counters.delete_old_group_hours, limit=_GROUP))
+    _repeated(partial(run_minutes.delete_old_minutes, limit=_GROUP))
     incident_retention.delete_incidents(history=history, limit=_CAUSES)
     sending.give_up_old()  # gives up old notifications, also for destinations without a URL
     _repeated(partial(calls.delete_old, limit=_GROUP))

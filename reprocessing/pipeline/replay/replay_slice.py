@@ -86,7 +86,7 @@ class Slice:
         end = time.monotonic() + seconds
         self._wire = Sender(self.conf, self.dice)
         with record_metrics.measured_work(SLICES, SLICE_ERRORS) as counted:
-            counted.attempts = self._wire.attempts
+            counted.attempts, counted.sent = self._wire.attempts, self._wire.sent
             self._work(end)
             counted.idle = not self._has_worked
         return self.report

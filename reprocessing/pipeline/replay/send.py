@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from django.db import Error as DatabaseError
@@ -33,6 +34,7 @@ from reprocessing.pipeline.replay.slow_targets import Stream
 from reprocessing.store.ordering.lane_state import LaneState
 from reprocessing.store.replay.intent import IntendedSend
 from reprocessing.store.replay.settlement import Deletable
+from reprocessing.store.runs import run_minutes
 from reprocessing.store.safety.send_limits import SendLimit
 
 _DELETED: Final = Refused("PayloadDeleted", "Its payload was deleted, so nothing can be sent.", poison=True)
@@ -49,6 +51,7 @@ class Sender:
     taken: int = 0  # number of attempts that targets accepted
     failed: int = 0  # number of attempts that targets did not accept
     attempts: Counter[int] = field(default_factory=Counter)  # number of attempts, by target id
+    sent: Counter[tuple[int, datetime]] = field(default_factory=Counter)  # the same, by run id and minute
     send_limits: dict[int, SendLimit] = field(default_factory=dict)  # send limits as last loaded, by breaker id
     targets: dict[int, Target] = field(default_factory=dict)  # all targets of this slice, by id
     _dlqs: dict[int, DeadLetterQueue] = field(default_factory=dict)
@@ -98,6 +101,7 @@ class Sender:
         """
         owned = LeaseKeeper(intended, self.lease, began=began, beside=self._renew)
         self.attempts.update(attempt.target_id for attempt in intended)
+        self.sent.update((run, run_minutes.minute_of(each.opened_at)) for each in intended if (run := each.run_id))
         clock = self._clock
 
         def may_start(target_id: int) -> bool:

@@ -205,9 +205,10 @@ def _taken(attempt: IntendedSend, message_id: str | None, target: Target) -> Set
             attempt.attempt_id, attempt.letter_id, AttemptOutcome.ACCEPTED, LetterState.DELIVERED, "delivered",
             sent_message_id=message_id, taken=True, counts_as_failure=False,
         )  # fmt: skip
+    frees_lane = target.advance == Advance.ACCEPTED or attempt.waits_for_outcomes is False
     return Settlement(
         attempt.attempt_id, attempt.letter_id, None, LetterState.AWAITING, "held",
-        sent_message_id=message_id, taken=True, deadline=target.window, frees_lane=target.advance == Advance.ACCEPTED,
+        sent_message_id=message_id, taken=True, deadline=target.window, frees_lane=frees_lane,
     )  # fmt: skip
 
 

@@ -32,7 +32,10 @@ def take_for_heads(
 ) -> MeteredHeads:
     """Take tokens for as many heads as possible: one token of the target and, if it has a rate, one of the rate class.
 
-    `send_limits`: by breaker id. `targets`: by id. No more tokens of a rate class are taken than of the target.
+    If the run of a head has a rate of its own, the head takes a token of the run, too.
+
+    `send_limits`: by breaker id. `targets`: by id. No more tokens of a rate class or a run are taken than of the
+    target.
     """
     metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -40,9 +43,10 @@ def take_for_heads(
         by_target.setdefault(head.target_id or 0, []).append(head)
     for target_id, some in by_target.items():
         limit = meter.limit_of(targets[target_id], some)
-        in_classes = any(meter.send_limit(head).class_rate is not None for head in some)
-        room = meter.available(limit) if limit and in_classes else len(some)
+        narrowed = any(meter.send_limit(head).class_rate is not None or head.run_rate is not None for head in some)
+        room = meter.available(limit) if limit and narrowed else len(some)
         left, until = meter.take_of_classes(some, room)
+        left, until = meter.take_of_runs(left, until, targets[target_id])
         if left and limit is not None:
             left, until = meter.take(left, until, limit)
         metered.heads += left
@@ -105,6 +109,25 @@ class _Meter:
             if those and rate_class is not None and send_limit.class_rate is not None:
                 limit = _Limit(f"class:{rate_class}", send_limit.class_rate, send_limit.class_burst)
                 those, until = self.take(those, until, limit)
+            left += those
+        return left, until
+
+    def take_of_runs(
+        self, some: Sequence[LaneState], until: float | None, target: Target
+    ) -> tuple[list[LaneState], float | None]:  # fmt: skip
+        """Take tokens for the heads of runs that send more slowly to this target than its own rate permits.
+
+        A run's rate is multiplied by the ramp-up share, as the target's is. Return as `take` does.
+        """
+        left: list[LaneState] = []
+        by_run: dict[tuple[int | None, float | None], list[LaneState]] = {}
+        for head in some:
+            by_run.setdefault((head.run_id, head.run_rate), []).append(head)
+        for (run, rate), every in by_run.items():
+            those = every
+            if rate is not None and (target.rate is None or rate < target.rate):
+                ramp = min(self.send_limit(head).ramp for head in every)
+                those, until = self.take(every, until, _Limit(f"run:{run}:{target.pk}", rate * ramp, None))
             left += those
         return left, until
 

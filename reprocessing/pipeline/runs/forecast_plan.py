@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from reprocessing.domain.aws import pricing
 from reprocessing.domain.aws.pricing import Cost, Prices
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.arn import resource_name
-from reprocessing.domain.runs.forecast import Forecast, RateClimb, duration_in_words, next_multiple
+from reprocessing.domain.runs import plan_choice
+from reprocessing.domain.runs.forecast import Forecast, duration_in_words, next_multiple
+from reprocessing.domain.runs.plan_choice import Choice, ChoiceFigures, Expiring, Offer, TargetLoad
 from reprocessing.domain.runs.selection import Selection
-from reprocessing.domain.safety import wave_progression
 from reprocessing.models import DeadLetterQueue, Run
-from reprocessing.models.dlq import DeleteWhen
-from reprocessing.models.target import QUEUE_KINDS, Proof
+from reprocessing.models.dlq import DeleteWhen, ParkedHead
+from reprocessing.models.target import QUEUE_KINDS, Advance, Proof
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.maintenance.check_s3_pointers import CheckedPointers
 from reprocessing.pipeline.runs import other_runs
 from reprocessing.store.dlqs import schedule
 from reprocessing.store.maintenance import counters
+from reprocessing.store.maintenance.counters import CountByState
 from reprocessing.store.runs import plan_figures, selection
-from reprocessing.store.runs.plan_figures import BlockedCount, PlanFigures, TargetFigures
+from reprocessing.store.runs.plan_figures import BlockedCount, ExpiringLetters, PlanFigures, TargetFigures
+from reprocessing.store.runs.progress import MAX_EXACT
 
 NAMED: Final = 10  #: most message ids in `PlanForecast.behind`
 _PUBLIC: Final = Prices()
@@ -35,7 +40,9 @@ class PlanForecast:
     Attributes:
         prospect: figures of the selected letters.
         objections: how many selected letters cannot be sent, by reason.
-        shares: the same figures for each target.
+        shares: the same figures for each target, with the run's own limits; `configured`: without them.
+        expiring: when SQS deletes the copies of the selected letters.
+        as_of: when the letters were counted; None: now.
         under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
         parked: number of the DLQ's parked letters.
         run: the planned run.
@@ -59,6 +66,9 @@ class PlanForecast:
     paused: list[Run]
     plans: list[Run]
     prices: Prices
+    configured: list[TargetFigures]
+    expiring: list[ExpiringLetters]
+    as_of: datetime | None
 
     @property
     def is_empty(self) -> bool:
@@ -74,12 +84,12 @@ class PlanForecast:
     @property
     def waves(self) -> int:
         """Return how many waves must succeed before the last letter is sent; 0: the run has no waves."""
-        return wave_progression.waves_before_last(self.prospect.letters) if self.run.waves else 0
+        return plan_choice.waves_before_last(self._loads(self.shares), waves=self.run.waves)
 
     @property
     def wave_wait(self) -> float:
         """Return the shortest time from one wave to the next, in seconds."""
-        return min((next_multiple(share.tail, share.every) for share in self.shares), default=0.0)
+        return plan_choice.wave_wait(self._loads(self.shares))
 
     @property
     def waves_wait_for(self) -> str:
@@ -98,12 +108,44 @@ class PlanForecast:
 
     def forecast(self, share: TargetFigures) -> Forecast:
         """Return the forecast for one target, if the rate rises by one step of the ramp-up with each wave."""
-        climb = RateClimb(share=share.ramp, every=share.ramp_every, first=max(share.ramp_every, share.tail))
-        first = min((each.tail for each in self.shares), default=0.0)
-        return Forecast.of(
-            letters=share.letters, rate=share.rate, longest_lane=share.longest, round_trip=share.round_trip,
-            climb=climb.after(self.waves if self.wave_wait else 0), first=min(share.tail, share.round_trip),
-            waits=first + (self.waves - 1) * self.wave_wait if self.waves else 0.0,
+        return plan_choice.forecast_of(self._load(share), self._loads(self.shares), waves=self.run.waves)
+
+    @property
+    def choice(self) -> Choice:
+        """Return how the plan is to be run now."""
+        return choice_of(self.run)
+
+    @property
+    def may_overtake(self) -> bool:
+        """Return whether the DLQ lets later messages of a key be sent before a message of the key that fails again."""
+        return self.dlq.when_parked != ParkedHead.HOLD
+
+    def offers(self, asked: Choice | None = None) -> list[Offer]:
+        """Return the ways to run the plan that are compared. `asked`: one that a person entered."""
+        configured = Choice(rate=None, waits_for_outcomes=True, waves=self.dlq.waves)
+        loads = self._loads(self.configured)
+        return plan_choice.offers(loads, configured, self.choice, asked, may_overtake=self.may_overtake)
+
+    def figures(self, choice: Choice) -> ChoiceFigures:
+        """Return what the plan takes with this choice, if it is started now and nothing fails."""
+        return plan_choice.figures(
+            self._loads(self.configured), choice, now=self.prospect.now, deletes=self._deletes, prices=self.prices
+        )
+
+    def _loads(self, shares: Sequence[TargetFigures]) -> list[TargetLoad]:
+        return [self._load(share) for share in shares]
+
+    def _load(self, share: TargetFigures) -> TargetLoad:
+        held = self.dlq.delete_when != DeleteWhen.CAPTURED
+        expiring = [each for each in self.expiring if held and each.target_id == share.target_id]
+        return TargetLoad(
+            name=share.name, letters=share.letters, lanes=share.lanes, longest=share.longest, size=share.size,
+            rate=share.rate, ramp=share.ramp, ramp_every=share.ramp_every, tail=share.tail, round_trip=share.round_trip,
+            every=share.every, is_queue=share.kind in QUEUE_KINDS, fifo=share.name.endswith(".fifo"),
+            late=share.late if held else 0,
+            expiring=tuple(
+                Expiring((each.expires_at - self.prospect.now).total_seconds(), each.letters) for each in expiring
+            ),
         )  # fmt: skip
 
     @property
@@ -172,14 +214,15 @@ class PlanForecast:
         sent = sum(
             (pricing.cost_of_sends(x.letters, x.size, longest=x.longest, each=each) for x, each in sends), Cost()
         )
+        return sent + self._deletes
+
+    @property
+    def _deletes(self) -> Cost:
+        """Return what SQS charges for deleting the messages from the DLQ, and for hiding each of them longer once."""
         if self.dlq.delete_when == DeleteWhen.CAPTURED:
-            return sent
-        each = self.prices.of(fifo=self.dlq.fifo)
-        return (
-            sent
-            + pricing.cost_of_deletes(self.prospect.letters, each=each)
-            + Cost.of(0, self.prospect.letters, each=each)
-        )
+            return Cost()
+        each, letters = self.prices.of(fifo=self.dlq.fifo), self.prospect.letters
+        return pricing.cost_of_deletes(letters, each=each) + Cost.of(0, letters, each=each)
 
     @property
     def late_targets(self) -> list[TargetFigures]:
@@ -201,22 +244,39 @@ def forecast_run(
         asks_s3: whether to check that bodies in S3 still exist.
         prices: the prices of SQS requests.
     """
-    dlq = run.dlq
-    wish = Selection.read(run.selection)
+    dlq, counted = run.dlq, plan_figures.letter_figures(run, count_lag=count_lag)
+    kinds = counters.counts_by_state(dlq.pk)
+    configured = _paced(counted.targets, by_beat=by_beat)
     return PlanForecast(
-        dlq,
-        plan_figures.plan_figures_of(dlq.pk, run=run.pk),
-        plan_figures.blocked_counts(dlq.pk, run=run.pk),
-        _paced(plan_figures.target_figures(dlq.pk, run=run.pk, count_lag=count_lag), by_beat=by_beat),
-        {other.name: other_runs.quick_tally(other).under_way for other in other_runs.in_progress(dlq)},
-        sum(kind.n for kind in counters.counts_by_state(dlq.pk) if kind.state == LetterState.PARKED),
-        run,
-        selection.letters_behind(dlq.pk, run.pk, wish, most=NAMED) if run.behind else [],
-        check_s3_pointers.find_missing_bodies(run) if asks_s3 else CheckedPointers(0, []),
-        other_runs.paused_runs(dlq),
-        other_runs.other_plans(dlq, run),
-        prices,
-    )
+        dlq=dlq, prospect=counted.prospect, objections=counted.objections,
+        shares=[_limited(share, run) for share in configured],
+        under_way={other.name: other_runs.quick_tally(other).under_way for other in other_runs.in_progress(dlq)},
+        parked=sum(kind.n for kind in kinds if kind.state == LetterState.PARKED), run=run, behind=_behind(run, kinds),
+        verified=check_s3_pointers.find_missing_bodies(run) if asks_s3 else CheckedPointers(0, []),
+        paused=other_runs.paused_runs(dlq), plans=other_runs.other_plans(dlq, run), prices=prices,
+        configured=configured, expiring=counted.expiring, as_of=counted.as_of,
+    )  # fmt: skip
+
+
+def choice_of(run: Run) -> Choice:
+    """Return how a run is sent: its own rate, order and waves."""
+    return Choice(rate=run.rate, waits_for_outcomes=run.waits_for_outcomes, waves=run.waves)
+
+
+def _behind(run: Run, kinds: Sequence[CountByState]) -> list[str]:
+    """Return ids of requested messages behind others; none if the search would read more than `MAX_EXACT` messages."""
+    captured = sum(kind.n for kind in kinds if kind.state == LetterState.CAPTURED)
+    if not run.behind or captured > MAX_EXACT:
+        return []
+    return selection.letters_behind(run.dlq_id, run.pk, Selection.read(run.selection), most=NAMED)
+
+
+def _limited(share: TargetFigures, run: Run) -> TargetFigures:
+    """Return a target's figures with the limits that the run sets itself."""
+    rate = share.rate if run.rate is None else min(run.rate, share.rate or run.rate)
+    if run.waits_for_outcomes:
+        return replace(share, rate=rate)
+    return replace(share, rate=rate, advance=Advance.ACCEPTED, round_trip=0.0, late=0)
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:

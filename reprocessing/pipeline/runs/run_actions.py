@@ -10,16 +10,24 @@ from typing import Any, Final
 
 from reprocessing import conf
 from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.runs.forecast import rate_in_words
+from reprocessing.domain.runs.plan_choice import Choice
 from reprocessing.models import AuditAct, Run
+from reprocessing.models.dlq import ParkedHead
 from reprocessing.models.run import RunKind, RunState
 from reprocessing.pipeline.aws import native_redrive
 from reprocessing.pipeline.maintenance import check_s3_pointers
 from reprocessing.pipeline.runs import forecast_plan
 from reprocessing.store.aws import aws_redrives
-from reprocessing.store.runs import leftover_lanes, run_transitions
+from reprocessing.store.runs import leftover_lanes, plans, run_transitions
 from reprocessing.store.safety import stops
 
 _GONE_NAMED: Final = 10
+#: Why the run of a DLQ waits for outcomes.
+HOLDS_KEYS: Final = (
+    "{} holds a key while one of its messages is parked, so its order must be kept: a run must wait for outcomes where "
+    "a target's settings say so."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +58,11 @@ def _starts(run: Run) -> tuple[str, ...]:
     ready, left = sum(share.letters for share in ahead.shares), sum(share.letters for share in ahead.objections)
     said = []
     if ready:
+        limits = _own_limits(run)
         messages = f"{ready:,} message{'' if ready == 1 else 's'}"
         said.append(
             f"{first if run.waves else ''}Workers send {messages}, in order per key, as fast as rate limits and "
-            "circuit breakers allow."
+            f"circuit breakers allow.{limits}"
         )
     if left:
         said.append(f"{left:,} cannot be sent, and {'is' if left == 1 else 'are'} parked as soon as the run starts.")
@@ -66,6 +75,12 @@ def _starts(run: Run) -> tuple[str, ...]:
             "the messages of a key wait for each other. PostgreSQL keeps the messages. A shorter return window helps."
         )
     return tuple(said)
+
+
+def _own_limits(run: Run) -> str:
+    rate = "" if run.rate is None else f" The run sends at most {rate_in_words(run.rate, digits=12)} to each target."
+    early = " A key's next message is sent without waiting for the outcome of the message before."
+    return f"{rate}{'' if run.waits_for_outcomes else early}"
 
 
 def _resumes(run: Run) -> tuple[str, ...]:
@@ -148,6 +163,22 @@ def carry_out(key: int, action: RunAction, given: Mapping[str, Any], *, seen: st
     if run_transitions.page_stamp(found) == seen:
         _prepare(found, action)
     return bool(run_transitions.move_if_unchanged(key, seen, partial(_do, action, given, by)))
+
+
+def choose(key: int, choice: Choice, *, seen: str, by: str) -> str:
+    """Change how a plan is to be run, if the run is as the caller saw it. Return why not, for people; empty: done.
+
+    `key`, `seen`: as for `carry_out`.
+    """
+    found = Run.objects.select_related("dlq").get(pk=key)
+    if not choice.waits_for_outcomes and found.dlq.when_parked == ParkedHead.HOLD:
+        return HOLDS_KEYS.format(found.dlq.name)
+    done = run_transitions.move_if_unchanged(
+        key, seen, lambda run: plans.set_choice(run, choice, by=by, reason="Chosen on the page of the plan.") or None
+    )
+    if done:
+        return ""
+    return f"{found.name} changed after you opened this page. {state_sentence(Run.objects.get(pk=key))}"
 
 
 def _prepare(run: Run, deed: RunAction) -> None:

@@ -33,18 +33,18 @@ class _Seen:
     consumed: float | None
 
 
-def missing_processes() -> list[str]:
-    """Return sentences for people: beat was not active for 60 s, or no worker was, and how to start it.
+def missing_processes(*, cure: bool = True) -> list[str]:
+    """Return sentences for people: beat was not active for 60 s, or no worker was. Empty: all is well.
 
-    Empty: all is well.
+    `cure`: whether each says how to start the process.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []
     if _is_late(seen.ticked):
-        said.append(f"No beat was seen {_since(seen.ticked)}: nothing is polled. {_START.format('beat')}")
+        said.append(("beat", f"No beat was seen {_since(seen.ticked)}: nothing is polled."))
     if _is_late(seen.consumed):
-        said.append(f"No worker was seen {_since(seen.consumed)}: nothing is sent. {_START.format('worker')}")
-    return said
+        said.append(("worker", f"No worker was seen {_since(seen.consumed)}: nothing is sent."))
+    return [f"{text} {_START.format(process)}" if cure else text for process, text in said]
 
 
 def describe_redrive(name: str, *, by_hand: str) -> str:

@@ -37,4 +37,6 @@ class LaneState:
     rate_class_id: int | None = None
     rule_id: int | None = None  #: the rule that decided about the head, at `rulebook_version`
     rulebook_version: int | None = None
+    run_id: int | None = None
+    run_rate: float | None = None  #: letters a second that the run sends to each target at most; None: no own limit
     tries: int | None = None  #: attempts since a person released the head, counted against the limit or not

@@ -176,7 +176,8 @@ WITH mine AS (
 SELECT moved.lane_id, moved.fence, moved.phase, moved.letter_id, head.dlq_id, head.target_id, head.attempts,
        head.max_attempts, head.never_sent, head.sequence < moved.highest_sent_sequence AS stale, head.stale_policy,
        head.released, cu.receives, head.receive_limit, head.claim_state, head.claim_letter, head.claim_same_body,
-       head.claim_rests, head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.rulebook_version, head.tries
+       head.claim_rests, head.gone, head.breaker_id, head.rate_class_id, head.rule_id, head.rulebook_version,
+       head.tries, head.run_id, (SELECT r.rate FROM redrive_run r WHERE r.id = head.run_id) AS run_rate
   FROM moved JOIN head USING (lane_id)
   LEFT JOIN redrive_dlq_copy cu ON head.receive_limit IS NOT NULL AND cu.dlq_id = head.dlq_id
         AND cu.message_id = head.message_id

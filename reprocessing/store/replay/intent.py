@@ -121,7 +121,8 @@ WITH mine AS (
 )
 SELECT o.id AS attempt_id, o.no, o.opened_at, m.id AS letter_id, m.lane_id, m.fence, m.target_id, m.dlq_id,
        m.attempts - m.attempts_before_release - m.spared AS attempts, m.attempts - m.attempts_before_release AS tries,
-       w.kind = 'standing' AS standing, m.not_sent, m.epoch, m.sequence, m.public_id, m.message_id,
+       w.kind = 'standing' AS standing, w.waits_for_outcomes, m.not_sent, m.epoch, m.sequence, m.public_id,
+       m.message_id,
        m.idempotency_key, m.released, coalesce(v.body, p.body, '') AS body, p.letter_id IS NULL AS bare,
        coalesce(v.attributes, p.attributes, '{{}}') AS attributes, coalesce(p.system, '{{}}') AS system,
        g.arn AS source_arn, m.run_id, m.breaker_id,
@@ -175,6 +176,7 @@ class IntendedSend:
     backoff_base: float | None
     backoff_cap: float | None
     backoff_jitter: str | None
+    waits_for_outcomes: bool | None = None  #: false: the run does not apply the target's `advance`
     unreadable: str = ""  #: why the payload cannot be opened, so that nothing is sent; `body` is sealed then
 
 

@@ -1,4 +1,4 @@
-"""Measure how fast the letters of DLQs are sent now."""
+"""Measure how fast the letters of DLQs, or of one run, are sent now."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from reprocessing.store import rows
 
 #: Seconds over which sends are counted.
 WINDOW: Final = 10.0
+#: Seconds over which the sends of one run are counted.
+RUN_WINDOW: Final = 60.0
 #: Highest number of attempts that are read for all DLQs; lowest and highest number for one target.
 _READ, _FEWEST, _MOST = 20_000, 60, 1_000
 
@@ -34,6 +36,22 @@ SELECT s.dlq_id, sum(sent.n / greatest(sent.seconds, 1))::float8 AS rate
 """
 
 
+# As above, for the breakers of these targets, and the attempts of one run.
+_OF_RUN: Final[LiteralString] = """
+WITH clock AS MATERIALIZED (SELECT redrive_now() AS now)
+SELECT coalesce(sum(sent.n / greatest(sent.seconds, 1)), 0)::float8 AS rate
+  FROM redrive_breaker b CROSS JOIN clock
+ CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE a.run_id = %(run)b::bigint) AS n,
+              CASE WHEN count(*) < %(most)b::bigint THEN %(window)b::float8
+                   ELSE extract(epoch FROM clock.now - min(a.opened_at)) END AS seconds
+         FROM (SELECT run_id, opened_at FROM redrive_attempt WHERE breaker_id = b.id
+                ORDER BY id DESC LIMIT %(most)b::bigint) a
+        WHERE a.opened_at > clock.now - make_interval(secs => %(window)b::float8)) sent
+ WHERE b.target_id = ANY(%(targets)b::bigint[])
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Rate:
     dlq_id: int
@@ -45,3 +63,12 @@ def send_rates(dlqs: Collection[int]) -> dict[int, float]:
     most = min(max(_READ // max(len(dlqs), 1), _FEWEST), _MOST)
     found = rows.fetch(_Rate, _RATES, {"dlqs": sorted(dlqs), "most": most, "window": WINDOW})
     return {row.dlq_id: row.rate for row in found}
+
+
+def rate_of_run(run: int, targets: Collection[int], *, since: float) -> float:
+    """Return about how many letters/s a run sent to these targets in the last minute.
+
+    `since`: seconds since the run was started, if that is less.
+    """
+    values = {"run": run, "targets": sorted(targets), "most": _MOST, "window": min(max(since, 1.0), RUN_WINDOW)}
+    return rows.value(float, _OF_RUN, values)

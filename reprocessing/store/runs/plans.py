@@ -13,12 +13,13 @@ from typing import Any, Final, LiteralString
 
 from psycopg.types.json import Jsonb
 
+from reprocessing.domain.runs.plan_choice import Choice
 from reprocessing.domain.runs.selection import ALL_LETTERS, Selection
 from reprocessing.models.dlq import DeadLetterQueue
 from reprocessing.models.run import Run, RunKind, RunState
 from reprocessing.store import rows
 from reprocessing.store.maintenance.retention import ALLOW_AUDIT_DELETE
-from reprocessing.store.runs import selection
+from reprocessing.store.runs import plan_figures, selection
 from reprocessing.store.runs.run_transitions import FREE_CAPTURED_LETTERS, give_up
 from reprocessing.store.runs.selection import SelectedCount
 from reprocessing.store.safety.paused_runs import THE_SERVICE
@@ -38,6 +39,7 @@ class RunRequest:
     Attributes:
         named: whether a person named the run. If not, the DLQ's next plan replaces it, unless it was started.
         in_waves: whether to send in waves; None: the DLQ's setting.
+        rate, waits_for_outcomes: see `Run`.
         through: only letters with ids up to this one; None: all letters.
     """
 
@@ -46,6 +48,8 @@ class RunRequest:
     selection: Selection = ALL_LETTERS
     named: bool = True
     in_waves: bool | None = None
+    rate: float | None = None
+    waits_for_outcomes: bool = True
     reason: str = ""
     through: int | None = None
 
@@ -70,6 +74,22 @@ INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, af
 SELECT 'planned', id, dlq_id, %(by)b::text, %(reason)b::text, redrive_now(), '{}',
        %(asked)b::jsonb || jsonb_build_object('selected', %(selected)b::int, 'behind', %(behind)b::int)
   FROM found
+"""
+
+_CHOOSE = """
+WITH was AS (
+    SELECT id, dlq_id, rate, waits_for_outcomes, waves FROM redrive_run
+     WHERE id = %(run)b AND state = 'planned' FOR NO KEY UPDATE
+), chosen AS (
+    UPDATE redrive_run r SET rate = %(rate)b::float8, waits_for_outcomes = %(waits)b::bool, waves = %(waves)b::bool,
+           changed_at = redrive_now()
+      FROM was WHERE r.id = was.id RETURNING r.id, r.rate, r.waits_for_outcomes, r.waves
+)
+INSERT INTO redrive_audit_entry (act, run_id, dlq_id, by, reason, at, before, after)
+SELECT 'changed', was.id, was.dlq_id, %(by)b::text, %(reason)b::text, redrive_now(),
+       jsonb_build_object('rate', was.rate, 'waits_for_outcomes', was.waits_for_outcomes, 'waves', was.waves),
+       jsonb_build_object('rate', c.rate, 'waits_for_outcomes', c.waits_for_outcomes, 'waves', c.waves)
+  FROM was JOIN chosen c USING (id)
 """
 
 _UNNAMED_ONES = """
@@ -97,7 +117,7 @@ def create_plan(dlq: DeadLetterQueue, asked: RunRequest) -> Run:
     selection = asked.selection.stored(dlq.name) | ({} if asked.named else {UNNAMED_KEY: True})
     in_waves = dlq.waves if asked.in_waves is None else asked.in_waves
     made = {"dlq": dlq, "kind": RunKind.DRAIN, "selection": selection, "asked_by": asked.by, "waves": in_waves}
-    made["reason"] = asked.reason
+    made |= {"reason": asked.reason, "rate": asked.rate, "waits_for_outcomes": asked.waits_for_outcomes}
     return Run.objects.get_or_create(name=asked.name, defaults=made)[0]
 
 
@@ -118,6 +138,7 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
         for other in rows.column(int, _UNNAMED_ONES, {"dlq": plan.dlq_id, "but": run}):
             give_up(other, by=by, reason="The DLQ's next plan replaced it.")
         done = selection.select_letters(plan.dlq_id, run, Selection.read(plan.selection), through=through)
+        plan_figures.store_figures(plan.dlq_id, run, selected=done.selected)
         values = {
             "run": run, "selected": done.selected, "behind": done.behind, "asked": Jsonb(plan.selection), "by": by,
             "reason": reason,
@@ -126,6 +147,15 @@ def select_letters(run: int, *, by: str, reason: str, through: int | None = None
         return done
 
     return rows.in_transaction(work)
+
+
+def set_choice(run: Run, choice: Choice, *, by: str, reason: str) -> bool:
+    """Change how a plan is to be run, with an audit log entry. Return False if the run is no longer a plan."""
+    values = {
+        "run": run.pk, "rate": choice.rate, "waits": choice.waits_for_outcomes, "waves": choice.waves, "by": by,
+        "reason": reason,
+    }  # fmt: skip
+    return bool(rows.execute(_CHOOSE, values))
 
 
 def unselected_plans(dlq: int) -> list[Run]:

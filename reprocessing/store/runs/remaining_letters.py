@@ -13,19 +13,19 @@ from reprocessing.store.outcomes.evidence import LEAST_WAIT
 # have been seen empty.
 _LEFT = f"""
 SELECT t.id AS target_id, t.arn AS name, sum(lane.unsent)::bigint AS letters, max(lane.n) AS longest,
-       max(lane.unsent) AS unsent, 0::float8 AS known_in, t.rate, coalesce(b.ramp, 1) AS ramp,
+       max(lane.unsent) AS unsent, 0::float8 AS known_in, least(t.rate, r.rate) AS rate, coalesce(b.ramp, 1) AS ramp,
        coalesce(b.ramp_every, 1) AS ramp_every,
        coalesce(b.state, 'closed') AS breaker, wait.seconds AS tail,
-       CASE WHEN t.advance = 'settled' THEN wait.seconds ELSE 0 END AS round_trip
+       CASE WHEN t.advance = 'settled' AND r.waits_for_outcomes THEN wait.seconds ELSE 0 END AS round_trip
   FROM (SELECT target_id, count(*) AS n, count(*) FILTER (WHERE state IN ('captured', 'waiting')) AS unsent
           FROM redrive_letter
          WHERE run_id = %(run)b AND state IN ('captured', 'waiting', 'sending', 'awaiting') AND blocked_reason = ''
          GROUP BY target_id, source_id, coalesce(key_hash, int8send(id))) lane
-  JOIN redrive_target t ON t.id = lane.target_id
+  JOIN redrive_target t ON t.id = lane.target_id JOIN redrive_run r ON r.id = %(run)b
   LEFT JOIN redrive_breaker b ON b.target_id = t.id AND b.rate_class_id IS NULL
  CROSS JOIN LATERAL (
         SELECT CASE WHEN t.proof = 'absence' THEN {LEAST_WAIT} ELSE 0 END AS seconds) wait
- GROUP BY t.id, b.id, wait.seconds ORDER BY t.id
+ GROUP BY t.id, b.id, r.id, wait.seconds ORDER BY t.id
 """  # noqa: S608  # the inserted text is a constant
 
 
@@ -37,7 +37,8 @@ class TargetRemainder:
         letters: unsent letters.
         longest: letters of the longest lane; `unsent`: highest number of unsent letters of one lane.
         known_in: shortest time until the outcomes of sent letters are known; None: unknown.
-        rate: letters a second; None: no limit. `ramp`: allowed share of the rate, raised every `ramp_every`.
+        rate: letters a second, by the limits of target and run; None: no limit.
+        ramp: allowed share of the rate, raised every `ramp_every`.
         tail: time from sending to outcome; `round_trip`: time from one letter of a lane to the next.
     """
 

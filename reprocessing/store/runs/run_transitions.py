@@ -64,9 +64,11 @@ FREE_CAPTURED_LETTERS: Final[LiteralString] = (
 )
 
 
-_TO_BE_SENT: Final[LiteralString] = (
-    "SELECT count(*) AS n FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state IN ('captured', 'waiting')"
-)
+_TO_BE_SENT: Final[LiteralString] = """
+SELECT count(*) AS n FROM (
+    SELECT FROM redrive_letter l WHERE l.run_id = %(run)b AND l.state IN ('captured', 'waiting')
+     LIMIT %(most)b::bigint) few
+"""
 
 
 def page_stamp(run: Run) -> str:
@@ -145,9 +147,9 @@ def _begin_again(run: int, state: RunState, by: str, reason: str, approval: int 
     return rows.in_transaction(work)
 
 
-def count_to_send(run: int) -> int:
-    """Return how many messages of a run are not sent yet."""
-    return rows.value(int, _TO_BE_SENT, {"run": run})
+def count_to_send(run: int, *, most: int | None = None) -> int:
+    """Return how many messages of a run are not sent yet, counted up to `most`; None: all are counted."""
+    return rows.value(int, _TO_BE_SENT, {"run": run, "most": most})
 
 
 def _is_in(run: int, state: RunState) -> bool:

@@ -219,6 +219,11 @@ def _open_breakers(run: int, why: str) -> None:
     circuit_breakers.open_after({(failure.breaker_id, failure.epoch) for failure in failures}, why=why)
 
 
+def open_wave_counts(run: int) -> WaveCounts | None:
+    """Return the counts of a running run's open wave, of its newest letters at most; None: it has none."""
+    return next(iter(_counts([run])), None)
+
+
 def judge_all_waves() -> list[PausedRun]:
     """Judge the open waves of all running runs, since a worker may have been killed before it called `judge_waves`.
 

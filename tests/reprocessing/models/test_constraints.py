@@ -234,6 +234,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("check_repeats_before_max_age", lambda s: _check(s, every=31)),
     ("healthy_check_has_time", lambda s: _check(s, verdict="healthy")),
     ("target_rate_between_0_001_and_1000000", lambda s: _target(s, rate=0)),
+    ("run_rate_between_0_001_and_1000000", lambda s: models.Run.objects.create(name="r", dlq=s.dlq, rate=0)),
     ("target_burst_between_1_and_1000000", lambda s: _target(s, burst=0.5)),
     ("return_window_at_most_14_days", lambda s: _target(s, window=-1)),
     ("target_timeout_at_most_15_minutes", lambda s: _target(s, timeout=901)),
@@ -295,6 +296,10 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     (
         "one_count_per_group_and_hour",
         _twice(lambda _: models.GroupHour.objects.create(group_id=1, hour=NOW, n=1)),
+    ),
+    (
+        "one_count_per_run_and_minute",
+        _twice(lambda _: models.RunMinute.objects.create(run_id=1, minute=NOW, sent=1)),
     ),
     (
         "one_metric_per_name_and_label",

@@ -51,7 +51,7 @@ PAGES = {
     "reprocessing_target_edit": CONFIGURING, "reprocessing_managedobject_unlock": CONFIGURING,
     **{f"reprocessing_{one}_{act}": OPERATING for one in ("deadletterqueue", "lane") for act in ("stop", "resume")},
     "reprocessing_breaker_deed": OPERATING, "reprocessing_run_add": OPERATING,
-    "reprocessing_run_progress": LOOKING, "reprocessing_run_deed": OPERATING,
+    "reprocessing_run_progress": LOOKING, "reprocessing_run_deed": OPERATING, "reprocessing_run_choose": set(),
     **{f"reprocessing_approval_{deed}": OPERATING for deed in ("approve", "decline")},
     "reprocessing_approval_alone": CONFIGURING, "reprocessing_approval_difference": set(),
     "parkedletter_edit": set(),
@@ -89,6 +89,7 @@ DEEDS = {
         for one in ("deadletterqueue/{dlq}", "lane/{lane}") for act in ("stop", "resume")
     },
     **{f"/admin/reprocessing/breaker/{{breaker}}/{deed}/now": OPERATING for deed in ("close", "open", "half-open")},
+    "/admin/reprocessing/run/{run}/choose": OPERATING,
     **{f"/admin/reprocessing/run/{{run}}/{deed}/now": OPERATING for deed in ("start", "pause", "resume", "abort")},
     **{f"/admin/reprocessing/approval/{{approval}}/{deed}": OPERATING for deed in ("approve", "decline")},
     "/admin/reprocessing/approval/{approval}/alone": CONFIGURING,

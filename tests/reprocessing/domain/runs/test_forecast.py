@@ -13,6 +13,7 @@ from reprocessing.domain.runs.forecast import (
     RateClimb,
     duration_in_words,
     next_multiple,
+    rate_in_words,
     seconds_to_send,
 )
 from reprocessing.domain.safety import rate_ramp, wave_progression
@@ -113,3 +114,18 @@ def test_a_forecast_includes_the_climb_and_the_waits_of_waves() -> None:
     climb = RateClimb(share=0.5, every=10, first=10)
     found = Forecast.of(letters=150, rate=10.0, longest_lane=1, round_trip=0, climb=climb, waits=60)
     assert (found.by_rate, found.bound) == (60 + 10 + 10, "rate")
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        (1.0, "1 message/s"), (1 / 30, "0.0333 messages/s"), (12.345, "12.3 messages/s"), (999.4, "999 messages/s"),
+        (1_234.5, "1,234 messages/s"), (0.0, "0 messages/s"),
+    ],
+)  # fmt: skip
+def test_a_rate_is_told_with_three_digits(rate: float, words: str) -> None:
+    assert rate_in_words(rate) == words
+
+
+def test_a_rate_that_a_person_set_is_told_as_it_is() -> None:
+    assert rate_in_words(12.345, digits=12) == "12.345 messages/s"

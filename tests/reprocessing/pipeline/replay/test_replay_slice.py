@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -10,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 from django.db import DatabaseError
 
+from reprocessing.domain.runs.rate_chart import MinuteCount
 from reprocessing.gateways.redis.send_rate import Granted, Rates
 from reprocessing.models import Attempt, Breaker, Claim, DeadLetterQueue, Lane, Letter, RateClass, Run, Target
 from reprocessing.pipeline.maintenance import recover
@@ -17,6 +19,7 @@ from reprocessing.pipeline.replay import lease_keeper, replay_slice, send, settl
 from reprocessing.store.ordering import lanes
 from reprocessing.store.ordering.lanes import LeasedLane
 from reprocessing.store.replay.intent import intend
+from reprocessing.store.runs import run_minutes
 from reprocessing.store.safety import send_limits, stops
 from tests.reprocessing.pipeline.bench import BRISK, KEYED, Clock, Workbench, enqueued
 from tests.reprocessing.pipeline.rulings import rule
@@ -212,6 +215,23 @@ def test_a_letter_that_fails_again_is_sent_after_those_that_did_not_wait(
     bench.replay()
     attempts = Attempt.objects.order_by("id").values_list("letter__payload__body", flat=True)
     assert [bytes(body).decode() for body in attempts] == sent
+
+
+def test_a_run_that_does_not_wait_for_outcomes_sends_a_key_s_next_letter_at_once() -> None:
+    bench = Workbench(fields=KEYED, absence={"window": 60, "advance": "settled"})
+    run = bench.enqueue_lane("1", "2", "3", key="account")
+    Run.objects.filter(pk=run.pk).update(waits_for_outcomes=False)
+    bench.replay()
+    assert bench.delivered_bodies() == ["1", "2", "3"]
+
+
+def test_the_attempts_of_a_turn_are_counted_by_run_and_minute() -> None:
+    bench = Workbench()
+    run = bench.enqueue("1", "2", "3")
+    bench.replay()
+    opened = Attempt.objects.order_by("id").values_list("opened_at", flat=True)
+    minutes = Counter(run_minutes.minute_of(at) for at in opened)
+    assert run_minutes.minutes_of_run(run.pk) == [MinuteCount(at, n) for at, n in sorted(minutes.items())]
 
 
 def test_a_strict_turn_sends_only_its_lanes() -> None:

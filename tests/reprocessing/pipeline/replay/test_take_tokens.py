@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from django.conf import settings
@@ -102,6 +102,26 @@ def test_a_rate_class_spends_no_token_on_a_target_without_one() -> None:
     metered = _metered([*(_head(lane, CLASSED) for lane in range(1, 9)), _head(9, BANKED)], rates)
     assert [head.lane_id for head in metered.heads] == [9]
     assert rates.tokens == {SHOP: 0, BANK: 2, f"class:{NEWSLETTER}": 2}
+
+
+def test_a_run_with_a_rate_of_its_own_needs_a_token_of_it_too() -> None:
+    rates = Rates({SHOP: 9, f"run:5:{SHOP}": 1})
+    slow = [replace(_head(lane), run_id=5, run_rate=4.0) for lane in (1, 2)]
+    metered = _metered([*slow, _head(3)], rates, plain=0.5)
+    assert [head.lane_id for head in metered.heads] == [1, 3]
+    assert rates.asked == [(f"run:5:{SHOP}", 2, 2.0, None), (SHOP, 2, 5.0, None)]
+
+
+def test_a_run_s_rate_above_that_of_the_target_takes_no_tokens() -> None:
+    rates = Rates({SHOP: 9})
+    metered = _metered([replace(_head(1), run_id=5, run_rate=10.0)], rates)
+    assert ([head.lane_id for head in metered.heads], rates.asked) == ([1], [(SHOP, 1, 10.0, None)])
+
+
+def test_a_run_spends_no_token_on_a_target_without_one() -> None:
+    rates = Rates({SHOP: 0, f"run:5:{SHOP}": 1})
+    assert _metered([replace(_head(1), run_id=5, run_rate=4.0)], rates).heads == []
+    assert rates.tokens[f"run:5:{SHOP}"] == 1
 
 
 @pytest.mark.parametrize("lost", [SHOP, f"class:{NEWSLETTER}"])

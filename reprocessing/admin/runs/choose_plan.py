@@ -1,0 +1,149 @@
+"""The comparison of ways to run a plan, as columns on the plan's page, and the deed that chooses one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.runs import run_actions
+from reprocessing.admin.site import visible_rows
+from reprocessing.admin.site.fields import choice, number
+from reprocessing.domain.aws import pricing
+from reprocessing.domain.message.arn import resource_name
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
+from reprocessing.domain.runs.plan_choice import Choice, ChoiceFigures, Offer, Peak
+from reprocessing.models import Run
+from reprocessing.models.target import MAX_RATE, MIN_RATE
+from reprocessing.pipeline.runs import run_actions as actions
+from reprocessing.pipeline.runs.forecast_plan import PlanForecast
+from reprocessing.store.runs import run_transitions
+
+EARLY: Final = "early"  #: in forms and URLs: does not wait for outcomes
+RATE_LABEL: Final = "Max rate (messages/s)"
+RATE_HELP: Final = "To each target, over all workers. Empty: the rate of each target."
+ORDER_CHOICES: Final = (
+    ("", "as set for the targets"), (EARLY, "do not wait for outcomes: a failed message is sent after later ones"),
+)  # fmt: skip
+_WAVES: Final = (("yes", "1 message first, then 10, then 100, then all"), ("no", "all at once"))
+_PEAKS: Final = 3  # targets whose peak a column names
+
+
+class ChoiceForm(forms.Form):
+    """The values of a choice, as fields of a form, of a URL, or of a button."""
+
+    rate = number(RATE_LABEL, RATE_HELP, least=MIN_RATE, most=MAX_RATE)
+    order = choice("Order", ORDER_CHOICES)
+    waves = forms.ChoiceField(label="Waves", choices=_WAVES)
+
+    @property
+    def choice(self) -> Choice:
+        """Return the choice that a valid form describes."""
+        given = self.cleaned_data
+        return Choice(rate=given["rate"], waits_for_outcomes=given["order"] != EARLY, waves=given["waves"] == "yes")
+
+
+def values_of(chosen: Choice) -> dict[str, str]:
+    """Return the values of a `ChoiceForm` for a choice."""
+    return {
+        "rate": "" if chosen.rate is None else f"{chosen.rate:.15g}",
+        "order": "" if chosen.waits_for_outcomes else EARLY,
+        "waves": "yes" if chosen.waves else "no",
+    }
+
+
+def form_of(run: Run, query: Mapping[str, Any]) -> ChoiceForm:
+    """Return the form of the person's own values: as the URL's query has them, else as the plan has them."""
+    own = Choice(rate=run.rate, waits_for_outcomes=run.waits_for_outcomes, waves=run.waves)
+    return ChoiceForm(query) if "waves" in query else ChoiceForm(initial=values_of(own))
+
+
+def columns(outlook: PlanForecast, form: ChoiceForm) -> list[dict[str, Any]]:
+    """Return the template values of each column of the comparison."""
+    asked = form.choice if form.is_bound and form.is_valid() else None
+    if asked and not (asked.waits_for_outcomes or outlook.may_overtake):
+        asked = None
+    return [_column(outlook, offer) for offer in outlook.offers(asked)]
+
+
+def order_note(outlook: PlanForecast) -> str:
+    """Return why a run of this DLQ may not send without waiting for outcomes; empty: it may, or no target waits."""
+    waits = any(share.round_trip for share in outlook.configured)
+    return actions.HOLDS_KEYS.format(outlook.dlq.name) if waits and not outlook.may_overtake else ""
+
+
+def _column(outlook: PlanForecast, offer: Offer) -> dict[str, Any]:
+    found = outlook.figures(offer.choice)
+    return {
+        "title": offer.title,
+        "how": list(_how(offer.choice)),
+        "chosen": offer.choice == outlook.choice,
+        "value": "|".join(values_of(offer.choice).values()),
+        "takes": duration_in_words(found.seconds),
+        "ends": _ends(outlook.prospect.now, found.ends_at),
+        "requests": pricing.count_in_words(found.cost),
+        "price": pricing.price_in_words(found.cost),
+        "peaks": _peaks(found),
+        "late": found.late,
+    }
+
+
+def _how(chosen: Choice) -> list[str]:
+    rate = "the targets' rates" if chosen.rate is None else f"at most {rate_in_words(chosen.rate, digits=12)}"
+    order = "order as set for the targets" if chosen.waits_for_outcomes else "sends before outcomes are known"
+    return [rate, "waves of 1, 10, 100, all" if chosen.waves else "no waves", order]
+
+
+def _ends(now: datetime, at: datetime) -> str:
+    if at.date() == now.date():
+        return f"{at:%H:%M:%S} UTC"
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _peaks(found: ChoiceFigures) -> list[str]:
+    alone = len(found.peaks) == 1
+    told = [_peak(peak, alone=alone) for peak in found.peaks[:_PEAKS]]
+    rest = len(found.peaks) - _PEAKS
+    return [*told, f"{rest:,} more targets"] if rest > 0 else told
+
+
+def _peak(peak: Peak, *, alone: bool) -> str:
+    rate = "no limit" if peak.rate is None else rate_in_words(peak.rate)
+    return rate if alone else f"{rate} to {visible(resource_name(peak.target))}"
+
+
+def page(request: HttpRequest, run: int) -> HttpResponse:
+    """Change how a plan is to be run, and go back to its page.
+
+    Raises:
+        PermissionDenied: this person may not operate runs.
+        Http404: this person does not see the run.
+    """
+    found = visible_rows.row_or_404(request, Run.objects, run)
+    if not request.user.has_perm(run_actions.PERMISSION):
+        raise PermissionDenied
+    names = ("rate", "order", "waves")
+    values = request.POST.get("choice", "").split("|")
+    form = ChoiceForm(dict(zip(names, values, strict=True)) if len(values) == len(names) else request.POST)
+    if not form.is_valid():
+        messages.warning(request, "Nothing was changed: the values cannot be read. Choose again.")
+    elif why := actions.choose(run, form.choice, seen=request.POST.get("seen", ""), by=request.user.get_username()):
+        messages.warning(request, f"Nothing was changed. {why}")
+    else:
+        told = ", ".join(_how(form.choice))
+        messages.success(
+            request, f"{found.name} has these limits now: {told}. Nothing is sent until somebody starts it."
+        )
+    return HttpResponseRedirect(reverse("admin:reprocessing_run_change", args=[run]))
+
+
+def stamp(run: Run) -> str:
+    """Return the text by which the deed notices that the run changed after its page was opened."""
+    return run_transitions.page_stamp(run)

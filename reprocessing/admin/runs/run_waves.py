@@ -1,0 +1,55 @@
+"""The waves of a run as steps: those that are done, the one that is sent now, and those that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from reprocessing.domain.safety import wave_progression
+from reprocessing.domain.safety.wave_progression import LAST, WaveCounts
+from reprocessing.models import Run, Wave
+from reprocessing.models.run import RunState
+from reprocessing.store.safety import waves
+
+#: Max waves that the page shows, because a standing run has many.
+_WAVES: Final = 8
+_ENDED: Final = (RunState.FINISHED, RunState.ABORTED)
+
+
+def wave_steps(run: Run, *, left: int) -> list[dict[str, Any]]:
+    """Return the template values of each step, in order. `left`: messages that are still to be sent."""
+    found = list(Wave.objects.filter(run=run).order_by("-no")[:_WAVES])[::-1] if run.waves else []
+    steps = [_settled(wave, run.dlq.wave_success) for wave in found if wave.settled_at is not None]
+    if found and found[-1].settled_at is None:
+        counts = waves.open_wave_counts(run.pk) if run.state == RunState.RUNNING else None
+        steps.append(_open(found[-1], counts, run))
+        steps += _following(found[-1].size, left) if run.state not in _ENDED else []
+    return steps
+
+
+def _settled(wave: Wave, success: float) -> dict[str, Any]:
+    touched, failed = wave.touched or 0, wave.failed or 0
+    health = "none" if not touched else "well" if not failed else "ill" if 1 - failed / touched < success else "hurt"
+    return {
+        "kind": "done", "no": wave.no, "size": wave.size, "health": health,
+        "text": f"{touched:,} sent, {failed:,} failed" if touched else "nothing was sent",
+    }  # fmt: skip
+
+
+def _open(wave: Wave, counts: WaveCounts | None, run: Run) -> dict[str, Any]:
+    told = "paused" if run.state == RunState.PAUSED else f"since {wave.opened_at:%H:%M:%S} UTC"
+    health = "none"
+    if counts and counts.touched:
+        health = "hurt" if counts.failed else "well"
+        newest = f"of the last {counts.touched:,} sent" if wave.size is None and counts.touched >= LAST else ""
+        told = f"{counts.failed:,} failed, {counts.open:,} open, " + (newest or f"{counts.touched:,} sent")
+    return {"kind": "now", "no": wave.no, "size": wave.size, "health": health, "text": told}
+
+
+def _following(size: int | None, left: int) -> Iterator[dict[str, Any]]:
+    """Yield the waves that follow, as long as messages are left for them."""
+    for following in wave_progression.sizes_after(size) if left else ():
+        yield {"kind": "next", "no": None, "size": following, "health": "none", "text": "if the wave before succeeds"}
+        left -= following or left
+        if left <= 0:
+            return

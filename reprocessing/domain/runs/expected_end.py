@@ -1,0 +1,48 @@
+"""Say when a run ends, and on which figures that is based."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from reprocessing.domain.runs.forecast import duration_in_words, rate_in_words
+
+#: The measured rate is told, too, if it is below this share of the allowed rate.
+_MUCH_SLOWER: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedEnd:
+    """When a run ends, in `seconds` from now, and the basis of that, as a phrase for people."""
+
+    seconds: float
+    basis: str
+
+    def sentence(self, now: datetime) -> str:
+        """Return the time, the duration and the basis in words."""
+        at = now + timedelta(seconds=self.seconds)
+        day = "" if at.date() == now.date() else f"{at:%Y-%m-%d} "
+        return f"ends at {day}{at:%H:%M:%S} UTC, in {duration_in_words(self.seconds)}, {self.basis}"
+
+
+def expected_end(
+    waiting: int, *, allowed: float | None, measured: float, forecast: float | None
+) -> ExpectedEnd | None:  # fmt: skip
+    """Return when a run ends; None: this is not known, because no rate is.
+
+    Args:
+        waiting: messages that are still to be sent.
+        allowed: messages a second by the rate limits now; None: no limit.
+        measured: messages sent a second in the last minute; 0: not measured.
+        forecast: the least seconds by the rate limits, their ramp-up, and the order of each key; None: not computed.
+    """
+    if measured and (allowed is None or measured < _MUCH_SLOWER * allowed):
+        limit = "" if allowed is None else f", of {rate_in_words(allowed)} allowed"
+        seconds = max(waiting / measured, forecast or 0.0)
+        return ExpectedEnd(seconds, f"at the measured {rate_in_words(measured)}{limit}")
+    if forecast is not None:
+        return ExpectedEnd(forecast, "by rate limits, ramp-up and the order of each key, if nothing fails")
+    if allowed:
+        return ExpectedEnd(waiting / allowed, f"at the allowed {rate_in_words(allowed)}, if nothing fails")
+    return None

@@ -1,0 +1,217 @@
+"""Say in one sentence what a run waits for, or that it sends: the first reason that applies, the most general first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from reprocessing.domain.runs.forecast import rate_in_words
+
+#: A run sends as fast as it may if it reaches this share of the allowed rate.
+_FULL_RATE: Final = 0.8
+_BREAKER: Final = "the circuit breaker is "
+_HEALTH: Final = "the target is not known to be healthy"
+_WAVE: Final = "the run's wave"
+
+
+class WaitsFor(StrEnum):
+    """What kind of reason it is."""
+
+    NOTHING = "nothing"  #: the run has ended
+    SENDS = "sends"  #: messages are sent now, more slowly than the rate permits
+    RATE = "rate"
+    PERSON = "person"
+    APPROVAL = "approval"
+    STOP = "stop"
+    AWS = "aws"
+    PROCESS = "process"
+    CAPTURE = "capture"
+    BREAKER = "breaker"
+    HEALTH = "health"
+    WAVE = "wave"
+    KEY = "key"
+    OUTCOME = "outcome"
+    BACKOFF = "backoff"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a run waits for: the kind of reason, and a sentence for people."""
+
+    kind: WaitsFor
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneGroup:
+    """Key queues of a run that wait for the same reason.
+
+    Attributes:
+        n: how many.
+        why: what they wait for, in words.
+        moves: a message of them is being sent, or may be sent now; `is_leased`: by a worker that has it already.
+        is_barred: no worker may take them; `is_held`: a person must decide.
+        due_at: when the first of them may be sent.
+    """
+
+    n: int
+    why: str
+    moves: bool = False
+    is_leased: bool = False
+    is_barred: bool = False
+    is_held: bool = False
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShutBreaker:
+    """A circuit breaker that is not closed. `until`: when the next canary may be sent."""
+
+    name: str
+    is_open: bool
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What is known about a run. Texts are empty, and lists too, if there is nothing to say.
+
+    Attributes:
+        state: planned, running, paused, finished or aborted; `told`: a sentence about it, with who changed it and why.
+        is_standing: the run redrives whatever the DLQ has. `is_selected`: the messages of a plan are selected.
+        approval: the number of an open request for approval to start or resume the run; None: there is none.
+        stop: who stopped the sends, and why. `aws`: that AWS's own redrive moves the messages.
+        missing: what is said of missing processes, of beat before the workers.
+        captured: messages that no worker has queued yet. `awaiting`: sent messages without an outcome; `held`: those
+            that wait for a person's decision; `open`: all unfinished messages.
+        awaited: what pending outcomes wait for.
+        wave: size of the open wave; None: the run has none, or its last wave.
+        sick: targets whose health check does not pass, with the reason.
+        measured: messages sent a second lately. `allowed`: by the rate limits; None: no limit.
+    """
+
+    state: str
+    told: str = ""
+    is_standing: bool = False
+    is_selected: bool = True
+    approval: int | None = None
+    stop: str = ""
+    aws: str = ""
+    missing: tuple[str, ...] = ()
+    lanes: tuple[LaneGroup, ...] = ()
+    breakers: tuple[ShutBreaker, ...] = ()
+    sick: tuple[str, ...] = ()
+    captured: int = 0
+    awaiting: int = 0
+    held: int = 0
+    open: int = 0
+    awaited: str = ""
+    wave: int | None = None
+    measured: float = 0.0
+    allowed: float | None = None
+
+
+def waiting_reason(run: RunFacts, now: datetime) -> Waiting:
+    """Return what the run waits for."""
+    match run.state:
+        case "planned":
+            return next(_of_plan(run))
+        case "paused":
+            return next(_approval(run), Waiting(WaitsFor.PERSON, f"{run.told} It sends nothing until it is resumed."))
+        case "running":
+            return next(_of_running(run, now))
+        case _:
+            return Waiting(WaitsFor.NOTHING, run.told)
+
+
+def _of_plan(run: RunFacts) -> Iterator[Waiting]:
+    if run.stop:
+        yield Waiting(WaitsFor.STOP, f"{run.stop} Until then the run cannot be started.")
+    if run.aws:
+        yield Waiting(WaitsFor.AWS, f"{run.aws} Until then the run cannot be started.")
+    if not run.is_selected:
+        yield from (Waiting(WaitsFor.PROCESS, text) for text in run.missing)
+        yield Waiting(WaitsFor.CAPTURE, "Waits for a capture of the DLQ. Then its messages are selected.")
+    yield from _approval(run)
+    yield Waiting(WaitsFor.PERSON, "Waits for a person to start it.")
+
+
+def _approval(run: RunFacts) -> Iterator[Waiting]:
+    if run.approval is not None:
+        yield Waiting(WaitsFor.APPROVAL, f"Waits for a second person: approval {run.approval} is requested.")
+
+
+def _of_running(run: RunFacts, now: datetime) -> Iterator[Waiting]:
+    if run.stop:
+        yield Waiting(WaitsFor.STOP, run.stop)
+    if run.aws:
+        yield Waiting(WaitsFor.AWS, run.aws)
+    if not run.open:
+        text = "Waits for new messages in the DLQ." if run.is_standing else "All its messages are finished."
+        yield Waiting(WaitsFor.NOTHING, text)
+    yield from _sends(run)
+    yield from (Waiting(WaitsFor.PROCESS, text) for text in run.missing[::-1])
+    if due := sum(lanes.n for lanes in run.lanes if lanes.moves):
+        yield Waiting(WaitsFor.PROCESS, f"Waits for a worker to take {_key_queues(due)}.")
+    if run.captured:
+        yield Waiting(WaitsFor.PROCESS, f"Waits for a worker to queue {_messages(run.captured)}.")
+    yield from _barred(run, now)
+    if run.awaiting:
+        yield Waiting(WaitsFor.OUTCOME, f"Waits for outcomes: {run.awaited or _messages(run.awaiting)}.")
+    yield from _later(run)
+    held = sum(lanes.n for lanes in run.lanes if lanes.is_held)
+    if run.held or held:
+        what = _messages(run.held) if run.held else _key_queues(held)
+        yield Waiting(WaitsFor.KEY, f"Waits for a person to decide: a parked message or a rule holds {what}.")
+    yield Waiting(WaitsFor.OTHER, "Waits for a worker.")
+
+
+def _sends(run: RunFacts) -> Iterator[Waiting]:
+    if not any(lanes.moves for lanes in run.lanes):
+        return
+    if run.allowed is not None and run.measured >= _FULL_RATE * run.allowed > 0:
+        yield Waiting(WaitsFor.RATE, f"Sends as fast as the rate limit permits, {rate_in_words(run.allowed)} now.")
+    elif run.measured or any(lanes.is_leased for lanes in run.lanes):
+        yield Waiting(WaitsFor.SENDS, "Sends messages.")
+
+
+def _barred(run: RunFacts, now: datetime) -> Iterator[Waiting]:
+    barred = [lanes for lanes in run.lanes if lanes.is_barred]
+    if not barred:
+        return
+    most = max(barred, key=lambda lanes: lanes.n)
+    if most.why.startswith(_BREAKER) and run.breakers:
+        yield Waiting(WaitsFor.BREAKER, _of_breaker(run.breakers[0], now))
+    elif most.why == _HEALTH and run.sick:
+        yield Waiting(WaitsFor.HEALTH, f"Waits for a health check: {run.sick[0]}.")
+    elif _WAVE in most.why:
+        size = "" if run.wave is None else f" of {run.wave:,}"
+        yield Waiting(WaitsFor.WAVE, f"Waits for its wave{size}: {most.why}.")
+    else:
+        yield Waiting(WaitsFor.KEY if most.is_held else WaitsFor.OTHER, f"Waits: {most.why}.")
+
+
+def _of_breaker(breaker: ShutBreaker, now: datetime) -> str:
+    if breaker.is_open and breaker.until and breaker.until > now:
+        return f"Waits for the circuit breaker of {breaker.name}: it is open until {breaker.until:%H:%M:%S} UTC."
+    if breaker.is_open:
+        return f"Waits for the circuit breaker of {breaker.name}: one message is sent next, as a test."
+    return f"Waits for the circuit breaker of {breaker.name}: the outcome of its canary is not known yet."
+
+
+def _later(run: RunFacts) -> Iterator[Waiting]:
+    later = [lanes.due_at for lanes in run.lanes if lanes.due_at and not (lanes.is_barred or lanes.is_held)]
+    if later:
+        yield Waiting(WaitsFor.BACKOFF, f"Waits for the next attempt, at {min(later):%H:%M:%S} UTC.")
+
+
+def _messages(n: int) -> str:
+    return f"{n:,} message{'' if n == 1 else 's'}"
+
+
+def _key_queues(n: int) -> str:
+    return f"{n:,} key queue{'' if n == 1 else 's'}"
