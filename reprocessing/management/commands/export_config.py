@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.configuration.export_text import export_text
+from reprocessing.pipeline.configuration.export_text import export_text
 from reprocessing.management.configuration.schema import schema_text
 from reprocessing.management.console import Console
 from reprocessing.store.configuration import state

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from reprocessing.domain.configuration.keys import Kind
-from reprocessing.management.configuration.export_text import export_text
+from reprocessing.pipeline.configuration.export_text import export_text
 from reprocessing.models import DeadLetterQueue, Rule
 from reprocessing.store.configuration import state
 from tests.contract.queues import redrive_policy
