@@ -54,22 +54,27 @@ class Preview:
 def letters(  # noqa: PLR0913  # arguments are passed by name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     told: Callable[[int], None] = lambda _: None, most: int | None = None, stop: Callable[[], bool] = lambda: False,
+    counts_older: bool = True,
 ) -> Preview:  # fmt: skip
     """Preview these rules on the letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
 
     `focus`: id of the only rule to report, with those of its letters that earlier rules decide. `told` gets the
-    number of letters after each chunk. The preview ends after about `most` letters, or when `stop` returns True.
+    number of letters after each chunk. The preview ends after `most` letters, or when `stop` returns True. Without
+    `counts_older`, `Preview.older` is 0, and the preview takes no longer for a larger backlog.
     """
     book = RuleBook(0, rules)
     alone = RuleBook(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None
     shares = {
         row.rule.id: RulePreview(row.rule.name, row.rule.action) for row in book.rules if focus in {None, row.rule.id}
     }
-    preview = Preview(list(shares.values()), older=routable_letters.count_older(since=since, dlq=dlq))
+    older = routable_letters.count_older(since=since, dlq=dlq) if counts_older else 0
+    preview = Preview(list(shares.values()), older=older)
     dlqs = DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
     bodies = book.reads_bodies(list(dlqs))
     below: int | None = None
-    while chunk := routable_letters.captured_since(since=since, dlq=dlq, below=below, bodies=bodies):
+    while chunk := routable_letters.captured_since(
+        since=since, dlq=dlq, below=below, bodies=bodies, most=min(routable_letters.MOST, most or routable_letters.MOST)
+    ):
         for letter in chunk:
             if stop():
                 preview.cut = True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, LiteralString
 
+from reprocessing.domain.payloads.sealing import key_id
 from reprocessing.domain.routing.first_match import Action, Rule
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.store import rows
@@ -15,6 +16,9 @@ from reprocessing.store.payloads.content import CONTENT_LENGTH
 
 #: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
+#: Letters that are loaded at a time to preview rules.
+MOST: Final = 1_000
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ _CAPTURED = f"""
           FROM redrive_letter
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-         ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
+         ORDER BY id DESC LIMIT %(most)b::int) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
 _OLDER = """
@@ -101,14 +105,29 @@ def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLett
     return [opened.get(one.letter_id) or replace(one, unreadable=problems[one.message_id]) for one in found]
 
 
-def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
+def captured_since(
+    *, since: datetime, dlq: int | None, below: int | None, bodies: bool, most: int = MOST
+) -> list[RoutableLetter]:
     """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
 
-    A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only of this DLQ; None: of
+    A call returns up to `most` letters, or about 16 MiB; empty: there are no more. `dlq`: only of this DLQ; None: of
     all. `bodies`: load bodies, too.
     """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
+    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values | {"most": most}))
+
+
+def newest(*, dlq: int | None, below: int | None, most: int, chunk: int, sealed: bool) -> list[RoutableLetter]:
+    """Return the newest letters with ids below `below` (None: all), up to `most`, or about `chunk` bytes.
+
+    `dlq`: only of this DLQ; None: of all. `sealed`: also letters whose content is encrypted, decrypted; letters that
+    cannot be decrypted are left out.
+    """
+    values = {"since": _EVER, "dlq": dlq, "below": below, "bodies": True, "limit": BODY_LIMIT, "chunk": chunk}
+    found = rows.fetch(RoutableLetter, _CAPTURED, values | {"most": most})
+    if not sealed:
+        found = [one for one in found if key_id(one.body) is None and key_id(one.attributes) is None]
+    return content.opened_or_why(found)[0]
 
 
 def count_older(*, since: datetime, dlq: int | None) -> int:
