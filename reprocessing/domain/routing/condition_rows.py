@@ -61,7 +61,8 @@ def condition_of(row: ConditionRow) -> str:
     Raises:
         InvalidRule: the row is not complete, or not valid; the text says what to enter.
     """
-    field, value = row.field.strip(" "), row.value
+    kind, colon, name = (part.strip(" ") for part in row.field.partition(":"))
+    field, value = f"{kind}{colon}{name}", row.value
     if not field:
         raise InvalidRule("Enter a field, such as body:customer.")
     if row.operator not in list(Operator):
