@@ -42,7 +42,7 @@ def test_two_clicks_add_a_dlq_by_its_url(watched: Queue, window: Opening) -> Non
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts: bool, window: Opening) -> None:  # noqa: FBT001
+def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts: bool, window: Opening) -> None:
     source = dlq("shop")
     for customer in ("acme", "acme", "globex"):
         add_letter(source, LetterState.CAPTURED, body=json.dumps({"customer": customer}).encode(), planned=True)

@@ -1,4 +1,4 @@
-"""The fields of the form of a DLQ's settings. Each help text says the unit, the default and what follows from a value."""
+"""The fields of the form of a DLQ's settings. Help texts say the unit, the default and what follows from a value."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ class DlqFieldsForm(TargetFieldsForm):
     )
     message_type = fields.SelectorField(
         shared=True, or_none=True, label="Message type",
-        help_text="Where messages have their type: attribute:NAME or body:JMESPATH. Default: empty; failure groups find "
-        "it by usual names, and rules have no type. none: failure groups show no types.",
+        help_text="Where messages have their type: attribute:NAME or body:JMESPATH. Default: empty; failure groups "
+        "find it by usual names, and rules have no type. none: failure groups show no types.",
     )  # fmt: skip
     tenant = fields.SelectorField(
         shared=True, label="Tenant",

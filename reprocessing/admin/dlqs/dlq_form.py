@@ -46,7 +46,10 @@ class DlqForm(DlqFieldsForm, PreviewForm):
         ("Queue", ("name", "url", "mode", "sources", "to", "role_arn")),
         ("(Keys and order)", ("ordering_key", "missing_key", "sequence", "idempotency_key", "stale", "when_parked")),
         ("(Attempts)", ("max_attempts", "backoff_base", "backoff_cap", "backoff_jitter")),
-        ("(Fields shown without the permission to see payloads, and masked fields)", ("public_fields", "masked_fields")),
+        (
+            "(Fields shown without the permission to see payloads, and masked fields)",
+            ("public_fields", "masked_fields"),
+        ),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
         ("(Approvals)", ("approval_above",)),

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.views.decorators.http import require_http_methods
 
 from reprocessing import conf
 from reprocessing.admin.dlqs import team_limits
@@ -54,7 +55,9 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
         write=_write,
     )
     is_whole = row is not None or "by" in request.GET or request.POST.get("do") in {"look", "write"}
-    return preview_form.page(request, asked) if is_whole else _first_step(request, asked)
+    if is_whole:
+        return preview_form.page(request, asked)
+    return require_http_methods(["GET", "HEAD", "POST"])(_first_step)(request, asked)
 
 
 def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:

@@ -160,7 +160,5 @@ def _sent_row(sent: Mapping[str, Any], number: int) -> BuilderRow:
         text = sent[f"{row}text"]
         found = row_of(text)
         return BuilderRow(None, text, found.why) if isinstance(found, OnlyText) else BuilderRow(found, text)
-    parts = ConditionRow(
-        sent[f"{row}field"].strip(), sent.get(f"{row}operator", ""), sent.get(f"{row}value", "")
-    )
+    parts = ConditionRow(sent[f"{row}field"].strip(), sent.get(f"{row}operator", ""), sent.get(f"{row}value", ""))
     return BuilderRow(parts, sent.get(f"{row}was", ""))

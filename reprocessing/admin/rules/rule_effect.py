@@ -50,8 +50,9 @@ def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int
     `row`: the rule that is changed; None: a new rule. `given`: the values of the form's fields that are valid so far.
     """
     action = Action(given.get("action") or Action.QUARANTINE)
+    position = given.get("position", row.position if row else 100)
     draft = Rule(
-        pk=row.pk if row else None, name=row.name if row else "this rule", position=given.get("position", row.position if row else 100),
+        pk=row.pk if row else None, name=row.name if row else "this rule", position=position,
         enabled=True, dlq=given.get("dlq"), conditions=given["conditions"], action=action,
         delay=(given.get("delay") or 1.0) if action is Action.DELAY else None,
         target=Target() if action is Action.DIVERT else None,

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import transaction
-from django.http import HttpRequest, HttpResponse, QueryDict
-from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.http import QueryDict
 
-from reprocessing.admin.messages import show_payload
-from reprocessing.admin.messages.message_page import may_see_payloads
-from reprocessing.admin.rules import condition_builder, conditions_field, offered_conditions, rule_draft, rule_effect
+from reprocessing.admin.rules import conditions_field, rule_draft
 from reprocessing.admin.rules.condition_builder import ConditionBuilder
-from reprocessing.admin.rules.rule_effect import DAYS
-from reprocessing.admin.site import preview_form, visible_rows
-from reprocessing.admin.site.confirmed_action import Done
 from reprocessing.admin.site.fields import JITTER, choice, number, slug, text, utc_datetime
-from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
+from reprocessing.admin.site.preview_form import PreviewForm, signature
 from reprocessing.admin.targets.target_fields import visible_target
-from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models import AuditEntry, DeadLetterQueue, RateClass, Rule
 from reprocessing.models.dlq import Jitter
 from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
-from reprocessing.pipeline.routing import route
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
-from reprocessing.store.payloads import viewed_content
 from reprocessing.store.routing import rule_changes, rules
 
 _WORDS: Final = {

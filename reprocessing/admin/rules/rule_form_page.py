@@ -1,4 +1,4 @@
-"""The page that adds or changes a rule: its form, what the conditions match so far, the preview and the confirmation."""
+"""The page that adds or changes a rule: form, what the conditions match so far, preview and confirmation."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _RulePage:
         return FormPage(
             permission=self.permission,
             title=f"Change {row.name}" if row else "Add a rule",
-            intro=f"The preview shows what the rule would do to the messages of the last {DAYS} days. It saves nothing.",
+            intro=f"The preview shows what the rule would do to messages of the last {DAYS} days. It saves nothing.",
             button="Save" if row else "Add",
             back=_there(row),
             about=row.name if row else "Rules",
@@ -129,7 +129,9 @@ class _RulePage:
         found = offered_conditions.offers(self.request, dlq, for_all=self.seen.are_all, sent=self.sent)
         return {
             "offers": found, "row_offers": found.of_rows(self.builder.rows),
-            "effect": self._effect({"dlq": dlq, "action": self.row.action if self.row else ""} | given),
+            "effect": self._effect({"dlq": dlq, "action": self.row.action if self.row else ""} | given)
+            if self.sent.get("do") not in {"look", "write"}
+            else None,
             "outdated": str(self.sent.get("opened", rules.version())) != str(rules.version()),
             "last_change": partial(last_change, self.seen),
         }  # fmt: skip

@@ -61,11 +61,14 @@ def sections_of(
         bounds = [form[name] for name in names if name in form.fields]
         begins_closed = heading.startswith("(") or (form.folds and is_looked_at)
         needed = any(bound.errors or bound.name in troubled for bound in bounds)
-        shown = [
-            ShownField(bound, form.differs(bound.name), "" if bound.value() else proposed.get(bound.name, ""))
-            for bound in bounds
-        ]
+        shown = [ShownField(bound, form.differs(bound.name), _proposal(bound, proposed)) for bound in bounds]
         if shown:
             folds = form.folds or heading.startswith("(")
             found.append(Section(heading.strip("()"), folds, needed or not begins_closed, shown))
     return found
+
+
+def _proposal(bound: forms.BoundField, proposed: Mapping[str, str]) -> str:
+    """Return the value that is proposed for an empty field, as the field shows it; empty: none is proposed."""
+    value = "" if bound.value() else proposed.get(bound.name, "")
+    return str(dict(bound.field.choices).get(value, value)) if isinstance(bound.field, forms.ChoiceField) else value

@@ -209,7 +209,8 @@ def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any
     filled = QueryDict(mutable=True)
     for name in form.fields:
         value = values.get(name, form[name].value())
-        filled.setlist(name, [str(part) for part in (value if isinstance(value, list) else [value]) if part is not None])
+        parts = value if isinstance(value, list) else [value]
+        filled.setlist(name, [str(part) for part in parts if part is not None])
     form = asked.make(filled)
     look, refused = _look(asked, form)
     return _shown(request, asked, form, look, refused)
@@ -254,9 +255,7 @@ def _sections(form: PreviewForm, look: Preview | None) -> list[Section]:
     """Return the sections of the form. Those whose fields a warning or an error names are open."""
     findings = [finding for finding in look.findings if finding.severity is not Severity.NOTE] if look else []
     troubled = {name for found in findings for name in named_fields(f"{found.what} {found.cure}", form.fields)}
-    return sections_of(
-        form, proposed=look.proposed if look else {}, troubled=troubled, is_looked_at=look is not None
-    )
+    return sections_of(form, proposed=look.proposed if look else {}, troubled=troubled, is_looked_at=look is not None)
 
 
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:

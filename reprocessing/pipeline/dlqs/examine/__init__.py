@@ -18,8 +18,8 @@ from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
 from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted, observe
 from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
 from reprocessing.pipeline.dlqs.examine.queue_attributes import queue_address
-from reprocessing.pipeline.dlqs.examine.targets import TargetCase, find_target, queue_target, target
 from reprocessing.pipeline.dlqs.examine.reasons import Reasons
+from reprocessing.pipeline.dlqs.examine.targets import TargetCase, find_target, queue_target, target
 from reprocessing.store.dlqs import registration
 from reprocessing.store.dlqs.registration import DlqProposal
 from reprocessing.store.proposed_changes import Difference

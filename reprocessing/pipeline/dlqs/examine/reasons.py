@@ -47,7 +47,7 @@ def _of_dlq(case: Case) -> dict[str, str]:
         "ordering_key": "It is a FIFO queue: the messages of a group stay in order."
         if facts.fifo
         else "It is a standard queue, which keeps no order. Set a key if messages of one customer must stay in order.",
-        "sequence": "It is a FIFO queue: SQS numbers its messages." if facts.fifo else "The default: the time of sending.",
+        "sequence": "It is a FIFO queue: SQS numbers its messages." if facts.fifo else "The default: the sending time.",
         "idempotency_key": "The default: each message has its own id, so no two messages are taken for duplicates.",
         "delete_when": _of_deletion(case),
         "held_copies_limit": f"Set for this installation. SQS allows {MAX_HELD_COPIES:,} messages in flight.",
@@ -87,7 +87,7 @@ def _of_window(seen: DescribedQueue) -> str:
     if seen.facts.redrive is None:
         return f"Twice its visibility timeout of {visibility}: it has no redrive policy."
     receives = seen.facts.redrive.max_receives
-    return f"Its visibility timeout of {visibility} × (maxReceiveCount {receives} + 1): a failed message may take so long."
+    return f"Its visibility timeout, {visibility}, times maxReceiveCount + 1, {receives + 1}: a failure takes so long."
 
 
 def _of_watcher(case: Case, seen: DescribedQueue) -> str:

@@ -13,10 +13,12 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
+from reprocessing.admin.dlqs.dlq_form import _WITHOUT_DEFAULT, DlqForm
 from reprocessing.domain.configuration.keys import Kind
 from reprocessing.models import AuditEntry, DeadLetterQueue, ManagedObject, Target
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.pipeline.configuration.export_text import export_part
+from reprocessing.pipeline.dlqs.examine import gathered
 from reprocessing.store.configuration import state
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.admin.parking_lot.parked_messages import person, post
@@ -81,7 +83,7 @@ def test_each_proposal_has_its_reason(watched: Queue, ann: Client) -> None:
     assert found["Ordering key"][0] == "none"
     assert found["Ordering key"][1].startswith("It is a standard queue, which keeps no order.")
     assert found["Return window (s)"] == (
-        "80", "Its visibility timeout of 20 s × (maxReceiveCount 3 + 1): a failed message may take so long.",
+        "80", "Its visibility timeout, 20 s, times maxReceiveCount + 1, 4: a failure takes so long.",
     )  # fmt: skip
     assert found["Retention (s)"][1].startswith("SQS reports it: a message is deleted 14 days after its first send")
     assert found["Rate (messages/s)"] == (
@@ -96,9 +98,14 @@ def test_a_fifo_queue_gets_the_message_group_as_key_and_the_reason(make_queue: M
     for number in range(20):
         dlq.send_group("a", f"m-{number}")
     found = reasons(proposed(ann, url=dlq.url).content.decode())
-    assert found["Ordering key"] == ("system:MessageGroupId", "It is a FIFO queue: the messages of a group stay in order.")
+    assert found["Ordering key"] == (
+        "system:MessageGroupId",
+        "It is a FIFO queue: the messages of a group stay in order.",
+    )
     assert found["Next message"][1] == "SQS keeps the order of a message group."
-    assert found["Rate (messages/s)"][1].endswith("It starts at a tenth of it. The DLQ's 20 messages take 2 s or longer.")
+    assert found["Rate (messages/s)"][1].endswith(
+        "It starts at a tenth of it. The DLQ's 20 messages take 2 s or longer."
+    )
     assert dlq.counts().visible == 20  # nothing was received
 
 
@@ -109,7 +116,9 @@ def test_sections_are_closed_except_those_that_a_problem_names(watched: Queue, a
     again = {"name": "orders", "url": watched.url, "mode": "manual", "rate": "off", "max_attempts": "5", "do": "look"}
     answer = ann.post(HAND, {**_defaults(ann), **again})
     parts = {part.heading: part for part in answer.context["parts"]}
-    assert [heading for heading, part in parts.items() if part.is_open] == ["Outcome and rate, for all targets of the DLQ"]
+    assert [heading for heading, part in parts.items() if part.is_open] == [
+        "Outcome and rate, for all targets of the DLQ"
+    ]
     assert {heading: part.differing for heading, part in parts.items() if part.differing} == {
         "Attempts": ["Max attempts"], "Outcome and rate, for all targets of the DLQ": ["Rate (messages/s)"],
     }  # fmt: skip
@@ -128,8 +137,6 @@ def test_the_form_that_is_filled_in_by_hand_marks_nothing_and_opens_its_first_se
 
 
 def test_every_field_says_its_default() -> None:
-    from reprocessing.admin.dlqs.dlq_form import _WITHOUT_DEFAULT, DlqForm
-
     silent = [
         name for name, field in DlqForm.base_fields.items()
         if name not in {*_WITHOUT_DEFAULT, "opened", "reason"} and "Default" not in str(field.help_text)
@@ -140,7 +147,9 @@ def test_every_field_says_its_default() -> None:
 def test_the_yaml_is_what_an_export_writes_after_saving(watched: Queue, ann: Client) -> None:
     answer = proposed(ann, url=watched.url)
     shown = answer.context["look"].yaml
-    assert yaml.safe_load(shown)["dlqs"] == {watched.name: {"url": watched.url, "sources": {source_arn(watched): "itself"}}}
+    assert yaml.safe_load(shown)["dlqs"] == {
+        watched.name: {"url": watched.url, "sources": {source_arn(watched): "itself"}}
+    }
     confirmed(ann, answer)
     now = state.read_state()
     assert export_part({Kind.TARGET: now[Kind.TARGET], Kind.DLQ: now[Kind.DLQ]}) == shown
@@ -243,9 +252,7 @@ def test_the_name_is_free_and_sources_of_discovery_are_filled_in(watched: Queue,
     function = "arn:aws:lambda:us-east-1:000000000000:function:ship"
     scope = DiscoveryScope.objects.create(region="us-east-1")
     DiscoveredQueue.objects.create(arn=watched.arn, url=watched.url, scope=scope)
-    DiscoveredSource.objects.create(
-        dlq_arn=watched.arn, source_arn=function, kind="function", through="", scope=scope
-    )
+    DiscoveredSource.objects.create(dlq_arn=watched.arn, source_arn=function, kind="function", through="", scope=scope)
     form = proposed(ann, url=watched.url).context["form"]
     assert form["name"].value().startswith(f"{watched.name}-000000000000-")
     assert form["sources"].value() == function
@@ -254,8 +261,6 @@ def test_the_name_is_free_and_sources_of_discovery_are_filled_in(watched: Queue,
 def test_the_proposal_asks_sqs_outside_of_transactions_and_receives_nothing(
     watched: Queue, ann: Client, own_sqs: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reprocessing.pipeline.dlqs.examine import gathered
-
     depths: list[int] = []
     real = gathered.describe_queue
     savepoints = len(connection.savepoint_ids)

@@ -6,14 +6,17 @@ import json
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute
+from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, Rule
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
-from reprocessing.domain.payloads.sealing import Part
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked, person
 from tests.reprocessing.commands.stock import add_letter
@@ -45,7 +48,12 @@ def shown(page: Any) -> dict[str, Any]:  # noqa: ANN401  Django's answer
         if row.parts is None:
             sent[f"row_{number}_text"] = row.text
         else:
-            parts = {"field": row.parts.field, "operator": row.parts.operator, "value": row.parts.value, "was": row.text}
+            parts = {
+                "field": row.parts.field,
+                "operator": row.parts.operator,
+                "value": row.parts.value,
+                "was": row.text,
+            }
             sent |= {f"row_{number}_{name}": value for name, value in parts.items()}
     return sent
 
@@ -102,7 +110,11 @@ def test_rows_are_added_and_removed_and_nothing_else_changes(ann: Client) -> Non
 def test_the_removed_row_is_the_one_whose_button_was_pressed_also_beside_empty_rows(ann: Client) -> None:
     sent = {"shown_as": "rows"}
     for number, value in enumerate(("a", "", "c")):
-        sent |= {f"row_{number}_field": "tenant" if value else "", f"row_{number}_operator": "equals", f"row_{number}_value": value}
+        sent |= {
+            f"row_{number}_field": "tenant" if value else "",
+            f"row_{number}_operator": "equals",
+            f"row_{number}_value": value,
+        }
     assert of(ann.post(ADD, {**sent, "remove_row": "2"})) == ["tenant equals a"]
     assert of(ann.post(ADD, {**sent, "remove_row": "0"})) == ["tenant equals c"]
     assert of(ann.post(ADD, {**sent, "remove_row": "99"})) == ["tenant equals a", "tenant equals c"]
@@ -130,7 +142,9 @@ def test_rows_and_text_become_each_other_without_loss(ann: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[", "{}", '["tenant exists", 5]', '[null]', "[" * 5_000, "true"], ids=["open", "map", "number", "null", "deep", "true"]
+    "text",
+    ["[", "{}", '["tenant exists", 5]', "[null]", "[" * 5_000, "true"],
+    ids=["open", "map", "number", "null", "deep", "true"],
 )
 def test_text_that_is_no_list_of_texts_stays_text_and_says_why(text: str, ann: Client) -> None:
     page = ann.post(ADD, {"shown_as": "text", "conditions": text, "show_as": "rows"})
@@ -151,7 +165,13 @@ def test_an_invalid_condition_of_the_text_becomes_a_row_of_text_with_its_error_b
 
 def test_each_error_is_beside_its_row_and_the_rows_stay_as_typed(ann: Client) -> None:
     sent = {"shown_as": "rows", "name": "mine", "action": "hold", "do": "look", **shown(ann.get(ADD))}
-    typed = [("body:", "equals", "x"), ("tenant", "equals", ""), ("type", "exists", ""), ("", "equals", "lost"), ("tenant", "regex", "(")]
+    typed = [
+        ("body:", "equals", "x"),
+        ("tenant", "equals", ""),
+        ("type", "exists", ""),
+        ("", "equals", "lost"),
+        ("tenant", "regex", "("),
+    ]
     for number, row in enumerate(typed):
         sent |= {f"row_{number}_{name}": value for name, value in zip(("field", "operator", "value"), row, strict=True)}
     page = ann.post(ADD, {**sent, "name": "mine"})
@@ -230,7 +250,9 @@ def test_values_take_the_permission_and_are_recorded_once_for_each_message(ann: 
     page = ann.post(ADD, {"dlq": queue.pk, "show_values": "1"})
     assert offered(page)["body:customer"] == ["acme", "globex"]
     entries = list(AuditEntry.objects.values_list("act", "by", "letter", "dlq"))
-    assert sorted(entries) == sorted(("revealed", "ann", key, queue.pk) for key in Letter.objects.values_list("pk", flat=True))
+    assert sorted(entries) == sorted(
+        ("revealed", "ann", key, queue.pk) for key in Letter.objects.values_list("pk", flat=True)
+    )
     add_letter(queue.sources.get(), LetterState.CAPTURED, body=b'{"customer": "later"}', planned=True)
     page = pressed(ann, ADD, page, dlq=queue.pk, add_row="1")
     assert offered(page)["body:customer"] == ["acme", "globex"]  # the page shows what was recorded
@@ -279,8 +301,6 @@ def test_nothing_of_encrypted_messages_is_offered_before_the_view_is_recorded(an
 
 
 def test_a_person_of_a_team_is_offered_fields_of_the_own_dlqs_only(ann: Client) -> None:
-    from django.contrib.auth.models import Group, Permission, User
-
     ours, theirs = customers(), dlq("theirs")
     add_letter(theirs, LetterState.CAPTURED, body=b'{"canary": "canary"}', planned=True)
     team = Group.objects.create(name="payments")
@@ -300,7 +320,11 @@ def test_a_person_of_a_team_is_offered_fields_of_the_own_dlqs_only(ann: Client) 
 
 def test_html_in_names_and_values_is_escaped_and_300_fields_stay_a_small_page(ann: Client) -> None:
     source = dlq("shop")
-    body = {"<img src=x onerror=alert(1)>": "<script>alert(2)</script>", "\u202eevil": "x", **{f"field-{n}": "v" * 90 for n in range(300)}}
+    body = {
+        "<img src=x onerror=alert(1)>": "<script>alert(2)</script>",
+        "\u202eevil": "x",
+        **{f"field-{n}": "v" * 90 for n in range(300)},
+    }
     for _ in range(9):
         add_letter(source, LetterState.CAPTURED, body=json.dumps(body).encode(), planned=True)
     page = ann.post(ADD, {"dlq": source.dlq_id, "show_values": "1"})
@@ -316,9 +340,6 @@ def test_html_in_names_and_values_is_escaped_and_300_fields_stay_a_small_page(an
 
 
 def test_the_page_reads_no_more_for_more_messages(ann: Client) -> None:
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
     source, counts = dlq("shop"), []
     for _ in range(2):
         for _ in range(20):

@@ -27,7 +27,8 @@ from tests.reprocessing.domain.routing.test_conditions import _CONDITION
 def test_a_condition_is_read_from_its_row_again(condition: Condition) -> None:
     row = row_of(str(condition))
     if isinstance(row, OnlyText):
-        assert condition.values == ("",) and condition.operator is not Operator.IN
+        assert condition.values == ("",)
+        assert condition.operator is not Operator.IN
     else:
         assert condition_of(row) == str(condition)
 
