@@ -42,7 +42,8 @@ class BuilderRow:
         """Return the condition that the row means, written as before if it did not change. Sets `error`."""
         if self.parts is None:
             found = row_of(self.text)
-            self.error = f"{found.why[:1].upper()}{found.why[1:]}" if isinstance(found, OnlyText) else ""
+            is_wrong = isinstance(found, OnlyText) and not found.is_valid
+            self.error = f"{self.why[:1].upper()}{self.why[1:]}" if is_wrong else ""
             return self.text
         try:
             said = condition_of(self.parts)

@@ -103,6 +103,11 @@ class Preview:
     yaml: str = ""
 
     @property
+    def has_reasons(self) -> bool:
+        """Return whether the page shows why each value is proposed."""
+        return self.why is not None
+
+    @property
     def is_refused(self) -> bool:
         """Return whether one of the problems forbids saving."""
         return any(finding.severity is Severity.REFUSE for finding in self.findings)

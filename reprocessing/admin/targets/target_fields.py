@@ -49,17 +49,21 @@ class TargetFieldsForm(forms.Form):
         empty=_AS_IS,
     )  # fmt: skip
     window = number(
-        "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome.",
+        "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome. Default: the visibility "
+        "timeout times maxReceiveCount + 1. If it is too short, a failed message counts as delivered.",
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
-        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)", help_text='For all workers together. "off": no limit.'
+        least=MIN_RATE,
+        most=MAX_RATE,
+        label="Rate (messages/s)",
+        help_text='For all workers together. Default: 10. "off": no limit.',
     )
     burst = NumberOrOff(
         least=1,
         most=MAX_RATE,
         label="Burst (messages)",
-        help_text='Max messages at once. "off": as many as the rate allows in one second.',
+        help_text='Max messages at once. Default and "off": as many as the rate allows in one second.',
     )
     breaker_threshold = whole_number(
         "Failures to open", "Failures in a row that open the circuit breaker. Default: 5.", most=1_000

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reprocessing.domain.errors import InvalidRule
-from reprocessing.domain.routing.conditions import Condition, Operator
+from reprocessing.domain.routing.condition_fields import Field, FieldKind, problem_of_field
+from reprocessing.domain.routing.conditions import FIELDS, Condition, Operator
 
 #: Max characters of a row's value.
 LONGEST: Final = 4_000
@@ -30,9 +31,10 @@ class ConditionRow:
 
 @dataclass(frozen=True, slots=True)
 class OnlyText:
-    """A condition that no row can show, and why."""
+    """A condition that no row can show, and why. `is_valid`: it is a condition all the same."""
 
     why: str
+    is_valid: bool = False
 
 
 def row_of(text: str) -> ConditionRow | OnlyText:
@@ -45,13 +47,13 @@ def row_of(text: str) -> ConditionRow | OnlyText:
         case Operator.IN, _:
             value = str(condition).removeprefix(f"{condition.field} {Operator.IN} ")
         case _, ("",):
-            return OnlyText("a row cannot compare with an empty text.")
+            return OnlyText("a row cannot compare with an empty text.", is_valid=True)
         case _, (value,):
             pass
         case _:
             value = ""
     if len(value) > LONGEST:
-        return OnlyText(f"its values have {len(value):,} characters, and a row takes {LONGEST:,}.")
+        return OnlyText(f"its values have {len(value):,} characters, and a row takes {LONGEST:,}.", is_valid=True)
     return ConditionRow(str(condition.field), condition.operator.value, value)
 
 
@@ -63,8 +65,10 @@ def condition_of(row: ConditionRow) -> str:
     """
     kind, colon, name = (part.strip(" ") for part in row.field.partition(":"))
     field, value = f"{kind}{colon}{name}", row.value
-    if not field:
-        raise InvalidRule("Enter a field, such as body:customer.")
+    if kind not in list(FieldKind):
+        raise InvalidRule(f"Enter a field: {FIELDS}.")
+    if problem := problem_of_field(Field(FieldKind(kind), name), named=bool(colon)):
+        raise InvalidRule(_sentence(problem))
     if row.operator not in list(Operator):
         raise InvalidRule(f"Choose an operator: {', '.join(Operator)}.")
     operator = Operator(row.operator)
@@ -77,7 +81,7 @@ def condition_of(row: ConditionRow) -> str:
     try:
         condition = Condition.parse(f"{field} {operator} {value}")
     except InvalidRule as error:
-        raise InvalidRule(_sentence(error)) from error
+        raise InvalidRule(_sentence(_reason(error))) from error
     if condition.field.text != field or condition.operator is not operator:
         raise InvalidRule(f'"{field[:80]}" is not one field. Enter an operator and a value beside it.')
     return str(condition)
@@ -96,6 +100,5 @@ def _reason(error: InvalidRule) -> str:
     return str(error).rpartition(_REFUSED)[2]
 
 
-def _sentence(error: InvalidRule) -> str:
-    reason = _reason(error)
+def _sentence(reason: str) -> str:
     return f"{reason[:1].upper()}{reason[1:]}"

@@ -80,7 +80,7 @@ def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> Offere
             if text is not None:
                 one.values[text] += 1
                 one.types.setdefault(text, set()).add(kind)
-    every = sorted(found.items(), key=lambda item: (-item[1].count, len(item[1].values) == item[1].count))
+    every = sorted(found.items(), key=lambda item: (-item[1].count, len(item[1].values) == item[1].count > 1))
     return OfferedFields(tuple(_offered(name, one) for name, one in every[:FIELDS]), max(len(every) - FIELDS, 0))
 
 

@@ -251,7 +251,9 @@ def test_the_name_is_free_and_sources_of_discovery_are_filled_in(watched: Queue,
     DeadLetterQueue.objects.create(name=watched.name, url="http://127.0.0.1:9/0/x", arn="arn:aws:sqs:eu-west-1:0:x")
     function = "arn:aws:lambda:us-east-1:000000000000:function:ship"
     scope = DiscoveryScope.objects.create(region="us-east-1")
-    DiscoveredQueue.objects.create(arn=watched.arn, url=watched.url, scope=scope)
+    DiscoveredQueue.objects.create(
+        arn=watched.arn, url=watched.url, scope=scope, retention=60, visible=0, in_flight=0, tags={}
+    )
     DiscoveredSource.objects.create(dlq_arn=watched.arn, source_arn=function, kind="function", through="", scope=scope)
     form = proposed(ann, url=watched.url).context["form"]
     assert form["name"].value().startswith(f"{watched.name}-000000000000-")

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.payloads.sealing import Part
-from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Payload, Rule
+from reprocessing.models import AuditEntry, DeadLetterQueue, Letter, Rule
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
 from reprocessing.store.routing import rule_changes
@@ -286,13 +286,11 @@ def test_masked_values_are_not_offered_and_have_no_live_effect(ann: Client) -> N
 
 
 def test_nothing_of_encrypted_messages_is_offered_before_the_view_is_recorded(ann: Client, encrypted: Rings) -> None:  # noqa: F811
-    queue = customers()
-    sealer = content.sealer_of(queue.pk, database_now().date())
-    for payload in Payload.objects.select_related("letter"):
-        of = payload.letter.message_id
-        payload.body = sealer.bytes(bytes(payload.body), Part.BODY, of=of)
-        payload.attributes = sealer.bytes(bytes(payload.attributes), Part.ATTRIBUTES, of=of)
-        payload.save()
+    source = dlq("shop")
+    queue, sealer = source.dlq, content.sealer_of(source.dlq_id, database_now().date())
+    for number, customer in enumerate(("acme", "acme", "globex")):
+        body = sealer.bytes(json.dumps({"customer": customer}).encode(), Part.BODY, of=f"m-{number}")
+        add_letter(source, LetterState.CAPTURED, body=body, message_id=f"m-{number}", planned=True)
     page = ann.post(ADD, {"dlq": queue.pk, "update": "1"})
     assert (offered(page), page.context["offers"].messages) == ({}, 0)
     page = ann.post(ADD, {"dlq": queue.pk, "show_values": "1"})

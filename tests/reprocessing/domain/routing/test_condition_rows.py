@@ -40,7 +40,7 @@ def test_a_condition_is_read_from_its_row_again(condition: Condition) -> None:
         (f"tenant in {'x' * 1_000},{'y' * 1_000},{'z' * 1_000},{'w' * 1_000}", "its values have 4,003 characters"),
         ("colour is red", "write FIELD OPERATOR VALUE."),
         ("", "write FIELD OPERATOR VALUE."),
-        ("body:a[ equals 1", "Bad jmespath expression"),
+        ("body:a[ equals 1", "Invalid jmespath expression"),
         ("tenant regex (?=a)", "perl"),
     ],
 )
@@ -69,12 +69,14 @@ def test_a_row_is_written_as_a_condition(row: ConditionRow, written: str) -> Non
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        (ConditionRow("", "equals", "a"), "Enter a field"),
+        (ConditionRow("", "equals", "a"), "Enter a field: dlq,"),
         (ConditionRow("body:a", "like", "a"), "Choose an operator"),
         (ConditionRow("body:a", "equals", ""), "Enter a value."),
         (ConditionRow("body:a", "in", ""), "Enter a value."),
-        (ConditionRow("colour", "equals", "a"), "Write FIELD OPERATOR VALUE."),
-        (ConditionRow("tenant equals acme", "exists", ""), "is not one field"),
+        (ConditionRow("colour", "equals", "a"), "Enter a field: dlq,"),
+        (ConditionRow("tenant equals acme", "exists", ""), "Enter a field: dlq,"),
+        (ConditionRow("body:a equals b", "exists", ""), "See jmespath.org"),
+        (ConditionRow("attribute:a b", "exists", ""), "An attribute's name has letters"),
         (ConditionRow("tenant", "in", 'a,"b'), "Values with quotes"),
         (ConditionRow("body:a", "equals", "a\nb"), "A value holds a control character"),
         (ConditionRow("body:a", "equals", "x" * 1_025), "A value has 1024 characters at most"),
