@@ -26,6 +26,7 @@ from reprocessing.pipeline.configuration.export_text import export_part
 from reprocessing.pipeline.configuration.proposed_state import proposed_state
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination
+from reprocessing.pipeline.dlqs.examine.reasons import REPORTED
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import automatic_redrive, registration
 from reprocessing.store.proposed_changes import Difference
@@ -90,6 +91,7 @@ def _look(form: DlqForm) -> Preview:
         passed=found.passed,
         new=sight.row is None,
         why=None if sight.row else found.why,
+        reported=REPORTED,
         proposed={} if sight.row else _proposed(changes),
         yaml="" if found.is_refused else export_part(proposed_state(found)),
         facts=(

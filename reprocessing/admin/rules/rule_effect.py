@@ -21,7 +21,7 @@ MOST: Final = 20_000
 FEW: Final = 200
 #: Seconds after which a preview stops evaluating messages.
 _PATIENCE: Final = 1.0
-_SHORT_PATIENCE: Final = 0.1
+_SHORT_PATIENCE: Final = 0.5
 DAYS: Final = 7
 
 

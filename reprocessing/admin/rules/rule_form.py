@@ -35,7 +35,7 @@ class RuleForm(PreviewForm):
     """The form of a rule. Saving is refused if any rule changed after the form was opened."""
 
     sections = (
-        ("Messages", ("name", "dlq", "conditions", "position")),
+        ("Messages", ("name", "dlq", "position", "conditions")),
         ("Action", ("action", "delay", "target", "enabled")),
         ("(Rate and backoff)", ("rate_class", "backoff_base", "backoff_cap", "backoff_jitter")),
         ("(Validity)", ("valid_from", "valid_until")),

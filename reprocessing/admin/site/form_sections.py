@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -71,4 +71,5 @@ def sections_of(
 def _proposal(bound: forms.BoundField, proposed: Mapping[str, str]) -> str:
     """Return the value that is proposed for an empty field, as the field shows it; empty: none is proposed."""
     value = "" if bound.value() else proposed.get(bound.name, "")
-    return str(dict(bound.field.choices).get(value, value)) if isinstance(bound.field, forms.ChoiceField) else value
+    choices: Any = bound.field.choices if isinstance(bound.field, forms.ChoiceField) else ()
+    return str(dict(choices).get(value, value)) if value else ""

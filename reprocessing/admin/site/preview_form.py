@@ -85,6 +85,7 @@ class Preview:
         preview: further effects of a save, for the template `FormPage.preview`.
         about: number of messages by DLQ, by which the need of a second person is decided; empty: none is needed.
         why: returns why a value is proposed; None: the page shows no reasons.
+        reported: the reason of values that are only read, and not proposed; the page shows them apart.
         proposed: by field of the form, the value that is saved if the field is empty, as text.
         yaml: the new values as a part of a configuration file; empty: the page does not show it.
     """
@@ -99,6 +100,7 @@ class Preview:
     preview: Any = None
     about: Messages = field(default_factory=dict)
     why: Callable[[Difference], str] | None = None
+    reported: str = ""
     proposed: Mapping[str, str] = field(default_factory=dict)
     yaml: str = ""
 
@@ -113,18 +115,35 @@ class Preview:
         return any(finding.severity is Severity.REFUSE for finding in self.findings)
 
     @property
-    def shown(self) -> list[tuple[str, str, str, str, str]]:
-        """Return the changes as texts: object, label of the field, value before, value after, and why."""
+    def shown(self) -> list[tuple[str, str, str, str]]:
+        """Return the changes as texts: object, label of the field, value before, and value after."""
         return [
-            (
-                change.label,
-                labels.column(change.field),
-                value_text(change.before),
-                value_text(change.after),
-                self.why(change) if self.why else "",
-            )
+            (change.label, labels.column(change.field), value_text(change.before), value_text(change.after))
             for change in self.changes
         ]
+
+    @property
+    def proposals(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
+        """Return the proposed values by object: label of the field, value, and why."""
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for change in self.changes:
+            if not self._is_read(change):
+                row = (labels.column(change.field), value_text(change.after), self.why(change) if self.why else "")
+                found.setdefault(change.label, []).append(row)
+        return list(found.items())
+
+    @property
+    def read_values(self) -> list[tuple[str, str, str]]:
+        """Return the values that are only read: object, label of the field, and value."""
+        return [
+            (change.label, labels.column(change.field), value_text(change.after))
+            for change in self.changes
+            if self._is_read(change) and value_text(change.after)
+        ]
+
+    def _is_read(self, change: Difference) -> bool:
+        why = self.why(change) if self.why else ""
+        return why == self.reported or not (why or value_text(change.after))
 
     @property
     def seen(self) -> str:

@@ -49,16 +49,15 @@ class TargetFieldsForm(forms.Form):
         empty=_AS_IS,
     )  # fmt: skip
     window = number(
-        "Return window (s)", "How long a failed message may take to come back, or a consumer to report the outcome. Default: the visibility "
+        "Return window (s)",
+        "How long a failed message may take to come back, or a consumer to report the outcome. Default: the visibility "
         "timeout times maxReceiveCount + 1. If it is too short, a failed message counts as delivered.",
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
-        least=MIN_RATE,
-        most=MAX_RATE,
-        label="Rate (messages/s)",
-        help_text='For all workers together. Default: 10. "off": no limit.',
-    )
+        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)",
+        help_text='For all workers together. Default: 10. "off": no limit, which may overload the consumer.',
+    )  # fmt: skip
     burst = NumberOrOff(
         least=1,
         most=MAX_RATE,

@@ -85,7 +85,7 @@ def offered_fields(messages: Iterable[MessageFields], *, values: bool) -> Offere
 
 
 def _offered(name: str, found: _Found) -> OfferedField:
-    shown = []
+    shown: list[OfferedValue] = []
     for text, count in found.values.most_common():
         if len(shown) < VALUES and (condition := _condition(name, text)):
             shown.append(OfferedValue(text, " and ".join(sorted(found.types[text])), count, condition))
@@ -151,7 +151,7 @@ def type_name(value: JsonValue) -> str:
     """Return the type of a JSON value, such as number."""
     match value:
         case bool():
-            return "true or false"
+            return "boolean"
         case int() | Decimal():
             return "number"
         case str():

@@ -18,14 +18,15 @@ from reprocessing.store.dlqs import registration
 #: A reason by the label of the object, such as "DLQ orders", and the name of the field or, of a source, its ARN.
 Reasons = Mapping[tuple[str, str], str]
 GIVEN: Final = "As entered."
-_REPORTED: Final = "SQS reports it."
+#: The reason of a value that is only read, and not decided.
+REPORTED: Final = "SQS reports it."
 _FACTS: Final = ("url", "arn", "region", "fifo", "visibility", "size_limit")
 
 
 def reasons(case: Case, wanted: Wanted) -> Reasons:
     """Return a reason for each proposed value. A value that a person gave has the reason `GIVEN`."""
     dlq, found = f"{registration.DLQ} {case.name}", dict[tuple[str, str], str]()
-    of_dlq = {**dict.fromkeys(_FACTS, _REPORTED), **_of_dlq(case), **dict.fromkeys(wanted.dlq, GIVEN)}
+    of_dlq = {**dict.fromkeys(_FACTS, REPORTED), **_of_dlq(case), **dict.fromkeys(wanted.dlq, GIVEN)}
     found |= {(dlq, field): why for field, why in of_dlq.items()}
     found |= {(dlq, arn): why for arn, why in _of_sources(case)}
     found[dlq, registration.DEFAULT] = "It is the only named source: messages that name no source are taken for its."
@@ -74,7 +75,7 @@ def _of_sources(case: Case) -> Iterator[tuple[str, str]]:
 
 def _of_queue(case: Case, seen: DescribedQueue) -> dict[str, str]:
     return {
-        **dict.fromkeys(_FACTS, _REPORTED),
+        **dict.fromkeys(_FACTS, REPORTED),
         "window": _of_window(seen),
         "watched_by": _of_watcher(case, seen),
         "proof": _of_proof(case, seen),

@@ -15,15 +15,15 @@ from pytest_django import Settings
 
 from reprocessing.admin.dlqs.dlq_form import _WITHOUT_DEFAULT, DlqForm
 from reprocessing.domain.configuration.keys import Kind
+from reprocessing.gateways import sqs
 from reprocessing.models import AuditEntry, DeadLetterQueue, ManagedObject, Target
 from reprocessing.models.discovery import DiscoveredQueue, DiscoveredSource, DiscoveryScope
 from reprocessing.pipeline.configuration.export_text import export_part
-from reprocessing.pipeline.dlqs.examine import gathered
 from reprocessing.store.configuration import state
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.admin.parking_lot.parked_messages import person, post
 from tests.reprocessing.admin.site.preview_steps import saved
-from tests.reprocessing.gateways.aws_endpoint import Endpoint, MakeQueue, endpoint  # noqa: F401  an autouse fixture
+from tests.reprocessing.gateways.aws_endpoint import MakeQueue, endpoint  # noqa: F401  an autouse fixture
 
 pytestmark = pytest.mark.django_db
 ADD = "/admin/reprocessing/deadletterqueue/add/"
@@ -53,9 +53,9 @@ def proposed(client: Client, **typed: str) -> Any:  # noqa: ANN401  Django's ans
 def reasons(page: str) -> dict[str, tuple[str, str]]:
     """By the label of the field, the proposed value and why; of the first object that has the field."""
     found: dict[str, tuple[str, str]] = {}
-    for row in re.findall(r"<tr><td>(.*?)</tr>", page):
-        _, field, value, why = [unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row.split("</td><td")[:4]]
-        found.setdefault(field.lstrip(">"), (value.lstrip(">"), why.partition(">")[2]))
+    for row in re.findall(r'<tr><td>(.*?)</td><td>(.*?)</td><td class="why">(.*?)</td></tr>', page):
+        field, value, why = (unescape(re.sub(r"<[^>]+>", "", cell)) for cell in row)
+        found.setdefault(field, (value, why))
     return found
 
 
@@ -79,7 +79,7 @@ def test_two_clicks_add_a_dlq(named: str, watched: Queue, ann: Client) -> None:
 
 def test_each_proposal_has_its_reason(watched: Queue, ann: Client) -> None:
     found = reasons(proposed(ann, url=watched.url).content.decode())
-    assert found["Source"][1] == "Its redrive policy names this DLQ, after 3 receives (maxReceiveCount)."
+    assert found["Source queue"][1] == "Its redrive policy names this DLQ, after 3 receives (maxReceiveCount)."
     assert found["Ordering key"][0] == "none"
     assert found["Ordering key"][1].startswith("It is a standard queue, which keeps no order.")
     assert found["Return window (s)"] == (
@@ -261,17 +261,16 @@ def test_the_name_is_free_and_sources_of_discovery_are_filled_in(watched: Queue,
 
 
 def test_the_proposal_asks_sqs_outside_of_transactions_and_receives_nothing(
-    watched: Queue, ann: Client, own_sqs: Endpoint, monkeypatch: pytest.MonkeyPatch
+    watched: Queue, ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     depths: list[int] = []
-    real = gathered.describe_queue
     savepoints = len(connection.savepoint_ids)
 
     def describe(address: Any) -> Any:  # noqa: ANN401  as the original
         depths.append(len(connection.savepoint_ids) - savepoints)
-        return real(address)
+        return sqs.describe(address)
 
-    monkeypatch.setattr(gathered, "describe_queue", describe)
+    monkeypatch.setattr("reprocessing.pipeline.dlqs.examine.queue_attributes.describe", describe)
     watched.send("m")
     confirmed(ann, proposed(ann, url=watched.url))
     assert (set(depths), watched.counts().visible) == ({0}, 1)

@@ -38,7 +38,7 @@ def values(offered: OfferedFields, name: str) -> list[tuple[str, str, int]]:
 def test_values_of_all_json_types_are_offered_as_conditions_compare_them() -> None:
     bodies = [{"v": value} for value in (1, "1", 1.0, True, "true", None, [1], {"a": None}, "", "x" * 101, "a\nb")]
     offered = found(*bodies)
-    assert values(offered, "body:v") == [("1", "number and text", 3), ("true", "text and true or false", 2)]
+    assert values(offered, "body:v") == [("1", "number and text", 3), ("true", "boolean and text", 2)]
     (field,) = [field for field in offered.fields if field.name == "body:v"]
     assert (field.count, field.more) == (9, 3)  # null is missing, an object has members; three texts fit no condition
 
