@@ -77,36 +77,34 @@ def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, 
     if "show_values" in sent and not may:
         raise PermissionDenied
     asks = may and "show_values" in sent
-    seen = _seen(request, key, str(sent.get(SHOWN, ""))) if may and not asks else None
-    letters = routable_letters.newest(
-        dlq=key, below=seen.stop if seen else None, most=SAMPLE, chunk=_BYTES, sealed=asks or seen is not None
-    )
-    if asks and letters:
+    seen = _seen(request, key, str(sent.get(SHOWN, ""))) if may and not asks else []
+    shows = asks or bool(seen)
+    chosen = seen or routable_letters.newest_ids(key, SAMPLE)
+    letters = routable_letters.load_chosen(chosen, chunk=_BYTES, sealed=shows)
+    if asks:
         seen = _record(request, letters)
-    elif seen:
-        letters = [one for one in letters if one.letter_id in seen]
-    found = offered_fields(_facts(letters, dlq), values=seen is not None)
-    mark = signing.dumps([request.user.pk, key, seen.start, seen.stop], salt=_SALT) if seen else ""
+    found = offered_fields(_facts(letters, dlq), values=shows)
+    mark = signing.dumps([request.user.pk, key, seen], salt=_SALT) if seen else ""
     return Offers(found, len(letters), may_show=may, mark=mark)
 
 
-def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> range:
-    """Record that this person sees values of these messages. Return the range of their ids."""
+def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int]:
+    """Record that this person sees values of these messages. Return their ids."""
     ids = [one.letter_id for one in letters]
     message_edits.record_views(ids, by=request.user.get_username(), reason="Offered its values for a rule.")
-    return range(min(ids), max(ids) + 1)
+    return ids
 
 
-def _seen(request: HttpRequest, dlq: int | None, mark: str) -> range | None:
-    """Return the range of ids of the messages whose values this person saw before; None: of none.
+def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
+    """Return the ids of the messages of which the audit log has recorded that this person saw values.
 
     A mark that is old, forged, of another person or of another DLQ is not valid.
     """
     try:
-        user, of, start, stop = signing.loads(mark, salt=_SALT, max_age=_SECONDS)
+        user, of, ids = signing.loads(mark, salt=_SALT, max_age=_SECONDS)
     except (signing.BadSignature, ValueError, TypeError):
-        return None
-    return range(start, stop) if (user, of) == (request.user.pk, dlq) else None
+        return []
+    return list(ids) if (user, of) == (request.user.pk, dlq) else []
 
 
 def _facts(letters: Sequence[RoutableLetter], dlq: DeadLetterQueue | None) -> list[MessageFields]:

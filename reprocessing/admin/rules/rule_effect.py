@@ -13,7 +13,7 @@ from reprocessing.models import Rule, Target
 from reprocessing.pipeline.routing import preview
 from reprocessing.pipeline.routing.preview import RulePreview
 from reprocessing.store.ordering import lanes
-from reprocessing.store.routing import rules
+from reprocessing.store.routing import routable_letters, rules
 
 #: Max messages that a preview evaluates. The command test_rules has no such limit.
 MOST: Final = 20_000
@@ -38,8 +38,9 @@ def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
     others = [other for other in rules.in_force().rules if other.rule.id != mine.rule.id]
     since = lanes.database_now() - timedelta(days=DAYS)
     found = preview.letters(
-        [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=FEW if quick else MOST,
-        stop=_impatient(_SHORT_PATIENCE if quick else _PATIENCE), counts_older=not quick,
+        [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST,
+        stop=_impatient(_SHORT_PATIENCE if quick else _PATIENCE),
+        among=routable_letters.newest_ids(row.dlq_id, FEW) if quick else None,
     )  # fmt: skip
     return {"found": found, "shares": list(map(_share, found.shares)), "days": DAYS, "enabled": row.enabled or quick}
 

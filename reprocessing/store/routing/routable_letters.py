@@ -16,8 +16,6 @@ from reprocessing.store.payloads.content import CONTENT_LENGTH
 
 #: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
-#: Letters that are loaded at a time to preview rules.
-MOST: Final = 1_000
 _EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -81,7 +79,29 @@ _CAPTURED = f"""
           FROM redrive_letter
          WHERE (%(below)b::bigint IS NULL OR id < %(below)b::bigint)
            AND (%(dlq)b::bigint IS NULL OR dlq_id = %(dlq)b::bigint)
-         ORDER BY id DESC LIMIT %(most)b::int) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
+         ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
+"""  # noqa: S608  # as above
+
+# Each part reads `most` rows of an index: no index has all letters of a DLQ by id.
+_NEWEST = """
+SELECT id FROM (
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NULL
+      ORDER BY expires_at DESC LIMIT %(most)b::int)
+    UNION
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND state = 'parked'
+      ORDER BY finished_at DESC, id DESC LIMIT %(most)b::int)
+    UNION
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NOT NULL AND NOT state = 'parked'
+      ORDER BY finished_at DESC, id DESC LIMIT %(most)b::int)
+) l ORDER BY id DESC LIMIT %(most)b::int
+"""
+_NEWEST_OF_ALL = "SELECT id FROM redrive_letter ORDER BY id DESC LIMIT %(most)b::int"
+
+_CHOSEN = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[])) l {_JOINS} AND l.captured_at >= %(since)b
+ ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
 _OLDER = """
@@ -105,26 +125,35 @@ def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLett
     return [opened.get(one.letter_id) or replace(one, unreadable=problems[one.message_id]) for one in found]
 
 
-def captured_since(
-    *, since: datetime, dlq: int | None, below: int | None, bodies: bool, most: int = MOST
-) -> list[RoutableLetter]:
+def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodies: bool) -> list[RoutableLetter]:
     """Return letters captured at `since` or later, with ids below `below` (None: all), the newest first.
 
-    A call returns up to `most` letters, or about 16 MiB; empty: there are no more. `dlq`: only of this DLQ; None: of
+    A call returns up to 1,000 letters, or about 16 MiB; empty: there are no more. `dlq`: only of this DLQ; None: of
     all. `bodies`: load bodies, too.
     """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
-    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values | {"most": most}))
+    return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
 
 
-def newest(*, dlq: int | None, below: int | None, most: int, chunk: int, sealed: bool) -> list[RoutableLetter]:
-    """Return the newest letters with ids below `below` (None: all), up to `most`, or about `chunk` bytes.
+def newest_ids(dlq: int | None, most: int) -> list[int]:
+    """Return the ids of about the newest letters of this DLQ (None: of all), the newest first.
 
-    `dlq`: only of this DLQ; None: of all. `sealed`: also letters whose content is encrypted, decrypted; letters that
-    cannot be decrypted are left out.
+    It takes no longer for a larger backlog or history.
     """
-    values = {"since": _EVER, "dlq": dlq, "below": below, "bodies": True, "limit": BODY_LIMIT, "chunk": chunk}
-    found = rows.fetch(RoutableLetter, _CAPTURED, values | {"most": most})
+    statement = _NEWEST_OF_ALL if dlq is None else _NEWEST
+    return rows.column(int, statement, {"dlq": dlq, "most": most})
+
+
+def load_chosen(
+    letters: Collection[int], *, since: datetime = _EVER, chunk: int | None = None, sealed: bool = True
+) -> list[RoutableLetter]:
+    """Return those of these letters that were captured at `since` or later, with bodies, the newest first.
+
+    Up to about `chunk` bytes are loaded; None: 16 MiB. Without `sealed`, letters with encrypted content are left out.
+    Letters that cannot be decrypted are left out, too.
+    """
+    values = {"letters": list(letters), "since": since, "bodies": True, "limit": BODY_LIMIT, "chunk": chunk or CHUNK}
+    found = rows.fetch(RoutableLetter, _CHOSEN, values)
     if not sealed:
         found = [one for one in found if key_id(one.body) is None and key_id(one.attributes) is None]
     return content.opened_or_why(found)[0]

@@ -88,7 +88,8 @@ def _of_window(seen: DescribedQueue) -> str:
     if seen.facts.redrive is None:
         return f"Twice its visibility timeout of {visibility}: it has no redrive policy."
     receives = seen.facts.redrive.max_receives
-    return f"Its visibility timeout, {visibility}, times maxReceiveCount + 1, {receives + 1}: a failure takes so long."
+    product = f"Its visibility timeout ({visibility}) times maxReceiveCount + 1 ({receives + 1})"
+    return f"{product}: a failed message may take so long to come back."
 
 
 def _of_watcher(case: Case, seen: DescribedQueue) -> str:
@@ -115,7 +116,7 @@ def _of_rate(case: Case, arn: str) -> dict[str, str]:
     rate, depth = case.of_target(arn, "rate"), case.observed.depth.total
     takes = f" The DLQ's {depth:,} messages take {duration(depth / rate)} or longer." if rate and depth else ""
     return {
-        "rate": f"The default, because nothing is known about its consumer. It starts at a tenth of it.{takes}",
+        "rate": f"The default, because nothing is known about its consumer. Sending starts at a tenth of it.{takes}",
         "burst": "The default: as many messages at once as the rate allows in one second.",
     }
 

@@ -83,11 +83,11 @@ def test_each_proposal_has_its_reason(watched: Queue, ann: Client) -> None:
     assert found["Ordering key"][0] == "none"
     assert found["Ordering key"][1].startswith("It is a standard queue, which keeps no order.")
     assert found["Return window (s)"] == (
-        "80", "Its visibility timeout, 20 s, times maxReceiveCount + 1, 4: a failure takes so long.",
+        "80", "Its visibility timeout (20 s) times maxReceiveCount + 1 (4): a failed message may take so long to come back.",
     )  # fmt: skip
     assert found["Retention (s)"][1].startswith("SQS reports it: a message is deleted 14 days after its first send")
     assert found["Rate (messages/s)"] == (
-        "10", "The default, because nothing is known about its consumer. It starts at a tenth of it.",
+        "10", "The default, because nothing is known about its consumer. Sending starts at a tenth of it.",
     )  # fmt: skip
     assert {why for _, why in found.values() if not why} == set()
 
@@ -104,7 +104,7 @@ def test_a_fifo_queue_gets_the_message_group_as_key_and_the_reason(make_queue: M
     )
     assert found["Next message"][1] == "SQS keeps the order of a message group."
     assert found["Rate (messages/s)"][1].endswith(
-        "It starts at a tenth of it. The DLQ's 20 messages take 2 s or longer."
+        "Sending starts at a tenth of it. The DLQ's 20 messages take 2 s or longer."
     )
     assert dlq.counts().visible == 20  # nothing was received
 
