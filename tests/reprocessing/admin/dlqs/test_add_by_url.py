@@ -83,8 +83,9 @@ def test_each_proposal_has_its_reason(watched: Queue, ann: Client) -> None:
     assert found["Ordering key"][0] == "none"
     assert found["Ordering key"][1].startswith("It is a standard queue, which keeps no order.")
     assert found["Return window (s)"] == (
-        "80", "Its visibility timeout (20 s) times maxReceiveCount + 1 (4): a failed message may take so long to come back.",
-    )  # fmt: skip
+        "80",
+        "Its visibility timeout (20 s) times maxReceiveCount + 1 (4): a failed message may take so long to come back.",
+    )
     assert found["Retention (s)"][1].startswith("SQS reports it: a message is deleted 14 days after its first send")
     assert found["Rate (messages/s)"] == (
         "10", "The default, because nothing is known about its consumer. Sending starts at a tenth of it.",
