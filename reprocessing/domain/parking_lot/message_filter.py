@@ -35,7 +35,7 @@ class MessageFilter:
         states, reasons: the letter must have one of these states, and one of these parking reasons.
         key: the ordering key.
         named: a message id, redrive id or ordering key.
-        died_after, died_before: the message failed at this time or later; it failed before this time.
+        died_after, died_before: the message was first sent at this time or later; it was first sent before this time.
         finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
@@ -91,11 +91,6 @@ class MessageFilter:
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
         seen = stored.get("dlqs")
         return cls(**{**stored, **moments, **lists, "dlqs": None if seen is None else tuple(seen)})
-
-    @property
-    def is_narrow(self) -> bool:
-        """Return whether the filter has a condition other than `states`."""
-        return self != MessageFilter(states=self.states, dlqs=self.dlqs)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words, such as "parked messages of the DLQ orders".
