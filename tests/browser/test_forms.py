@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from axe_playwright_python.base import AXE_FILE_PATH
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.models import DeadLetterQueue, Rule
-from tests.browser.chromium import PHONE
+from tests.browser.chromium import PHONE, Window
 from tests.browser.conftest import ADMINISTRATOR, Opening
-from tests.browser.test_every_page import TOO_WIDE
+from tests.browser.test_every_page import BARRIERS, TOO_WIDE
 from tests.contract.queues import Queue, redrive_policy
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq
 from tests.reprocessing.commands.stock import add_letter
@@ -26,6 +27,20 @@ def watched(make_queue: MakeQueue) -> Queue:  # noqa: F811  a fixture
     return found
 
 
+def barriers(window: Window) -> list[str]:
+    """What bars somebody from the page, or is wider than it, with every section open, light and dark."""
+    assert window.troubles() == []
+    window.ask(f"{AXE_FILE_PATH.read_text(encoding='utf-8')};0")
+    window.ask("document.querySelectorAll('.sheet details').forEach((one) => { one.open = true; })")
+    found: list[str] = []
+    for scheme in ("light", "dark"):
+        window.dress(scheme)
+        found += [wide for wide in [window.ask(TOO_WIDE)] if wide]
+        found += window.ask(BARRIERS)
+    window.troubles()  # the policy refuses axe-core's own inline styles
+    return found
+
+
 def test_two_clicks_add_a_dlq_by_its_url(watched: Queue, window: Opening) -> None:
     ann = window("ann", ADMINISTRATOR)
     ann.open("/admin/reprocessing/deadletterqueue/add/")
@@ -33,7 +48,7 @@ def test_two_clicks_add_a_dlq_by_its_url(watched: Queue, window: Opening) -> Non
     ann.press("Read the queue")
     ann.sees("Its redrive policy names this DLQ, after 3 receives")
     assert ann.ask("document.querySelectorAll('.sheet details[open]').length") == 0
-    assert ann.ask(TOO_WIDE) == ""
+    assert barriers(ann) == []
     ann.write("Reason", "a new shop")
     ann.press("Add")
     ann.sees(f"{watched.name} is added.")
@@ -65,7 +80,7 @@ def test_one_customer_is_quarantined_by_a_body_field_without_typing_json(scripts
     ann.press("Preview")
     ann.sees("It would act on 2 messages (2 captured).")
     if scripts:
-        assert ann.ask(TOO_WIDE) == ""
+        assert barriers(ann) == []
     ann.write("Reason", "acme sends rubbish")
     ann.press("Add")
     ann.sees("acme-only is added.")
