@@ -129,7 +129,7 @@ class _RulePage:
         found = offered_conditions.offers(self.request, dlq, for_all=self.seen.are_all, sent=self.sent)
         return {
             "offers": found, "row_offers": found.of_rows(self.builder.rows),
-            "effect": self._effect({"dlq": dlq, "action": self.row.action if self.row else ""} | given)
+            "effect": self._effect({"action": self.row.action if self.row else ""} | given | {"dlq": dlq})
             if self.sent.get("do") not in {"look", "write"}
             else None,
             "outdated": str(self.sent.get("opened", rules.version())) != str(rules.version()),
@@ -148,6 +148,8 @@ class _RulePage:
             return {"problem": " ".join(error.messages)}
         if not conditions:
             return {"problem": "Add a condition to see what it matches."}
+        if given["dlq"] is None and not self.seen.are_all:  # messages of other teams are not counted
+            return {"problem": "Choose a dead-letter queue to see what the conditions match."}
         sees = partial(_sees_values, self.request)
         return rule_effect.draft_effect(self.row, given | {"conditions": conditions}, sees=sees)
 

@@ -70,6 +70,7 @@ def confirmed(client: Client, answer: Any) -> str:  # noqa: ANN401  Django's ans
 def test_two_clicks_add_a_dlq(named: str, watched: Queue, ann: Client) -> None:
     answer = proposed(ann, url=getattr(watched, named))
     assert not DeadLetterQueue.objects.exists()
+    assert len(answer.content) < 120 * 1024
     assert f"{watched.name} is added." in confirmed(ann, answer)
     row, target = DeadLetterQueue.objects.get(), Target.objects.get()
     assert (row.name, row.url, row.mode, row.max_attempts) == (watched.name, watched.url, "manual", 3)

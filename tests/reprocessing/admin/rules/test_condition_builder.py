@@ -312,6 +312,10 @@ def test_a_person_of_a_team_is_offered_fields_of_the_own_dlqs_only(ann: Client) 
     for chosen in ("", theirs.dlq_id, "x", "99999999999999999999"):
         page = tom.post(ADD, {"dlq": chosen, "show_values": "1"})
         assert (offered(page), page.context["offers"].needs_dlq) == ({}, True)
+        row = {"row_0_field": "source", "row_0_operator": "prefix", "row_0_value": "theirs", "shown_as": "rows"}
+        part = tom.post(ADD, {"dlq": chosen, "do": "live", **row}).content.decode()
+        assert "Choose a dead-letter queue to see what the conditions match." in part
+        assert "It would act on" not in part
     assert "body:customer" in offered(tom.post(ADD, {"dlq": ours.pk, "update": "1"}))
     assert AuditEntry.objects.count() == 0
 
