@@ -15,7 +15,7 @@ from reprocessing.pipeline.dlqs import examine
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
 from reprocessing.store.targets import targets
 
-#: For each field, the value that is stored if it was emptied or set to "off". Fields that are not listed get None.
+#: For each field: the value that is stored if the person emptied the field or entered "off". Other fields get None.
 VALUES_OF_OFF: Final = {
     "parking_url": "", "ramp_from": 1.0, "message_type": "", "tenant": "", "answers": "", "content_type": "",
     "secret": "", "role_arn": "",
@@ -50,8 +50,8 @@ class TargetFieldsForm(forms.Form):
     )  # fmt: skip
     window = number(
         "Return window (s)",
-        "How long a failed message may take to come back, or a consumer to report the outcome. Default: the visibility "
-        "timeout times maxReceiveCount + 1. If it is too short, a failed message counts as delivered.",
+        "Max time from a send until the failed message is back in the DLQ, or its consumer has reported. Default: the "
+        "visibility timeout times maxReceiveCount + 1. If it is too short, a failed message counts as delivered.",
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
@@ -62,10 +62,11 @@ class TargetFieldsForm(forms.Form):
         least=1,
         most=MAX_RATE,
         label="Burst (messages)",
-        help_text='Max messages at once. Default and "off": as many as the rate allows in one second.',
+        help_text='Max messages sent at once after a pause. Default and "off": as many as the rate allows in one '
+        "second.",
     )
     breaker_threshold = whole_number(
-        "Failures to open", "Failures in a row that open the circuit breaker. Default: 5.", most=1_000
+        "Failures to open", "Number of failed attempts in a row that opens the circuit breaker. Default: 5.", most=1_000
     )
     breaker_ratio = number(
         "Failure ratio to open",
@@ -75,13 +76,13 @@ class TargetFieldsForm(forms.Form):
     )
     breaker_cooldown = number(
         "Cooldown (s)",
-        "How long an open circuit breaker waits before it sends a canary, one message as a test. Default: 30; doubled "
-        "after each failed canary.",
+        "Time from the opening of the circuit breaker to its first canary, one message as a test. Default: 30; "
+        "doubled after each failed canary.",
         least=0.1,
         most=MAX_SECONDS,
     )
     breaker_closes_after = whole_number(
-        "Successes to close",
+        "Canaries to close",
         "Canaries in a row that must succeed to close the circuit breaker. Default: 3.",
         most=1_000,
     )
@@ -89,7 +90,7 @@ class TargetFieldsForm(forms.Form):
         least=0.001,
         most=1,
         label="Ramp-up start (share of rate)",
-        help_text='Default: 0.1. "off": the full rate at once.',
+        help_text='Share of the rate with which sending starts. Default: 0.1. "off": the full rate at once.',
     )
     ramp_every = number(
         "Ramp-up step (s)", "Min time before the rate doubles. Default: 10.", least=0.1, most=MAX_SECONDS
