@@ -19,8 +19,9 @@ from django.core.management.base import CommandParser
 from django.core.validators import validate_slug
 
 from reprocessing.domain.approvals.person import is_one_name
+from reprocessing.domain.configuration import keys
 
-OFF: Final = "off"  #: the value of an option that removes a setting
+OFF: Final = keys.OFF  #: the value of an option that removes a setting
 _LARGEST = 2**31 - 1  #: largest value of an integer column
 _DIGITS = 20  #: max digits of a number that is parsed
 _LONGEST_NAME = 100

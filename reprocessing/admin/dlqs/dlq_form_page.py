@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.views.decorators.http import require_http_methods
 
 from reprocessing import conf
 from reprocessing.admin.dlqs import team_limits
 from reprocessing.admin.dlqs.dlq_form import COLUMNS, DlqForm
+from reprocessing.admin.dlqs.dlq_url_form import UrlForm
 from reprocessing.admin.messages.show_payload import may_reveal
 from reprocessing.admin.site import preview_form, visible_rows
 from reprocessing.admin.site.confirmed_action import Done
-from reprocessing.admin.site.preview_form import FormPage, Preview
+from reprocessing.admin.site.preview_form import FormPage, Preview, value_text
+from reprocessing.domain.errors import QueueUnreachable
 from reprocessing.models import DeadLetterQueue
+from reprocessing.pipeline.configuration.export_text import export_part
+from reprocessing.pipeline.configuration.proposed_state import proposed_state
 from reprocessing.pipeline.dlqs import examine
 from reprocessing.pipeline.dlqs.examine import Examination
+from reprocessing.pipeline.dlqs.examine.reasons import REPORTED
 from reprocessing.store.capture import capture_lease
 from reprocessing.store.dlqs import automatic_redrive, registration
+from reprocessing.store.proposed_changes import Difference
 
+_LIST: Final = "admin:reprocessing_deadletterqueue_changelist"
+_INTRO: Final = "The preview reads the attributes of the queues. It receives, sends and saves nothing."
 ADD, CHANGE = "reprocessing.add_deadletterqueue", "reprocessing.change_deadletterqueue"
 
 
@@ -31,41 +44,76 @@ def page(request: HttpRequest, dlq: int | None = None) -> HttpResponse:
     if row is None:
         visible_rows.require_all(request)
     begin = {name: request.GET[name] for name in ("name", "url") if name in request.GET}
-    there = reverse("admin:reprocessing_deadletterqueue_changelist")
     asked = FormPage(
         permission=CHANGE if row else ADD,
         title=f"Change {row.name}" if row else "Add a DLQ",
-        intro="The preview reads the attributes of the queues. It receives, sends and saves nothing."
-        if row
-        else "The preview reads the attributes of the queues. It receives, sends and saves nothing. Empty fields get "
-        "defaults that fit the queues.",
+        intro=_INTRO if row else f"{_INTRO} Empty fields get the proposed values, which fit the queues.",
         button="Save" if row else "Add",
-        back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else there,
+        back=reverse("admin:reprocessing_deadletterqueue_change", args=[row.pk]) if row else reverse(_LIST),
         about=row.name if row else "Dead-letter queues",
         make=lambda data: DlqForm(seen, data, row, _settings(row) if row else _defaults(begin), reveals=reveals),
         look=_look,
         write=_write,
     )
-    return preview_form.page(request, asked)
+    is_whole = row is not None or "by" in request.GET or request.POST.get("do") in {"look", "write"}
+    if is_whole:
+        return preview_form.page(request, asked)
+    return require_http_methods(["GET", "HEAD", "POST"])(_first_step)(request, asked)
+
+
+def _first_step(request: HttpRequest, asked: FormPage) -> HttpResponse:
+    """Ask for the queue's URL; then show the whole form with proposed values, and their preview.
+
+    If SQS does not answer, show the whole form, to be filled in by hand.
+    """
+    if not request.user.has_perm(asked.permission):
+        raise PermissionDenied
+    form = UrlForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+    if not form.is_valid():
+        context = {**admin.site.each_context(request), "title": asked.title, "form": form, "back": asked.back}
+        return TemplateResponse(request, "reprocessing/admin/dlq_url.html", context)
+    try:
+        return preview_form.show_preview(request, asked, form.found())
+    except QueueUnreachable:  # the preview reads the queue again, and says why it cannot
+        return preview_form.show_preview(request, asked, form.typed())
 
 
 def _look(form: DlqForm) -> Preview:
     found = examine.dlq(form.wanted(), conf.current())
     sight = found.observed
     lifts = sight.row is not None and registration.lifts_approvals(sight.row, found.proposal.dlq)
+    changes = registration.differences(found.proposal)
     return Preview(
         about={sight.row.pk: None} if sight.row and lifts else {},
         payload=found,
-        changes=registration.differences(found.proposal),
+        changes=changes,
         findings=[*found.findings, *team_limits.shared_targets(form.seen, found)],
         passed=found.passed,
         new=sight.row is None,
+        why=None if sight.row else found.why,
+        reported=REPORTED,
+        proposed={} if sight.row else _proposed(changes),
+        yaml="" if found.is_refused else export_part(proposed_state(found)),
         facts=(
             ("Queue", sight.dlq.facts.arn),
             ("Messages", f"about {sight.depth.visible:,} visible, {sight.depth.in_flight:,} in flight"),
             ("Source queues", ", ".join(seen.address.name for seen in sight.sources.values()) or "none known"),
         ),
     )
+
+
+def _proposed(changes: Sequence[Difference]) -> dict[str, str]:
+    """Return by field of the form the value that a new DLQ gets. Values of several targets are named each."""
+    values: dict[str, dict[str, str]] = {}
+    for change in changes:
+        if change.after not in (None, "", []):
+            values.setdefault(change.field, {})[change.name] = value_text(change.after)
+    return {
+        field: ", ".join(sorted(set(given.values())))
+        if len(set(given.values())) == 1
+        else ", ".join(f"{name}: {value}" for name, value in given.items())
+        for field, given in values.items()
+    }
 
 
 def _write(look: Preview, by: str, reason: str) -> Done:

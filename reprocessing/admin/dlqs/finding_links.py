@@ -43,9 +43,19 @@ def with_links(text: str, fields: Mapping[str, Field]) -> SafeString:
     return mark_safe("".join([*told, conditional_escape(text[end:])]))  # noqa: S308  each part is escaped
 
 
+def named_fields(text: str, fields: Mapping[str, Field]) -> set[str]:
+    """Return the names of those `fields` whose options the text names."""
+    options = (found["option"] for found in _SAID.finditer(text) if found["option"])
+    return {name for name in (_field_of(option) for option in options) if name in fields}
+
+
+def _field_of(option: str) -> str:
+    return _FIELDS.get(option, option.replace("-", "_"))
+
+
 def _instead(found: re.Match[str], fields: Mapping[str, Field]) -> str:
     if option := found["option"]:
-        field = fields.get(_FIELDS.get(option, option.replace("-", "_")))
+        field = fields.get(_field_of(option))
         return conditional_escape(f"“{field.label}”" if field and field.label else found[0])
     if found["status"]:
         return format_html('<a href="{}">the dashboard</a>', reverse("admin:index"))

@@ -197,6 +197,7 @@ class Groups(ReadOnlyAdmin):
             "may_settle": self.may_settle(request),
             "may_act": request.user.has_perm("reprocessing.release_parkedletter"),
             "may_see_letters": request.user.has_perm("reprocessing.view_letter"),
+            "may_add_rule": request.user.has_perm("reprocessing.add_rule"),
             "letters": [(letter, _why(letter)) for letter in letters[:LETTERS]],
             "after": after,
             "behind": behind,

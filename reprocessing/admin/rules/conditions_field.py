@@ -39,19 +39,26 @@ class ConditionsField(forms.CharField):
 
     def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
         """Return the conditions as texts. Refuse JSON that is not a list of conditions, and too many conditions."""
-        found = _list(str(super().clean(value)))
-        if len(found) > CONDITIONS:
-            raise forms.ValidationError(
-                f"The rule has {len(found):,} conditions, and {CONDITIONS} are allowed. Split it into several rules."
-            )
-        for number, condition in enumerate(found, 1):
-            if not isinstance(condition, str):
-                raise forms.ValidationError(f"Condition {number} is not a text. {_SHAPE}")
-            try:
-                Condition.parse(condition)
-            except InvalidRule as error:
-                raise forms.ValidationError(f"Condition {number}: {error}") from error
-        return found
+        return parsed(str(super().clean(value)))
+
+
+def parsed(text: str) -> list[str]:
+    """Return the conditions of a JSON list as texts.
+
+    Raises:
+        ValidationError: the text is no list of conditions, or there are too many.
+    """
+    found = read_list(text)
+    if len(found) > CONDITIONS:
+        raise forms.ValidationError(
+            f"The rule has {len(found):,} conditions, and {CONDITIONS} are allowed. Split it into several rules."
+        )
+    for number, condition in enumerate(found, 1):
+        try:
+            Condition.parse(condition)
+        except InvalidRule as error:
+            raise forms.ValidationError(f"Condition {number}: {error}") from error
+    return found
 
 
 def with_example(text: str, number: str) -> str:
@@ -69,7 +76,12 @@ def with_example(text: str, number: str) -> str:
     return json.dumps([*found, EXAMPLES[int(number)][0]], indent=2)
 
 
-def _list(text: str) -> list[Any]:
+def read_list(text: str) -> list[str]:
+    """Return the texts of a JSON list.
+
+    Raises:
+        ValidationError: the text is no JSON, no list, or the list has something else than texts.
+    """
     try:
         found = json.loads(text)
     except JSONDecodeError as error:
@@ -78,6 +90,9 @@ def _list(text: str) -> list[Any]:
         raise forms.ValidationError("The JSON is nested too deep, or has a number that is too long.") from error
     if not isinstance(found, list):
         raise forms.ValidationError(f"This is not a list of texts: a list begins with [ and ends with ]. {_SHAPE}")
+    for number, condition in enumerate(found, 1):
+        if not isinstance(condition, str):
+            raise forms.ValidationError(f"Condition {number} is not a text. {_SHAPE}")
     return found
 
 

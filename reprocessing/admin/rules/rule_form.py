@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
-from django.core.exceptions import PermissionDenied
-from django.db import transaction
-from django.http import HttpRequest, HttpResponse, QueryDict
-from django.urls import reverse
+from django.http import QueryDict
 
-from reprocessing.admin.messages import show_payload
-from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.rules import conditions_field, rule_draft
-from reprocessing.admin.rules.rule_draft import SourceMessage
-from reprocessing.admin.site import preview_form, visible_rows
-from reprocessing.admin.site.confirmed_action import Done
+from reprocessing.admin.rules.condition_builder import ConditionBuilder
 from reprocessing.admin.site.fields import JITTER, choice, number, slug, text, utc_datetime
-from reprocessing.admin.site.preview_form import FormPage, Preview, PreviewForm, signature
+from reprocessing.admin.site.preview_form import PreviewForm, signature
 from reprocessing.admin.targets.target_fields import visible_target
-from reprocessing.domain.errors import InvalidRule
 from reprocessing.domain.routing.first_match import Action
 from reprocessing.models import AuditEntry, DeadLetterQueue, RateClass, Rule
 from reprocessing.models.dlq import Jitter
 from reprocessing.models.target import MAX_SECONDS
 from reprocessing.pipeline.dlqs import examine
-from reprocessing.pipeline.routing import preview, route
-from reprocessing.pipeline.routing.preview import RulePreview
 from reprocessing.store.dlqs.visible_dlqs import VisibleDlqs
-from reprocessing.store.ordering import lanes
-from reprocessing.store.payloads import viewed_content
 from reprocessing.store.routing import rule_changes, rules
 
-ADD, CHANGE, DELETE = "reprocessing.add_rule", "reprocessing.change_rule", "reprocessing.delete_rule"
-#: Max messages that a preview evaluates. The command test_rules has no such limit.
-MOST: Final = 20_000
-#: Seconds after which a preview stops evaluating messages.
-_PATIENCE: Final = 1.0
-_DAYS: Final = 7
 _WORDS: Final = {
     Action.REPLAY: "replay: send, with the target, rate class and backoff set below",
     Action.DELAY: "delay: send after the delay below",
@@ -56,7 +35,7 @@ class RuleForm(PreviewForm):
     """The form of a rule. Saving is refused if any rule changed after the form was opened."""
 
     sections = (
-        ("Messages", ("name", "dlq", "conditions", "position")),
+        ("Messages", ("name", "dlq", "position", "conditions")),
         ("Action", ("action", "delay", "target", "enabled")),
         ("(Rate and backoff)", ("rate_class", "backoff_base", "backoff_cap", "backoff_jitter")),
         ("(Validity)", ("valid_from", "valid_until")),
@@ -89,9 +68,12 @@ class RuleForm(PreviewForm):
     valid_from = utc_datetime("Valid from (UTC)")
     valid_until = utc_datetime("Valid until (UTC)")
 
-    def __init__(self, seen: VisibleDlqs, data: QueryDict | None, row: Rule | None, begin: Mapping[str, Any]) -> None:
+    def __init__(
+        self, seen: VisibleDlqs, data: QueryDict | None, row: Rule | None, begin: Mapping[str, Any],
+        builder: ConditionBuilder,
+    ) -> None:  # fmt: skip
         super().__init__(data, row, {"opened": str(rules.version()), **(_settings(row) if row else {}), **begin})
-        self.seen = seen
+        self.seen, self.builder = seen, builder
         dlq, rate_class = self.fields["dlq"], self.fields["rate_class"]
         dlq.queryset = seen.rows(DeadLetterQueue.objects.order_by("name"))  # type: ignore[attr-defined]  # a choice field's
         rate_class.queryset = seen.rows(RateClass.objects.order_by("name"))  # type: ignore[attr-defined]  # likewise
@@ -100,6 +82,9 @@ class RuleForm(PreviewForm):
 
     def clean(self) -> dict[str, Any]:
         """Return the entered values. Refuse the form if somebody changed any rule after it was opened."""
+        if self.builder.has_errors:  # each is shown beside its row
+            self.errors.pop("conditions", None)
+            self.add_error("conditions", "Correct the marked conditions.")
         if self.cleaned_data.get("opened") != str(rules.version()):
             raise forms.ValidationError(
                 f"Somebody changed the rules after you opened this page: {last_change(self.seen)} Open the page again."
@@ -121,124 +106,6 @@ class RuleForm(PreviewForm):
         if found["backoff_base"] is not None and found["backoff_cap"] is not None and not found["backoff_jitter"]:
             found["backoff_jitter"] = Jitter.FULL.value
         return self.row.name if self.row else given["name"], found
-
-
-def page(request: HttpRequest, rule: int | None = None) -> HttpResponse:
-    """Show the form of a rule (`rule`: its id; None: a new rule), then the preview; save after the confirmation."""
-    every = Rule.objects.select_related("dlq", "target", "rate_class")
-    row, seen = visible_rows.changeable_or_403(request, every, rule) if rule else None, visible_rows.of(request)
-    source = rule_draft.source_message(request) if row is None else None
-    begin = source.begin() if source else {}
-    asks = request.POST if request.method == "POST" else {}
-    filled = "example" in asks or (source is not None and asks.get("do") == "fill")
-    asked = FormPage(
-        permission=CHANGE if row else ADD,
-        title=f"Change {row.name}" if row else "Add a rule",
-        intro=f"The preview shows what the rule would do to the messages of the last {_DAYS} days. It saves nothing.",
-        button="Save" if row else "Add",
-        back=_there(row),
-        about=row.name if row else "Rules",
-        make=lambda data: RuleForm(seen, None if filled else data, row, begin),
-        look=partial(_look, sees=partial(_sees_values, request)),
-        write=partial(_write, seen),
-        preview="reprocessing/admin/rule_preview.html",
-        extra={"source": source, "examples": conditions_field.EXAMPLES, "may_fill": may_see_payloads(request.user)},
-    )
-    if filled:
-        begin |= _filled(request, asked.permission, source)
-        return preview_form.show_initial(request, asked)
-    return preview_form.page(request, asked)
-
-
-def _filled(request: HttpRequest, permission: str, source: SourceMessage | None) -> dict[str, Any]:
-    """Return the submitted values, with conditions added: the chosen example, or the chosen fields of a message."""
-    values = "values" in request.POST
-    if not request.user.has_perm(permission) or (values and not request.user.has_perm("reprocessing.view_payload")):
-        raise PermissionDenied
-    sent = {name: request.POST[name] for name in RuleForm.base_fields if name in request.POST}
-    said = sent.get("conditions", "[]")
-    if "example" in request.POST:
-        said = conditions_field.with_example(said, request.POST["example"])
-    elif source is not None:
-        ticked = request.POST.getlist("add")
-        said = rule_draft.with_conditions(source, said, ticked, values=values, by=request.user.get_username())
-    return sent | {"conditions": said, "enabled": "enabled" in request.POST}
-
-
-def _there(row: Rule | None) -> str:
-    name = "admin:reprocessing_rule_"
-    return reverse(f"{name}change", args=[row.pk]) if row else reverse(f"{name}changelist")
-
-
-def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
-    """Return whether this person may see all values in messages of this DLQ, also masked ones; None: of all DLQs."""
-    if not may_see_payloads(request.user):
-        return False
-    return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)
-
-
-def _look(form: RuleForm, *, sees: Callable[[int | None], bool]) -> Preview:
-    name, fields = form.said()
-    row = rule_changes.draft_rule(name, fields)
-    new = row._state.adding  # noqa: SLF001 - Django's own word for it
-    if new != (form.row is None):
-        raise InvalidRule(f'A rule named "{name}" exists already. Use another name, or change that rule.')
-    found = rule_changes.differences(name, fields)
-    changes = [change for change in found if not new or change.after not in (None, [], False)]
-    version = form.cleaned_data["opened"]
-    shown = _preview(row, sees=sees(row.dlq_id))
-    about = rule_changes.counted_messages(row, rule_changes.find_rule(name))
-    return Preview(
-        payload=(name, fields, version), changes=changes, new=new, version=version, preview=shown, about=about
-    )
-
-
-def _preview(row: Rule, *, sees: bool) -> dict[str, Any]:
-    """Return, as template values, what the rule would do to messages of the last 7 days.
-
-    `sees`: whether the person may see all values in these messages. If not, a rule with conditions that reveal values
-    is not tested, and `closed` has these conditions.
-    """
-    mine = rules.bind(row)
-    closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
-    if closed:
-        return {"closed": closed}
-    others = [other for other in rules.in_force().rules if other.rule.id != mine.rule.id]
-    since = lanes.database_now() - timedelta(days=_DAYS)
-    found = preview.letters(
-        [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST, stop=_impatient()
-    )
-    return {"found": found, "shares": list(map(_share, found.shares)), "days": _DAYS, "enabled": row.enabled}
-
-
-def _impatient() -> Callable[[], bool]:
-    until = time.monotonic() + _PATIENCE
-    return lambda: time.monotonic() >= until
-
-
-def _share(one: RulePreview) -> dict[str, Any]:
-    """Return the preview of one rule as template values.
-
-    Its counts become lists, because in a template `.items` of a Counter would look up the key "items".
-    """
-    counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
-    return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
-
-
-def _write(seen: VisibleDlqs, look: Preview, by: str, reason: str) -> Done:
-    name, fields, version = look.payload
-    with transaction.atomic():
-        if str(rules.lock().version) != version:
-            raise InvalidRule(
-                f"Somebody changed the rules after you opened this page: {last_change(seen)} Open the page again."
-            )
-        done = rule_changes.save_rule(name, fields, by=by, reason=reason)
-    route.wake_stopped(route.RuleBook.load())
-    verb = "added" if done.new else "changed"
-    effect = (
-        "It decides about each message before the message is sent." if fields["enabled"] else "It is not enabled yet."
-    )
-    return Done(reverse("admin:reprocessing_rule_change", args=[done.id]), f"{name} is {verb}. {effect}")
 
 
 def _settings(row: Rule) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.configuration.managed_admin import ManagedAdmin
-from reprocessing.admin.rules import rule_form
+from reprocessing.admin.rules import rule_form, rule_form_page
 from reprocessing.admin.site import confirmed_action, visible_rows
 from reprocessing.admin.site.buttons import Button, button
 from reprocessing.admin.site.confirmed_action import Done, NotDone, Question
@@ -48,7 +48,7 @@ class Switch(StrEnum):
     @property
     def permission(self) -> str:
         """Return the permission that the action requires."""
-        return rule_form.DELETE if self is Switch.REMOVE else rule_form.CHANGE
+        return rule_form_page.DELETE if self is Switch.REMOVE else rule_form_page.CHANGE
 
 
 @admin.register(Rule)
@@ -58,7 +58,7 @@ class Rules(ManagedAdmin):
     change_list_template = "admin/change_list.html"
     managed_kind = Kind.RULE
     changing = ("edit", "enable", "disable", "remove")
-    add_permission = rule_form.ADD
+    add_permission = rule_form_page.ADD
     list_display = (
         "name",
         "position",
@@ -83,12 +83,12 @@ class Rules(ManagedAdmin):
 
     def add_page(self, request: HttpRequest) -> HttpResponse:
         """Return the page with the form of a new rule."""
-        return rule_form.page(request)
+        return rule_form_page.page(request)
 
     def pages(self) -> Iterable[Page]:
         """Return the page that changes a rule, and the pages that enable, disable and remove a rule."""
         switches = ((f"<int:rule>/{to}", _page, to.value, {"to": to}) for to in Switch)
-        return ("<int:rule>/edit", rule_form.page, "edit", {}), *switches
+        return ("<int:rule>/edit", rule_form_page.page, "edit", {}), *switches
 
     def buttons(self, request: HttpRequest, row: Rule) -> Iterable[Button]:
         """Return the buttons of a rule's page: change, enable or disable, and remove."""

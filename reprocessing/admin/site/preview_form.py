@@ -20,9 +20,10 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from reprocessing.admin.approvals import requested
-from reprocessing.admin.dlqs.finding_links import with_links
+from reprocessing.admin.dlqs.finding_links import named_fields, with_links
 from reprocessing.admin.site import labels
 from reprocessing.admin.site.confirmed_action import Done, reason_field
+from reprocessing.admin.site.form_sections import Section, SectionedForm, sections_of
 from reprocessing.admin.site.visible_rows import without_hidden_names
 from reprocessing.domain.approvals.deed import ApprovalNeeded, Messages
 from reprocessing.domain.errors import RedriveError
@@ -33,19 +34,17 @@ from reprocessing.store.proposed_changes import Difference
 _WRITE: Final = "write"
 
 
-class PreviewForm(forms.Form):
+class PreviewForm(SectionedForm):
     """A form that adds or changes a row.
 
     Its hidden field `opened` has a digest of the row's values, so that a change by somebody else is noticed.
 
     Attributes:
-        sections: headings and their fields. A section with its heading in brackets is collapsed at first.
         fixed: fields that only the form of a new row has.
         row: the row that the form changes; None: the form adds a row.
         now: digest of the row's values now.
     """
 
-    sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
     fixed: ClassVar[tuple[str, ...]] = ()
 
     opened = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -70,16 +69,6 @@ class PreviewForm(forms.Form):
         """Return a sentence about who changed the row last, and why."""
         return signature(self.row.reviews.order_by("-pk").first())
 
-    @property
-    def parts(self) -> list[tuple[str, bool, list[forms.BoundField]]]:
-        """Return the sections of the form: heading, whether the section is collapsed at first, and fields."""
-        found = []
-        for heading, names in self.sections:
-            fields = [self[name] for name in names if name in self.fields]
-            folded = heading.startswith("(") and not any(field.errors for field in fields)
-            found.append((heading.strip("()"), folded, fields))
-        return [part for part in found if part[2]]
-
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -95,6 +84,10 @@ class Preview:
         facts: labels and values that the page shows.
         preview: further effects of a save, for the template `FormPage.preview`.
         about: number of messages by DLQ, by which the need of a second person is decided; empty: none is needed.
+        why: returns why a value is proposed; None: the page shows no reasons.
+        reported: the reason of values that are only read, and not proposed; the page shows them apart.
+        proposed: by field of the form, the value that is saved if the field is empty, as text.
+        yaml: the new values as a part of a configuration file; empty: the page does not show it.
     """
 
     payload: Any
@@ -106,6 +99,15 @@ class Preview:
     facts: tuple[tuple[str, str], ...] = ()
     preview: Any = None
     about: Messages = field(default_factory=dict)
+    why: Callable[[Difference], str] | None = None
+    reported: str = ""
+    proposed: Mapping[str, str] = field(default_factory=dict)
+    yaml: str = ""
+
+    @property
+    def has_reasons(self) -> bool:
+        """Return whether the page shows why each value is proposed."""
+        return self.why is not None
 
     @property
     def is_refused(self) -> bool:
@@ -116,9 +118,32 @@ class Preview:
     def shown(self) -> list[tuple[str, str, str, str]]:
         """Return the changes as texts: object, label of the field, value before, and value after."""
         return [
-            (change.label, labels.column(change.field), _text(change.before), _text(change.after))
+            (change.label, labels.column(change.field), value_text(change.before), value_text(change.after))
             for change in self.changes
         ]
+
+    @property
+    def proposals(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
+        """Return the proposed values by object: label of the field, value, and why."""
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for change in self.changes:
+            if not self._is_read(change):
+                row = (labels.column(change.field), value_text(change.after), self.why(change) if self.why else "")
+                found.setdefault(change.label, []).append(row)
+        return list(found.items())
+
+    @property
+    def read_values(self) -> list[tuple[str, str, str]]:
+        """Return the values that are only read: object, label of the field, and value."""
+        return [
+            (change.label, labels.column(change.field), value_text(change.after))
+            for change in self.changes
+            if self._is_read(change) and value_text(change.after)
+        ]
+
+    def _is_read(self, change: Difference) -> bool:
+        why = self.why(change) if self.why else ""
+        return why == self.reported or not (why or value_text(change.after))
 
     @property
     def seen(self) -> str:
@@ -172,7 +197,8 @@ def digest(what: object) -> str:
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return the value of a setting as a text for people; empty: there is none."""
     match value:
         case None | "":
             return ""
@@ -187,17 +213,39 @@ def _text(value: object) -> str:
 
 
 def _page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    form = asked.make(request.POST if request.method == "POST" else None)
-    look, refused = None, ""
-    if request.method == "POST" and form.is_valid():
+    if request.method != "POST":
+        return show_initial(request, asked)
+    form = asked.make(request.POST)
+    look, refused = _look(asked, form)
+    if look is not None:
+        refused = _why_not(request, form, look)
         try:
-            look = asked.look(form)
-            refused = _why_not(request, form, look)
             if not refused and request.POST.get("do") == _WRITE:
                 return _written(request, asked, look, form.cleaned_data["reason"])
         except RedriveError as error:
             refused = str(error)
     return _shown(request, asked, form, look, refused)
+
+
+def show_preview(request: HttpRequest, asked: FormPage, values: Mapping[str, Any]) -> HttpResponse:
+    """Show the form with these values in place of its initial values, and its preview. Nothing is saved."""
+    form = asked.make(None)
+    filled = QueryDict(mutable=True)
+    for name in form.fields:
+        value = values.get(name, form[name].value())
+        parts = value if isinstance(value, list) else [value]
+        filled.setlist(name, [str(part) for part in parts if part is not None])
+    form = asked.make(filled)
+    look, refused = _look(asked, form)
+    return _shown(request, asked, form, look, refused)
+
+
+def _look(asked: FormPage, form: PreviewForm) -> tuple[Preview | None, str]:
+    """Return the preview of a form, or None and why there is none; empty: the form marks its errors."""
+    try:
+        return (asked.look(form), "") if form.is_valid() else (None, "")
+    except RedriveError as error:
+        return None, str(error)
 
 
 def _written(request: HttpRequest, asked: FormPage, look: Preview, reason: str) -> HttpResponse:
@@ -221,10 +269,17 @@ def _shown(
     context = {
         **admin.site.each_context(request), "title": asked.title, "asked": asked, "form": form, "look": look,
         "refused": with_links(without_hidden_names(request, refused), form.fields),
-        "found": _found(request, look, form), **asked.extra,
+        "found": _found(request, look, form), "parts": _sections(form, look), **asked.extra,
         "notice": requested.notice(request, look.about) if look else "", "request_button": requested.BUTTON,
     }  # fmt: skip
     return TemplateResponse(request, "reprocessing/admin/preview_form.html", context)
+
+
+def _sections(form: PreviewForm, look: Preview | None) -> list[Section]:
+    """Return the sections of the form. Those whose fields a warning or an error names are open."""
+    findings = [finding for finding in look.findings if finding.severity is not Severity.NOTE] if look else []
+    troubled = {name for found in findings for name in named_fields(f"{found.what} {found.cure}", form.fields)}
+    return sections_of(form, proposed=look.proposed if look else {}, troubled=troubled, is_looked_at=look is not None)
 
 
 def _found(request: HttpRequest, look: Preview | None, form: PreviewForm) -> list[tuple[Severity, str, str]]:

@@ -50,17 +50,20 @@ class TargetFieldsForm(forms.Form):
     )  # fmt: skip
     window = number(
         "Return window (s)",
-        "Max time from a send until the failed message is back in the DLQ, or its consumer has reported.",
+        "Max time from a send until the failed message is back in the DLQ, or its consumer has reported. Default: the "
+        "visibility timeout times maxReceiveCount + 1. If it is too short, a failed message counts as delivered.",
         least=0.001, most=MAX_SECONDS,
     )  # fmt: skip
     rate = NumberOrOff(
-        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)", help_text='For all workers together. "off": no limit.'
-    )
+        least=MIN_RATE, most=MAX_RATE, label="Rate (messages/s)",
+        help_text='For all workers together. Default: 10. "off": no limit, which may overload the consumer.',
+    )  # fmt: skip
     burst = NumberOrOff(
         least=1,
         most=MAX_RATE,
         label="Burst (messages)",
-        help_text='Max messages sent at once after a pause. "off": as many as the rate allows in one second.',
+        help_text='Max messages sent at once after a pause. Default and "off": as many as the rate allows in one '
+        "second.",
     )
     breaker_threshold = whole_number(
         "Failures to open", "Number of failed attempts in a row that opens the circuit breaker. Default: 5.", most=1_000

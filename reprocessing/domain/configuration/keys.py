@@ -11,6 +11,9 @@ Settings: TypeAlias = dict[str, Any]
 #: The settings of objects by kind and name.
 State: TypeAlias = dict["Kind", dict[str, Settings]]
 
+#: The value, in a file and on a command line, that removes a setting.
+OFF: Final = "off"
+
 
 class Kind(StrEnum):
     """A kind of object in a configuration file; the enum's value is the name of the file's section.

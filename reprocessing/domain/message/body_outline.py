@@ -108,10 +108,15 @@ def _by_key(found: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return known
 
 
+def is_name(name: str) -> bool:
+    """Return whether a member's name looks like a name, so that it is no value of the message, such as an id."""
+    looks_so = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier())
+    return bool(looks_so) and not _DIGITS.search(name)
+
+
 def _key(name: str) -> str:
     """Return a member's name for the outline: the name itself if it looks like a name, else (such as an id) "#"."""
-    is_name = len(name) <= _LONGEST_KEY and (_KEY.fullmatch(name) or name.isidentifier()) and not _DIGITS.search(name)
-    return name if is_name else "#"
+    return name if is_name(name) else "#"
 
 
 def _type(value: JsonValue) -> str:

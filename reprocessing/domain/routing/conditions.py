@@ -30,7 +30,7 @@ VALUE_LENGTH = 1_024
 
 _LONGEST = VALUES * (2 * VALUE_LENGTH + 4) + 1_024  # max characters of a condition; JSON may double a value
 _SHOWN = 80
-_FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
+FIELDS = "dlq, source, attribute:NAME, body:JMESPATH, type, tenant, task or task:JMESPATH"
 _OPERATORS = "equals, in, prefix, exists or regex"
 
 
@@ -157,7 +157,7 @@ def _parted(text: str) -> tuple[Field, Operator, str]:
         seen.append(problem)
         if kind not in (FieldKind.BODY, FieldKind.TASK):
             break
-    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE. FIELD is {_FIELDS}; OPERATOR is {_OPERATORS}.")
+    raise _NotWritten(seen[0] if seen else f"write FIELD OPERATOR VALUE. FIELD is {FIELDS}; OPERATOR is {_OPERATORS}.")
 
 
 def _values(operator: Operator, rest: str) -> tuple[str, ...]:

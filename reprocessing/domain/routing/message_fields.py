@@ -93,7 +93,7 @@ class MessageFields:
 
     def _in_body(self, name: str) -> FieldValue:
         document = self._document
-        return document if isinstance(document, Unreadable) else _of_json(jmespath_query.search(name, document))
+        return document if isinstance(document, Unreadable) else text_of(jmespath_query.search(name, document))
 
     def _of_task(self, name: str) -> FieldValue:
         match self._task:
@@ -115,7 +115,20 @@ class MessageFields:
             return Unreadable(message.opaque)
         if not shown:
             told |= {"args": message.args, "kwargs": message.kwargs}
-        return _of_json(jmespath_query.search(name, told))
+        return text_of(jmespath_query.search(name, told))
+
+    @property
+    def document(self) -> JsonValue | Unreadable:
+        """Return the body as JSON; None if it is no JSON."""
+        return self._document
+
+    @property
+    def task_arguments(self) -> JsonValue | Unreadable:
+        """Return the arguments of a Celery task, as an object with the member kwargs; None: there are none to show."""
+        task = self._task
+        if isinstance(task, NotATask | Unreadable) or task.opaque or not isinstance(task.kwargs, dict):
+            return None
+        return {"kwargs": task.kwargs}
 
     @cached_property
     def _task(self) -> TaskReading:
@@ -153,7 +166,11 @@ def _of_attribute(attribute: Attribute | None) -> FieldValue:
             return _PRESENT
 
 
-def _of_json(value: object) -> FieldValue:
+def text_of(value: object) -> FieldValue:
+    """Return the text by which conditions compare a JSON value, or why it has none.
+
+    Equal numbers have equal texts, and the number 1 has the text of the text "1".
+    """
     found: FieldValue = _PRESENT
     match value:
         case None:

@@ -11,13 +11,13 @@ from reprocessing import conf
 from reprocessing.domain.configuration.document import Document, Problem
 from reprocessing.domain.configuration.keys import State
 from reprocessing.management.arguments import add_by, add_confirm, add_json, not_empty
-from reprocessing.management.configuration.export_text import shown
 from reprocessing.management.configuration.file_reader import read_bytes, read_file
 from reprocessing.management.console import Console
 from reprocessing.management.output import plan_output
 from reprocessing.management.output.drain_output import counted
 from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.configuration import apply as applying
+from reprocessing.pipeline.configuration.export_text import shown
 from reprocessing.pipeline.configuration.plan import Plan, make_plan
 
 _TRIES: Final = 3  #: max tries to apply the file, if somebody else changes the configuration meanwhile

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from reprocessing.management.configuration.export_text import export_text
 from reprocessing.management.configuration.schema import schema_text
 from reprocessing.management.console import Console
+from reprocessing.pipeline.configuration.export_text import export_text
 from reprocessing.store.configuration import state
 
 

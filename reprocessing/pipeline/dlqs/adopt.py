@@ -70,7 +70,7 @@ def adopt(adoption: Adoption, *, by: str, reason: str) -> None:
 
 def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
     wanted = Wanted(
-        name=name, url=queue.url, sources=_named_sources(queue),
+        name=name, url=queue.url, sources=named_sources(queue),
         dlq={"mode": Mode.OBSERVE.value} | ({"role_arn": queue.role_arn} if queue.role_arn else {}),
     )  # fmt: skip
     try:
@@ -86,7 +86,7 @@ def _examined(queue: DiscoveredDlq, name: str, conf: Conf) -> Adoption:
     return Adoption(queue, name, found, changes, " ".join(refusals))
 
 
-def _named_sources(queue: DiscoveredDlq) -> tuple[str, ...]:
+def named_sources(queue: DiscoveredDlq) -> tuple[str, ...]:
     """Return the ARNs of the DLQ's sources (functions, subscriptions, rules) to which messages can be redriven.
 
     Source queues are left out, because the examination gets them from SQS.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -54,35 +54,51 @@ class Preview:
 def letters(  # noqa: PLR0913  # arguments are passed by name
     rules: Sequence[BoundRule], *, since: datetime, dlq: int | None = None, focus: int | None = None,
     on_progress: Callable[[int], None] = lambda _: None, most: int | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = lambda: False, among: Collection[int] | None = None,
 ) -> Preview:  # fmt: skip
     """Preview these rules on letters that were captured after `since`, newest first. `dlq`: id of a DLQ; None: all.
 
     `focus`: id of the only rule to report, also on letters that it matches but that an earlier rule decides about;
     None: all rules. `on_progress`: called after each chunk, with the number of letters so far. The preview ends after
-    about `most` letters (None: no limit), or when `stop` returns True.
+    about `most` letters (None: no limit), or when `stop` returns True. `among`: preview only the letters with these
+    ids, and do not count older ones; None: all.
     """
     book = RuleBook(0, rules)
     alone = RuleBook(0, [row for row in rules if row.rule.id == focus]) if focus is not None else None
     shares = {
         row.rule.id: RulePreview(row.rule.name, row.rule.action) for row in book.rules if focus in {None, row.rule.id}
     }
-    preview = Preview(list(shares.values()), older=routable_letters.count_older(since=since, dlq=dlq))
+    preview = Preview(list(shares.values()))
+    if among is not None:
+        _add_all(preview, shares, routable_letters.load_chosen(among, since=since), (book, alone), stop)
+        return preview
+    preview.older = routable_letters.count_older(since=since, dlq=dlq)
     dlqs = DeadLetterQueue.objects.values_list("pk", flat=True) if dlq is None else [dlq]
     bodies = book.reads_bodies(list(dlqs))
     below: int | None = None
     while chunk := routable_letters.captured_since(since=since, dlq=dlq, below=below, bodies=bodies):
-        for letter in chunk:
-            if stop():
-                preview.cut = True
-                return preview
-            _add(preview, shares, letter, book.ask(letter), None if alone is None else alone.ask(letter))
+        if not _add_all(preview, shares, chunk, (book, alone), stop):
+            return preview
         below = chunk[-1].letter_id
         on_progress(preview.letters)
         if most is not None and preview.letters >= most:
             preview.cut = True
             break
     return preview
+
+
+def _add_all(
+    preview: Preview, shares: dict[int, RulePreview], chunk: Sequence[RoutableLetter],
+    books: tuple[RuleBook, RuleBook | None], stop: Callable[[], bool],
+) -> bool:  # fmt: skip
+    """Evaluate the rules on letters. Return False if `stop` returned True before the last one."""
+    book, alone = books
+    for letter in chunk:
+        if stop():
+            preview.cut = True
+            return False
+        _add(preview, shares, letter, book.ask(letter), None if alone is None else alone.ask(letter))
+    return True
 
 
 def _add(

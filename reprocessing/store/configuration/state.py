@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, QuerySet
 
 from reprocessing.domain.configuration.keys import CHECK_KEYS, KEYS, POLICY_FIELDS, Kind, Settings, State
 from reprocessing.models import (
@@ -40,11 +40,22 @@ def read_state() -> State:
     }
 
 
+def stored_dlq(name: str) -> Settings | None:
+    """Return the settings of the DLQ with this name; None: there is none."""
+    row = _dlqs().filter(name=name).first()
+    return None if row is None else _dlq(row)
+
+
+def stored_targets(arns: Iterable[str]) -> dict[str, Settings]:
+    """Return the settings of the stored targets with these ARNs, by ARN."""
+    return {row.arn: _target(row) for row in _targets().filter(arn__in=list(arns))}
+
+
 def _plain(kind: Kind, row: object) -> Settings:
     return {name: getattr(row, name) for name in KEYS[kind].values()}
 
 
-def _targets() -> Iterable[Target]:
+def _targets() -> QuerySet[Target]:
     own = Prefetch("breakers", Breaker.objects.filter(rate_class=None), to_attr="own_breakers")
     checks = Prefetch("checks", HealthCheck.objects.filter(kind__in=CHECK_KEYS.values()), to_attr="set_checks")
     return Target.objects.order_by("arn").prefetch_related(own, checks)
@@ -70,7 +81,7 @@ def check_order(check: Settings) -> list[str]:
     return [f"{key} {value}" for key, value in check.items()]
 
 
-def _dlqs() -> Iterable[DeadLetterQueue]:
+def _dlqs() -> QuerySet[DeadLetterQueue]:
     rows = DeadLetterQueue.objects.order_by("name").select_related("policy", "interval", "crontab", "default_source")
     return rows.prefetch_related("sources__target")
 

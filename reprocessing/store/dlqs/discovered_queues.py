@@ -100,6 +100,7 @@ SELECT q.id, q.arn, q.url, c.role_arn, c.region, q.tags, q.retention, q.visible,
   JOIN (SELECT dlq_arn, array_agg(source_arn || '|' || through || '|' || kind ORDER BY kind, source_arn, through)
                AS found FROM redrive_discovered_source GROUP BY dlq_arn) s ON s.dlq_arn = q.arn
   LEFT JOIN redrive_dlq d ON d.arn = q.arn
+ WHERE %(arn)b::text IS NULL OR q.arn = %(arn)b::text
  ORDER BY q.arn
 """
 
@@ -268,7 +269,12 @@ def _complete(scan: OpenScan, read_kinds: Collection[SourceKind], every: float) 
 
 def list_dlqs() -> list[DiscoveredDlq]:
     """Return all DLQs that discovery found, sorted by ARN."""
-    return rows.fetch(DiscoveredDlq, _LIST, {})
+    return rows.fetch(DiscoveredDlq, _LIST, {"arn": None})
+
+
+def find_dlq(arn: str) -> DiscoveredDlq | None:
+    """Return the DLQ with this ARN, if discovery found it; else None."""
+    return rows.first(DiscoveredDlq, _LIST, {"arn": arn})
 
 
 def set_ignored(arns: Collection[str], *, ignored: bool, by: str, reason: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -101,6 +101,12 @@ SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), %(before)b::j
   FROM redrive_letter l WHERE l.id = %(letter)b
 """
 
+_RECORD_ALL = """
+INSERT INTO redrive_audit_entry (act, letter_id, dlq_id, by, reason, at, before, after)
+SELECT %(act)b, l.id, l.dlq_id, %(by)b, %(reason)b, redrive_now(), '{}'::jsonb, '{}'::jsonb
+  FROM redrive_letter l WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
+"""
+
 _LAST = """
 SELECT act, by, reason, at FROM redrive_audit_entry
  WHERE letter_id = %(letter)b AND act NOT IN ('revealed', 'exported') ORDER BY at DESC, id DESC LIMIT 1
@@ -142,6 +148,12 @@ def record_action(  # noqa: PLR0913  # each by its name
         "after": Jsonb(dict(after)),
     }  # fmt: skip
     rows.execute(_RECORD, values)
+
+
+def record_views(letters: Collection[int], *, by: str, reason: str) -> None:
+    """Write an audit log entry for each of these letters: a person saw values of its content."""
+    values = {"letters": list(letters), "act": AuditAct.REVEALED.value, "by": by, "reason": reason}
+    rows.execute(_RECORD_ALL, values)
 
 
 def last_action(letter: int) -> LastAction | None:

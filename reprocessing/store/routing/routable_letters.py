@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, LiteralString
 
+from reprocessing.domain.payloads.sealing import key_id
 from reprocessing.domain.routing.first_match import Action, Rule
 from reprocessing.domain.routing.message_fields import BODY_LIMIT
 from reprocessing.store import rows
@@ -15,6 +16,7 @@ from reprocessing.store.payloads.content import CONTENT_LENGTH
 
 #: Bytes of letters that are loaded at a time. Attributes count, too: they may be as large as bodies.
 CHUNK = 16 * 1024 * 1024
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,28 @@ _CAPTURED = f"""
          ORDER BY id DESC LIMIT 1000) l {_JOINS} AND l.captured_at >= %(since)b ORDER BY l.id DESC
 """  # noqa: S608  # as above
 
+# Each part reads `most` rows of an index: no index has all letters of a DLQ by id.
+_NEWEST = """
+SELECT id FROM (
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NULL
+      ORDER BY expires_at DESC LIMIT %(most)b::int)
+    UNION
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND state = 'parked'
+      ORDER BY finished_at DESC, id DESC LIMIT %(most)b::int)
+    UNION
+    (SELECT id FROM redrive_letter WHERE dlq_id = %(dlq)b::bigint AND finished_at IS NOT NULL AND NOT state = 'parked'
+      ORDER BY finished_at DESC, id DESC LIMIT %(most)b::int)
+) l ORDER BY id DESC LIMIT %(most)b::int
+"""
+_NEWEST_OF_ALL = "SELECT id FROM redrive_letter ORDER BY id DESC LIMIT %(most)b::int"
+
+_CHOSEN = f"""
+{_COLUMNS}
+  FROM (SELECT *, sum(least(size, %(limit)b::int)) OVER (ORDER BY id DESC) - least(size, %(limit)b::int) AS before
+          FROM redrive_letter WHERE id = ANY(%(letters)b::bigint[])) l {_JOINS} AND l.captured_at >= %(since)b
+ ORDER BY l.id DESC
+"""  # noqa: S608  # as above
+
 _OLDER = """
 SELECT count(*) AS n FROM redrive_letter
  WHERE captured_at < %(since)b AND state IN ('captured', 'waiting', 'sending', 'awaiting')
@@ -109,6 +133,30 @@ def captured_since(*, since: datetime, dlq: int | None, below: int | None, bodie
     """
     values = {"since": since, "dlq": dlq, "below": below, "bodies": bodies, "limit": BODY_LIMIT, "chunk": CHUNK}
     return content.opened(rows.fetch(RoutableLetter, _CAPTURED, values))
+
+
+def newest_ids(dlq: int | None, most: int) -> list[int]:
+    """Return the ids of about the newest letters of this DLQ (None: of all), the newest first.
+
+    It takes no longer for a larger backlog or history.
+    """
+    statement = _NEWEST_OF_ALL if dlq is None else _NEWEST
+    return rows.column(int, statement, {"dlq": dlq, "most": most})
+
+
+def load_chosen(
+    letters: Collection[int], *, since: datetime = _EVER, chunk: int | None = None, sealed: bool = True
+) -> list[RoutableLetter]:
+    """Return those of these letters that were captured at `since` or later, with bodies, the newest first.
+
+    Up to about `chunk` bytes are loaded; None: 16 MiB. Without `sealed`, letters with encrypted content are left out.
+    Letters that cannot be decrypted are left out, too.
+    """
+    values = {"letters": list(letters), "since": since, "bodies": True, "limit": BODY_LIMIT, "chunk": chunk or CHUNK}
+    found = rows.fetch(RoutableLetter, _CHOSEN, values)
+    if not sealed:
+        found = [one for one in found if key_id(one.body) is None and key_id(one.attributes) is None]
+    return content.opened_or_why(found)[0]
 
 
 def count_older(*, since: datetime, dlq: int | None) -> int:

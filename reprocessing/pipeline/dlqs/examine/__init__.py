@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reprocessing.conf import Conf
-from reprocessing.pipeline.dlqs.examine import celery_workers, other_targets, policies, policy_values, queues, teams
+from reprocessing.pipeline.dlqs.examine import (
+    celery_workers,
+    other_targets,
+    policies,
+    policy_values,
+    queues,
+    reasons,
+    teams,
+)
 from reprocessing.pipeline.dlqs.examine.findings import Case, Finding, Severity
 from reprocessing.pipeline.dlqs.examine.gathered import Observed, Wanted, observe
 from reprocessing.pipeline.dlqs.examine.proposal import mode, policy, propose
+from reprocessing.pipeline.dlqs.examine.queue_attributes import queue_address
+from reprocessing.pipeline.dlqs.examine.reasons import Reasons
 from reprocessing.pipeline.dlqs.examine.targets import TargetCase, find_target, queue_target, target
+from reprocessing.store.dlqs import registration
 from reprocessing.store.dlqs.registration import DlqProposal
+from reprocessing.store.proposed_changes import Difference
 
-__all__ = ["Examination", "Finding", "Severity", "TargetCase", "Wanted", "dlq", "find_target", "queue_target", "target"]
+__all__ = [
+    "Examination", "Finding", "Severity", "TargetCase", "Wanted", "dlq", "find_target", "queue_address", "queue_target",
+    "target",
+]  # fmt: skip
 
 _CHECKS = (
     queues.identity,
@@ -47,13 +62,20 @@ _CHECKS = (
 class Examination:
     """The result of an examination: the findings about a DLQ, and the values that would be stored (`proposal`).
 
-    `passed`: the checks without findings, as sentences: the first lines of the docstrings of these checks.
+    `passed`: the checks without findings, as sentences: the first lines of their docstrings. `reasons`: why
+    each value is proposed; see `why`.
     """
 
     observed: Observed
     proposal: DlqProposal
     findings: list[Finding]
     passed: tuple[str, ...] = ()
+    reasons: Reasons = field(default_factory=dict)
+
+    def why(self, change: Difference) -> str:
+        """Return why a value is proposed, and what follows from it; empty: no reason is known."""
+        named = str(change.after) if change.field == registration.SOURCE else change.field
+        return self.reasons.get((change.label, named), "")
 
     @property
     def is_refused(self) -> bool:
@@ -76,5 +98,6 @@ def dlq(wanted: Wanted, conf: Conf) -> Examination:
     found.append((queues.of_the_service.__doc__ or "", list(queues.of_the_service(case, conf.own_queues))))
     passed = tuple(words.partition("\n")[0] for words, findings in found if not findings)
     return Examination(
-        sight, proposal, [finding for _, findings in found for finding in findings], tuple(filter(None, passed))
-    )
+        sight, proposal, [finding for _, findings in found for finding in findings], tuple(filter(None, passed)),
+        reasons.reasons(case, wanted),
+    )  # fmt: skip

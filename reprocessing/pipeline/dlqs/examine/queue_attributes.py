@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reprocessing.gateways.sqs import QueueAddress, QueueFacts, describe
+from reprocessing.domain.message.arn import read
+from reprocessing.gateways.sqs import QueueAddress, QueueFacts, describe, locate
 from reprocessing.models.target import MAX_SECONDS
 
 
@@ -34,3 +35,12 @@ def describe_queue(address: QueueAddress) -> DescribedQueue:
         QueueUnreachable: SQS refused or did not answer.
     """
     return DescribedQueue(address, describe(address))
+
+
+def queue_address(text: str, role: str = "") -> QueueAddress:
+    """Return the address of the queue with this URL or ARN. SQS is asked for the URL of an ARN.
+
+    Raises:
+        QueueUnreachable: the text is neither a URL nor the ARN of a queue, or SQS did not tell the URL.
+    """
+    return QueueAddress.of(text, role) if read(text) is None else locate(text, role)

@@ -11,7 +11,7 @@ from tests.reprocessing.admin.site.preview_steps import previewed, saved, sheet
 from tests.reprocessing.gateways.aws_endpoint import MakeQueue, endpoint  # noqa: F401  a fixture of this module's own
 
 pytestmark = pytest.mark.django_db
-ADD = "/admin/reprocessing/deadletterqueue/add/"
+ADD = "/admin/reprocessing/deadletterqueue/add/?by=hand"
 DAY = 86_400
 CONFIGURES = ("view_deadletterqueue", "add_deadletterqueue", "change_deadletterqueue")
 

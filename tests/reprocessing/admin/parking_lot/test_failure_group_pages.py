@@ -165,6 +165,7 @@ def test_the_actions_of_a_row_are_for_people_who_may_and_act_on_its_parked_messa
         ("release", f"group={ours.pk}"), ("discard", f"group={ours.pk}")
     ]  # fmt: skip
     assert rule in page
+    assert [rule in one.get(address(ours)).content.decode() for one in (may, person("eve", *SEES))] == [True, False]
     assert f"{address(ours)}?status=resolved#settle" in page
     asked = post(may, "/admin/reprocessing/parkedletter/release", scope="all", query=f"group={ours.pk}")
     assert "Release a parked message" in asked

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from reprocessing.domain.configuration.keys import Kind
-from reprocessing.management.configuration.export_text import export_text
 from reprocessing.models import DeadLetterQueue, Rule
+from reprocessing.pipeline.configuration.export_text import export_text
 from reprocessing.store.configuration import state
 from tests.contract.queues import redrive_policy
 from tests.reprocessing.commands.configuration.conftest import MARKED, Apply, Shop

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from django.test import Client
 
-from reprocessing.admin.rules import rule_form
+from reprocessing.admin.rules import rule_effect
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.routing.first_match import CONDITIONS
 from reprocessing.models import Rule
@@ -101,8 +101,8 @@ def test_a_look_ends_when_a_person_has_waited_long_enough(monkeypatch: pytest.Mo
     source = dlq()
     for _ in range(30):
         add_letter(source, LetterState.CAPTURED, body=BODY, planned=True)
-    monkeypatch.setattr(rule_form, "_PATIENCE", 3)
-    monkeypatch.setattr(rule_form, "time", SimpleNamespace(monotonic=count().__next__))  # a look at it, a second
+    monkeypatch.setattr(rule_effect, "_PATIENCE", 3)
+    monkeypatch.setattr(rule_effect, "time", SimpleNamespace(monotonic=count().__next__))  # a look at it, a second
     answer = sent(person("ann", *MAKES, "view_payload"), conditions=json.dumps(COSTLY))
     assert (answer.code, answer.words) == (200, "")
     asked = re.search(r"Of ([0-9]+) messages? captured in the last 7 days \(the newest;", answer.page)

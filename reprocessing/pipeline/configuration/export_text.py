@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from reprocessing.domain.configuration.keys import KEPT, KEYS, Kind, Settings, State
-from reprocessing.management.arguments import OFF
+from reprocessing.domain.configuration.keys import KEPT, KEYS, OFF, Kind, Settings, State
 from reprocessing.models.target import TargetKind
 from reprocessing.pipeline.configuration.defaults import default_settings
 from reprocessing.pipeline.configuration.desired import ITSELF
@@ -25,6 +24,11 @@ _ALWAYS: Final = {Kind.RULE: ("conditions", "action"), Kind.TARGET: ("proof", "a
 def export_text(state: State) -> str:
     """Return the text of the configuration file for these settings."""
     return "\n".join([_HEAD, *(_section(kind, state[kind]) for kind in Kind)])
+
+
+def export_part(state: State) -> str:
+    """Return the sections of the configuration file that have these settings, without its first lines."""
+    return "\n".join(_section(kind, state[kind]) for kind in Kind if state.get(kind))
 
 
 def _section(kind: Kind, objects: dict[str, Settings]) -> str:

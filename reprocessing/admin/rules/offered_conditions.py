@@ -1,0 +1,120 @@
+"""Fields and values of a DLQ's newest messages, offered as conditions of a rule.
+
+Everybody who may see messages gets names of fields. Values take the permission to see payloads: a person asks for them,
+the audit log records it, and masked values stay masked. Encrypted messages are read only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+
+from reprocessing.admin.messages.message_page import may_see_payloads
+from reprocessing.admin.rules.condition_builder import BuilderRow
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.message.identity import LetterFacts, Selector
+from reprocessing.domain.routing.message_fields import MessageFields
+from reprocessing.domain.routing.offered_fields import OfferedField, OfferedFields, offered_fields
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.parking_lot import message_edits
+from reprocessing.store.payloads import viewed_content
+from reprocessing.store.routing import routable_letters
+from reprocessing.store.routing.routable_letters import RoutableLetter
+
+#: Most messages that are read, and most bytes of them.
+SAMPLE: Final = 30
+_BYTES: Final = 512 * 1024
+#: Name of the hidden field that says for which messages the audit log has recorded the view, and for how long it holds.
+SHOWN: Final = "shown_values"
+_SALT, _SECONDS = "redrive.rule-values", 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What the page offers.
+
+    Attributes:
+        found: the fields, with values if `shows_values`.
+        messages: how many messages were read.
+        needs_dlq: no DLQ is chosen yet, so nothing is offered.
+        may_show: the person may ask for the values.
+        mark: the text for the hidden field `SHOWN`; empty: the values are not shown.
+    """
+
+    found: OfferedFields = field(default_factory=OfferedFields)
+    messages: int = 0
+    needs_dlq: bool = False
+    may_show: bool = False
+    mark: str = ""
+
+    @property
+    def shows_values(self) -> bool:
+        """Return whether values are offered, not only names."""
+        return bool(self.mark)
+
+    def of_rows(self, rows: Sequence[BuilderRow]) -> list[OfferedField | None]:
+        """Return for each row the field that the row names, if it is offered."""
+        known = {one.name: one for one in self.found.fields}
+        return [known.get(row.parts.field) if row.parts else None for row in rows]
+
+
+def offers(request: HttpRequest, dlq: DeadLetterQueue | None, *, for_all: bool, sent: Mapping[str, Any]) -> Offers:
+    """Return what the page offers for a rule of this DLQ. `dlq` None: of all DLQs if `for_all`, else none is chosen.
+
+    Raises:
+        PermissionDenied: the person asks for values, and may not see payloads.
+    """
+    if not request.user.has_perm("reprocessing.view_letter"):
+        return Offers()
+    if dlq is None and not for_all:
+        return Offers(needs_dlq=True)
+    may, key = may_see_payloads(request.user), dlq.pk if dlq else None
+    if "show_values" in sent and not may:
+        raise PermissionDenied
+    asks = may and "show_values" in sent
+    seen = _seen(request, key, str(sent.get(SHOWN, ""))) if may and not asks else []
+    shows = asks or bool(seen)
+    chosen = seen or routable_letters.newest_ids(key, SAMPLE)
+    letters = routable_letters.load_chosen(chosen, chunk=_BYTES, sealed=shows)
+    if asks:
+        seen = _record(request, letters)
+    found = offered_fields(_facts(letters, dlq), values=shows)
+    mark = signing.dumps([request.user.pk, key, seen], salt=_SALT) if seen else ""
+    return Offers(found, len(letters), may_show=may, mark=mark)
+
+
+def _record(request: HttpRequest, letters: Sequence[RoutableLetter]) -> list[int]:
+    """Record that this person sees values of these messages. Return their ids."""
+    ids = [one.letter_id for one in letters]
+    message_edits.record_views(ids, by=request.user.get_username(), reason="Offered its values for a rule.")
+    return ids
+
+
+def _seen(request: HttpRequest, dlq: int | None, mark: str) -> list[int]:
+    """Return the ids of the messages of which the audit log has recorded that this person saw values.
+
+    A mark that is old, forged, of another person or of another DLQ is not valid.
+    """
+    try:
+        user, of, ids = signing.loads(mark, salt=_SALT, max_age=_SECONDS)
+    except (signing.BadSignature, ValueError, TypeError):
+        return []
+    return list(ids) if (user, of) == (request.user.pk, dlq) else []
+
+
+def _facts(letters: Sequence[RoutableLetter], dlq: DeadLetterQueue | None) -> list[MessageFields]:
+    """Return the values that rules read from messages, with masked fields masked."""
+    dlqs = {dlq.pk: dlq} if dlq else DeadLetterQueue.objects.in_bulk({one.dlq_id for one in letters})
+    return [_masked(one, dlqs[one.dlq_id]) for one in letters if one.dlq_id in dlqs]
+
+
+def _masked(letter: RoutableLetter, dlq: DeadLetterQueue) -> MessageFields:
+    shown = viewed_content.masked(dlq, letter.body, unpack_attributes(letter.attributes))
+    known = LetterFacts(letter.message_id, shown.body, shown.attributes, letter.system)
+    kind, tenant = (Selector.parse(text) if text else None for text in (dlq.message_type, dlq.tenant))
+    return MessageFields(known, dlq.name, letter.source, kind, tenant)

@@ -1,0 +1,79 @@
+"""What a rule would do to recent messages, as template values: for a preview, and for a page while it is filled in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+from reprocessing.domain.errors import InvalidRule
+from reprocessing.domain.routing.first_match import Action
+from reprocessing.models import Rule, Target
+from reprocessing.pipeline.routing import preview
+from reprocessing.pipeline.routing.preview import RulePreview
+from reprocessing.store.ordering import lanes
+from reprocessing.store.routing import routable_letters, rules
+
+#: Max messages that a preview evaluates. The command test_rules has no such limit.
+MOST: Final = 20_000
+#: Messages that are evaluated while the form is filled in.
+FEW: Final = 200
+#: Seconds after which a preview stops evaluating messages.
+_PATIENCE: Final = 1.0
+_SHORT_PATIENCE: Final = 0.5
+DAYS: Final = 7
+
+
+def effect(row: Rule, *, sees: bool, quick: bool = False) -> dict[str, Any]:
+    """Return, as template values, what the rule would do to messages of the last 7 days.
+
+    `sees`: whether the person may see all values in these messages. If not, a rule with conditions that reveal values
+    is not tested, and `closed` has these conditions. `quick`: evaluate only the newest messages.
+    """
+    mine = rules.bind(row)
+    closed = [] if sees else [str(condition) for condition in mine.rule.conditions if condition.reveals_values]
+    if closed:
+        return {"closed": closed}
+    others = [other for other in rules.in_force().rules if other.rule.id != mine.rule.id]
+    since = lanes.database_now() - timedelta(days=DAYS)
+    found = preview.letters(
+        [*others, mine], since=since, dlq=row.dlq_id, focus=mine.rule.id, most=MOST,
+        stop=_impatient(_SHORT_PATIENCE if quick else _PATIENCE),
+        among=routable_letters.newest_ids(row.dlq_id, FEW) if quick else None,
+    )  # fmt: skip
+    return {"found": found, "shares": list(map(_share, found.shares)), "days": DAYS, "enabled": row.enabled or quick}
+
+
+def draft_effect(row: Rule | None, given: dict[str, Any], *, sees: Callable[[int | None], bool]) -> dict[str, Any]:
+    """Return, as template values, what a rule would do that is not complete yet. Nothing is sent to AWS.
+
+    `row`: the rule that is changed; None: a new rule. `given`: the values of the form's fields that are valid so far.
+    """
+    action = Action(given.get("action") or Action.QUARANTINE)
+    position = given.get("position", row.position if row else 100)
+    draft = Rule(
+        pk=row.pk if row else None, name=row.name if row else "this rule", position=position,
+        enabled=True, dlq=given.get("dlq"), conditions=given["conditions"], action=action,
+        delay=(given.get("delay") or 1.0) if action is Action.DELAY else None,
+        target=Target() if action is Action.DIVERT else None,
+    )  # fmt: skip
+    try:
+        rules.parse_row(draft)
+    except InvalidRule as error:
+        return {"problem": str(error)}
+    return effect(draft, sees=sees(draft.dlq_id), quick=True)
+
+
+def _impatient(patience: float) -> Callable[[], bool]:
+    until = time.monotonic() + patience
+    return lambda: time.monotonic() >= until
+
+
+def _share(one: RulePreview) -> dict[str, Any]:
+    """Return the preview of one rule as template values.
+
+    Its counts become lists, because in a template `.items` of a Counter would look up the key "items".
+    """
+    counts = {"acting": one.would_act_on, "before": one.matched_before, "taken": one.taken_first}
+    return {"is": one, **{name: sorted(counted.items()) for name, counted in counts.items()}}
