@@ -37,6 +37,7 @@ from reprocessing.models.safety import (
     HealthStatus,
     RateClass,
 )
+from reprocessing.models.search import SavedFilter, SearchEntry
 from reprocessing.models.system import (
     Heartbeat,
     HourlyCount,
@@ -114,6 +115,8 @@ __all__ = [
     "Rule",
     "Rulebook",
     "Run",
+    "SavedFilter",
+    "SearchEntry",
     "Source",
     "Target",
     "TargetCheck",

@@ -51,6 +51,7 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         ("Keys and order", ("ordering_key", "missing_key", "sequence", "idempotency_key", "stale", "when_parked")),
         ("Attempts", ("max_attempts", "backoff_base", "backoff_cap", "backoff_jitter")),
         ("Fields shown without the permission to see payloads, and masked fields", ("public_fields", "masked_fields")),
+        ("Search", ("search_fields",)),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
         ("(Approvals)", ("approval_above",)),
@@ -109,6 +110,11 @@ class DlqForm(TargetFieldsForm, PreviewForm):
         required=False, max_length=20_000, label="Masked fields", widget=forms.Textarea(attrs={"rows": 3}),
         help_text="One per line: a name, such as email, or JMESPath, such as cards[*].number. Their values are shown "
         "only to people who may reveal them.",
+    )  # fmt: skip
+    search_fields = fields.SearchFieldsField(
+        required=False, max_length=20_000, label="Search fields", widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One per line, 10 at most: NAME=body:JMESPATH or NAME=attribute:NAME, such as order_id=body:order.id. "
+        "Everybody who sees the messages finds them by the values, unless they are masked.",
     )  # fmt: skip
     waves = choice("Waves", YES_NO, "Send 1 message first, then 10, then 100, then all.")
     wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)
@@ -225,7 +231,9 @@ class DlqForm(TargetFieldsForm, PreviewForm):
             name: self.cleaned_data[name] == "yes" for name in ("waves", "at_once") if name in self.changed_data
         }
         found |= {
-            name: self.cleaned_data[name] for name in ("public_fields", "masked_fields") if name in self.changed_data
+            name: self.cleaned_data[name]
+            for name in ("public_fields", "masked_fields", "search_fields")
+            if name in self.changed_data
         }
         for name in ("interval", "crontab"):
             if name in self.changed_data:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
@@ -23,13 +22,16 @@ from django.views.decorators.http import require_POST
 from reprocessing.admin.messages import comparison, delivery_status_panel, message_actions, message_page, show_payload
 from reprocessing.admin.messages.readable_bytes import duration, short_key
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
+from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin
-from reprocessing.domain.errors import PayloadUnreadable
+from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
-from reprocessing.models import DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import DeadLetterQueue, DlqCopy, FailureGroup, Letter
 from reprocessing.store.maintenance import counters
 from reprocessing.store.payloads.viewed_content import ViewedContent
+from reprocessing.store.search import found_letters
 
 # The state of a message's copy in the DLQ. The list shows the time left in SQS only if the copy is held there. This is
 # a subquery, because with EXISTS PostgreSQL would read the copies of all messages, not only of those on the page.
@@ -38,7 +40,6 @@ _COPY = models.Subquery(
 )
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
-_LANES_FOUND = 100
 _ID = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER = 9  # max digits of an id
 _KEPT = ("dlq__id__exact", "state__exact", "presumed__exact")
@@ -101,7 +102,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     search_fields = ("message_id",)
-    search_help_text = "Enter a full message id, redrive id or ordering key."
+    search_help_text = "A full message id, redrive id, ordering key or value of a search field; or field:value."
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
         """Return the class of the list, which reads the number of messages from stored counters."""
@@ -118,15 +119,16 @@ class MessagesAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
     ) -> tuple[QuerySet[Letter], bool]:
-        """Return the messages with exactly this message id, redrive id or ordering key; and False: no row is twice."""
-        text = search_term.strip().replace("\0", "")
-        return (queryset.filter(self.search_condition(request, text)) if text else queryset), False
-
-    def search_condition(self, request: HttpRequest, text: str) -> Q:
-        """Return the condition that a message id, redrive id or ordering key equals this text. Indexes support it."""
-        dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
-        lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
-        return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
+        """Return the newest messages that the search finds, as the search page reads it; and False: no row is twice."""
+        text = search_term.strip()
+        if not text:
+            return queryset, False
+        try:
+            found = found_letters.newest_ids(search_of(request, text, within=_within(request)).sieve, limit=REACH)
+        except InvalidFilter as error:
+            messages.warning(request, str(error))
+            found = []
+        return queryset.filter(pk__in=found), False
 
     @admin.display(description="ordering key", empty_value="none")
     def key(self, letter: Letter) -> str | None:
@@ -263,12 +265,11 @@ def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, 
     return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
 
 
-def redrive_id(text: str) -> Q:
-    """Return the condition that a message has this redrive id. A text that is not a redrive id matches no message."""
-    try:
-        return Q(public_id=UUID(text))
-    except ValueError:
-        return Q(pk__in=[])
+def _within(request: HttpRequest) -> MessageFilter:
+    """Return the filters of the list, DLQ and state, as a message filter."""
+    dlq, state = (request.GET.get(name, "") for name in _KEPT[:2])
+    states = (state,) if state in set(LetterState) else ()
+    return MessageFilter(dlq=int(dlq) if _ID.fullmatch(dlq) else None, states=states)
 
 
 def _annotated(letter: Letter, name: str) -> timedelta | None:
