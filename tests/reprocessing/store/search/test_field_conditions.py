@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.db import connection
 
@@ -71,9 +73,4 @@ def test_a_filter_limited_to_other_dlqs_finds_nothing() -> None:
     bench.capture()
     sieve = MessageFilter(states=(), fields=("order_id:7",))
     limits = ((), (bench.dlq.pk,), (bench.dlq.pk + 1,), None)
-    found = [message_filters.count_letters(MessageFilter(**{**_as_dict(sieve), "dlqs": dlqs})) for dlqs in limits]
-    assert found == [0, 1, 0, 1]
-
-
-def _as_dict(sieve: MessageFilter) -> dict[str, object]:
-    return {"states": sieve.states, "fields": sieve.fields}
+    assert [message_filters.count_letters(replace(sieve, dlqs=dlqs)) for dlqs in limits] == [0, 1, 0, 1]
