@@ -3410,10 +3410,8 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("value", ""), _negated=True),
-                            models.Q(
-                                django.db.models.lookups.LessThanOrEqual(
-                                    django.db.models.functions.text.Length("value"), 200
-                                )
+                            django.db.models.lookups.LessThanOrEqual(
+                                django.db.models.functions.text.Length("value"), 200
                             ),
                         ),
                         name="search_entry_has_1_to_200_characters",

@@ -113,8 +113,8 @@ class DlqForm(TargetFieldsForm, PreviewForm):
     )  # fmt: skip
     search_fields = fields.SearchFieldsField(
         required=False, max_length=20_000, label="Search fields", widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One per line, 10 at most: NAME=body:JMESPATH or NAME=attribute:NAME, such as order_id=body:order.id. "
-        "Everybody who sees the messages finds them by the values, unless they are masked.",
+        help_text="One per line, 10 at most: NAME=body:JMESPATH or NAME=attribute:NAME, such as "
+        "order_id=body:order.id. Everybody who sees the messages finds them by the values, unless they are masked.",
     )  # fmt: skip
     waves = choice("Waves", YES_NO, "Send 1 message first, then 10, then 100, then all.")
     wave_success = number("Wave success ratio", "The share of a wave that must succeed.", least=0, most=1)

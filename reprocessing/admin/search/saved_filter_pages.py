@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -17,6 +17,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store.search import saved_filters
 
 _LIST = "admin:reprocessing_parkedletter_changelist"
@@ -26,7 +27,7 @@ class SaveForm(forms.Form):
     """The form that saves the filter of the list, for the person or for a team."""
 
     name = forms.CharField(max_length=saved_filters.NAME_LENGTH, label="Name")
-    team = forms.ModelChoiceField(None, required=False, label="For", empty_label="me alone")
+    team: forms.ModelChoiceField[Group] = forms.ModelChoiceField(None, required=False, label="For", empty_label="me alone")
     query = forms.CharField(required=False, max_length=20_000, widget=forms.HiddenInput)
 
     def __init__(self, user: User, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
@@ -38,21 +39,21 @@ class SaveForm(forms.Form):
 def save(request: HttpRequest) -> HttpResponse:
     """Save the filter of the list."""
     user = _user(request)
-    form = SaveForm(user, request.POST)
-    query = request.POST.get("query", "")
     try:
-        sieve = filter_of_query(query)
-        if not form.is_valid():
-            raise InvalidFilter("A saved filter needs a name of 1 to 60 characters, and one of your teams or nobody.")
-        name = form.cleaned_data["name"]
-        saved_filters.save_filter(
-            user, name, message_list.allowed(sieve, request), team=form.cleaned_data["team"]
-        )
-        messages.success(request, f"The filter {visible(name)} is saved.")
+        sieve = filter_of_query(request.POST.get("query", ""))
+        _save(request, user, SaveForm(user, request.POST), sieve)
     except InvalidFilter as error:
         messages.error(request, f"Not saved: {error}")
         return HttpResponseRedirect(reverse(_LIST))
     return HttpResponseRedirect(message_list.address_of(sieve))
+
+
+def _save(request: HttpRequest, user: User, form: SaveForm, sieve: MessageFilter) -> None:
+    if not form.is_valid():
+        raise InvalidFilter("A saved filter needs a name of 1 to 60 characters, and one of your teams or nobody.")
+    name = form.cleaned_data["name"]
+    saved_filters.save_filter(user, name, message_list.allowed(sieve, request), team=form.cleaned_data["team"])
+    messages.success(request, f"The filter {visible(name)} is saved.")
 
 
 @require_POST

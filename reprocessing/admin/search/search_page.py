@@ -85,8 +85,8 @@ def _scan(sieve: MessageFilter) -> str:
         return f"This was a scan of the bodies of all {done.n:,} messages that match the rest of the search."
     back_to = f"{done.since:%Y-%m-%d %H:%M} UTC" if done.since else "-"
     return (
-        f"This was a scan of the bodies of the newest {done.n:,} messages. It stopped at messages captured on {back_to}; "
-        "older messages were not searched. Add dlq:NAME or state:parked, so that fewer messages match."
+        f"This was a scan of the bodies of the newest {done.n:,} messages. It stopped at messages captured on "
+        f"{back_to}; older messages were not searched. Add dlq:NAME or state:parked, so that fewer messages match."
     )
 
 
@@ -123,7 +123,10 @@ def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[s
         address = message_list.address_of(sieve) if is_desk else ""
         more = f"?{urlencode({'q': f'{text} state:{words.split()[0]}'})}" if len(result.page.counts) > 1 else ""
         yield {
-            "words": words, "n": message_filters.counted(count.n), "address": address or more, "is_desk": bool(address)
+            "words": words,
+            "n": message_filters.counted(count.n),
+            "address": address or more,
+            "is_desk": bool(address),
         }
 
 

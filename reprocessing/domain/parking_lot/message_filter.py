@@ -94,7 +94,8 @@ class MessageFilter:
         """Return the filter as a JSON object for the audit log, without values of messages, which may be secret."""
         names = ", ".join(condition.name for condition in self.conditions)
         covers = {
-            "text": "(a text in their bodies)", "named": "(an id, key or search value)", "fields": f"(values of {names})",
+            "text": "(a text in their bodies)", "named": "(an id, key or search value)",
+            "fields": f"(values of {names})",
         }  # fmt: skip
         return {name: covers.get(name, value) for name, value in self.stored().items()}
 

@@ -151,9 +151,7 @@ def delete_ended(*, history: float) -> int:
     return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
 
 
-def _with_filter(
-    arguments: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]
-) -> dict[str, Any]:
+def _with_filter(arguments: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     """Return the arguments of a deed with its filter, if there is one, changed by `change`."""
     return {**arguments, **({"filter": change(arguments["filter"])} if "filter" in arguments else {})}
 

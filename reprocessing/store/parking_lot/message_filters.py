@@ -222,9 +222,8 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
     """Return how many letters a filter matches, by DLQ, state and reason. At most 10,001 letters are counted in all."""
     with patiently():
-        return rows.fetch(
-            CountByReason, _KINDS.format(where=where_clause(sieve)), patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
-        )
+        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+        return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
 
 
 def count_letters(sieve: MessageFilter) -> int:
@@ -296,7 +295,8 @@ def _newest(
 
 
 def _count(sieve: MessageFilter) -> int:
-    return rows.value(int, _COUNT.format(where=where_clause(sieve)), patient_parameters(sieve) | {"limit": MAX_COUNT + 1})
+    asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+    return rows.value(int, _COUNT.format(where=where_clause(sieve)), asked)
 
 
 def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class _Column:
 
 
 _REPORTS: Final = _Column(Part.REPORT, "redrive_report", "nullif(x.message, '')", "message = s.becomes")
+
+
 def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString) -> tuple[_Column, ...]:
     """Return the texts of a column of stored filters that may have values of messages (`message_filter.SECRETS`).
 

@@ -82,7 +82,9 @@ class Scan:
 
 
 def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> FoundPage:
-    """Return a page of letters that a filter matches, the last captured first. `below`: id at the end of the page before.
+    """Return a page of letters that a filter matches, the last captured first.
+
+    `below`: id at the end of the page before.
 
     Raises:
         InvalidFilter: the search took longer than 5 seconds.

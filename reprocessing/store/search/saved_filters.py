@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction

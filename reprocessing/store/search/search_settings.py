@@ -1,4 +1,4 @@
-"""Read which DLQs declare search fields, and whether the values of their letters are indexed by the present settings."""
+"""Read which DLQs declare search fields, and whether their letters are indexed for the present settings."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _entry(stock: Stock, **fields: object) -> object:
     return models.SearchEntry.objects.create(**values)
 
 
-def _group() -> Group:
+def _team() -> Group:
     return Group.objects.get_or_create(name="shop")[0]
 
 
@@ -372,7 +372,7 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ("search_entry_has_1_to_200_characters", lambda s: _entry(s, value=201 * "x")),
     ("saved_filter_has_name", lambda s: _saved(s, name="")),
     ("one_saved_filter_per_owner_and_name", _twice(_saved)),
-    ("one_saved_filter_per_team_and_name", lambda s: [_saved(s, team=team) for team in [_group()] for _ in range(2)]),
+    ("one_saved_filter_per_team_and_name", lambda s: [_saved(s, team=team) for team in [_team()] for _ in range(2)]),
     (
         "destroyed_payload_key_has_person_and_reason",
         lambda s: _payload_key(dlq=s.dlq, day=NOW.date(), wrapped=None, destroyed_at=NOW, destroyed_by="ann"),

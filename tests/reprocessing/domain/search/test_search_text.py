@@ -44,7 +44,7 @@ def test_a_search_is_written_so_that_it_is_read_again(meant: SearchText) -> None
         ("key:a key:b", "one key"),
         ('"a" "b"', "one text"),
         ("state:lost", "one of captured, queued, sending"),
-        ("reason:lost", "one of no_ordering_key"),
+        ("reason:lost", "Write reason: and one of attempts_spent"),
         ("group:x", "group:17"),
         ("order_id:4*", "at least 2 characters"),
         ("Ünïcode:x y_z:", "y_z:VALUE"),

@@ -63,7 +63,7 @@ def test_a_search_reads_only_what_it_finds() -> None:
             scanned = {table for statement in statements for table in statement.scanned}
             seen[name] = max(statement.buffers for statement in statements), scanned & {*TABLES, "redrive_search_entry"}
     assert found == {name: name != "nothing" for name in searches}
-    assert {name: scanned for name, (_, scanned) in seen.items()} == dict.fromkeys(searches, set())
+    assert {name: scanned for name, (_, scanned) in seen.items()} == {name: set() for name in searches}
     assert {name: buffers for name, (buffers, _) in seen.items() if buffers > MOST} == {}
 
 
