@@ -141,12 +141,13 @@ def test_an_interrupted_index_is_continued_and_the_newest_messages_come_first(mo
 
 
 def test_a_batch_reads_a_part_of_the_ids_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    _captured(1)
+    _captured(1, 2)
+    first, last = Letter.objects.order_by("pk").values_list("pk", flat=True)
+    (settings,) = search_settings.all_settings()
     monkeypatch.setattr(reindexing, "SPAN", 1)
-    bench = _captured(2, 3)
-    _change(bench, search_indexed_for="former")
-    assert reindex.reindex_dlqs(seconds=10)
-    assert _found("order_id:2") + _found("order_id:3") == 2
+    assert reindexing.next_part(replace(settings, below=last + 1)) == reindexing.Part([last], last)
+    assert reindexing.next_part(replace(settings, below=first)) == reindexing.Part([], first - 1)
+    assert reindexing.next_part(replace(settings, below=1)) == reindexing.Part([], 0)
 
 
 def test_masked_values_are_found_only_by_people_who_may_reveal_them() -> None:
