@@ -27,7 +27,9 @@ class SaveForm(forms.Form):
     """The form that saves the filter of the list, for the person or for a team."""
 
     name = forms.CharField(max_length=saved_filters.NAME_LENGTH, label="Name")
-    team: forms.ModelChoiceField[Group] = forms.ModelChoiceField(None, required=False, label="For", empty_label="me alone")
+    team: forms.ModelChoiceField[Group] = forms.ModelChoiceField(
+        None, required=False, label="For", empty_label="me alone"
+    )
     query = forms.CharField(required=False, max_length=20_000, widget=forms.HiddenInput)
 
     def __init__(self, user: User, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
