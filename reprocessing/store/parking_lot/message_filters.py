@@ -34,19 +34,6 @@ _STATES: Final[dict[str, LiteralString]] = {
     "delivered": "'delivered'", "parked": "'parked'", "duplicate": "'duplicate'", "discarded": "'discarded'",
 }  # fmt: skip
 
-# Letters on lanes of this key, and captured ones, which have no lane yet. OFFSET 0: each source is a descent in the
-# index of lanes, or of captured letters; else the planner may read all of them.
-_OF_KEY: Final[LiteralString] = """
-SELECT x.id FROM redrive_letter x WHERE x.lane_id IN (
-    SELECT n.id FROM redrive_source o CROSS JOIN LATERAL (
-                SELECT id FROM redrive_lane WHERE dlq_id = o.dlq_id AND source_id = o.id
-                   AND key_hash = sha256(convert_to({key}, 'UTF8')) OFFSET 0) n LIMIT 100)
-UNION ALL
-SELECT x.id FROM redrive_source o CROSS JOIN LATERAL (
-            SELECT id FROM redrive_letter WHERE source_id = o.id AND state = 'captured' AND planned AND NOT single
-               AND key_hash = sha256(convert_to({key}, 'UTF8')) OFFSET 0) x
-"""
-
 _CONDITIONS: Final[dict[str, LiteralString]] = {
     "dlq": "l.dlq_id = %(dlq)b::bigint",
     "reasons": "l.reason = ANY(%(reasons)b::text[])",
@@ -69,7 +56,7 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
         SELECT x.id FROM redrive_letter x
          WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
         UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
-        UNION ALL {_OF_KEY.format(key="%(named)b::text")}
+        UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
         UNION ALL {field_conditions.NAMED})""",  # noqa: S608  # the inserted texts are constants
 }
 
@@ -166,7 +153,7 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
     if sieve.key is not None and not sieve.states and not whole:  # among letters of all states, an index is needed
-        parts.append(f"l.id IN ({_OF_KEY.format(key='%(key)b::text')})")
+        parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
     if sieve.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
     parts += field_conditions.where_parts(sieve)

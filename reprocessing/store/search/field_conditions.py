@@ -1,4 +1,4 @@
-"""Turn conditions on search fields into SQL, as parts of a message filter's WHERE clause."""
+"""Turn conditions on search fields and ordering keys into SQL, as parts of a message filter's WHERE clause."""
 
 from __future__ import annotations
 
@@ -43,6 +43,19 @@ NAMED: Final[LiteralString] = f"""
 SELECT s.letter_id FROM redrive_search_entry s
  WHERE s.name = ANY(%(any_names)b::text[]) AND s.value = ANY(%(any_values)b::text[]) AND {_SEEN}
 """  # noqa: S608  # as above
+
+#: SQL: ids of letters on lanes of a `key`, and of captured letters, which have no lane yet. OFFSET 0: each source is a
+#: descent in the index of lanes, or of captured letters; else the planner may read all of them.
+OF_KEY: Final[LiteralString] = """
+SELECT x.id FROM redrive_letter x WHERE x.lane_id IN (
+    SELECT n.id FROM redrive_source o CROSS JOIN LATERAL (
+                SELECT id FROM redrive_lane WHERE dlq_id = o.dlq_id AND source_id = o.id
+                   AND key_hash = sha256(convert_to({key}, 'UTF8')) OFFSET 0) n LIMIT 100)
+UNION ALL
+SELECT x.id FROM redrive_source o CROSS JOIN LATERAL (
+            SELECT id FROM redrive_letter WHERE source_id = o.id AND state = 'captured' AND planned AND NOT single
+               AND key_hash = sha256(convert_to({key}, 'UTF8')) OFFSET 0) x
+"""
 
 
 def where_parts(sieve: MessageFilter) -> Iterator[LiteralString]:
