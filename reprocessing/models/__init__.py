@@ -25,6 +25,8 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
     GroupHour,
+    SavedFilter,
+    SearchEntry,
 )
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, Wave
@@ -37,7 +39,6 @@ from reprocessing.models.safety import (
     HealthStatus,
     RateClass,
 )
-from reprocessing.models.search import SavedFilter, SearchEntry
 from reprocessing.models.system import (
     Heartbeat,
     HourlyCount,

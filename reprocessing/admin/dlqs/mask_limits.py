@@ -13,7 +13,7 @@ _SHOWING: Final = (
     "masked_fields", "search_fields", "ordering_key", "sequence", "idempotency_key", "message_type", "tenant",
 )  # fmt: skip
 REFUSAL: Final = (
-    "Fields of this DLQ are masked. This setting can show their values, so it takes the permission to reveal them."
+    "Fields of this DLQ are masked. This setting can show their values, so it needs the permission to reveal them."
 )
 
 

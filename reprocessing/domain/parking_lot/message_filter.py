@@ -41,7 +41,7 @@ class MessageFilter:
         key: the ordering key.
         named: a message id, redrive id, ordering key, or value of any search field.
         fields: conditions on search fields, such as "order_id:4711" (domain.search.field_condition).
-        died_after, died_before: the message failed at this time or later; it failed before this time.
+        died_after, died_before: the message was first sent at this time or later; it was first sent before this time.
         finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.

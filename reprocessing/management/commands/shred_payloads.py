@@ -30,7 +30,7 @@ class Command(Console):
         add_name(parser)
         parser.add_argument(
             "--message-id", action="append", type=not_empty, metavar="ID",
-            help="only the message with this id; repeatable",
+            help="destroy only the payload of the message with this id; repeatable",
         )  # fmt: skip
         add_change_options(parser)
 
@@ -47,7 +47,7 @@ class Command(Console):
             log = ProgressLog(self.stderr)
             done = shred.shred_dlq(
                 dlq, by=options["by"], reason=options["reason"],
-                told=lambda n: log.line_if_due(lambda: f"{n:,} of {letters:,} messages"),
+                on_progress=lambda n: log.line_if_due(lambda: f"{n:,} of {letters:,} messages"),
             )  # fmt: skip
             keys, letters = done.keys, done.letters
         self.tell(dlq, options, letters, keys)

@@ -39,7 +39,7 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class SeenLetter:
-    """The version of a letter that a person saw: when it was parked, and its revision (0: it was never edited)."""
+    """The version of a letter that a person saw: when the letter was parked, and its revision (0: never edited)."""
 
     finished_at: datetime
     revision: int
@@ -55,7 +55,7 @@ class Alteration:
 
     @property
     def size(self) -> int:
-        """Return the size in bytes, as SQS counts it."""
+        """Return the size of the edited letter in bytes, as SQS counts it."""
         return len(self.body) + attributes_size(self.attributes)
 
 
@@ -63,7 +63,7 @@ class Alteration:
 class Edited:
     """The edit was saved as revision `no`.
 
-    `still_parked_because`: why it was not replayed; empty: nothing prevented it.
+    `still_parked_because`: why the letter was not released; empty: it was released, or no release was wanted.
     """
 
     no: int
@@ -85,7 +85,7 @@ class Unsendable:
 
 
 def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
-    """Return how the keys, the type and the tenant of the DLQ's letters are read."""
+    """Return the selectors that say where keys, message type and tenant are in the DLQ's letters."""
     return edit_policy.selectors_by_purpose(
         place_letters.policy_of(dlq), message_type=dlq.message_type, tenant=dlq.tenant
     )
@@ -94,7 +94,7 @@ def keys_of(dlq: DeadLetterQueue) -> SelectorsByPurpose:
 def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[str]:
     """Return why this edit is not possible, in sentences without message data; empty: it is possible.
 
-    `names`: the names of the redrive attributes, which cannot be edited.
+    `stand`: the letter now. `to`: the edited letter. `names`: names of the redrive attributes, which cannot be edited.
     """
     body, own = bytes(stand.body), unpack_attributes(bytes(stand.attributes))
     if (to.body, dict(to.attributes)) == (body, own):
@@ -116,7 +116,10 @@ def problems(stand: EditableLetter, to: Alteration, names: MarkNames) -> list[st
 
 
 def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurpose) -> list[str]:
-    """Return a sentence for each key, type or tenant that the edit changes. `goes_by`: how they are read."""
+    """Return a sentence for people about each key, type or tenant that the edit changes.
+
+    `goes_by`: the selectors that say where these values are in the letter.
+    """
     before = LetterFacts(stand.message_id, bytes(stand.body), unpack_attributes(bytes(stand.attributes)), stand.system)
     return edit_policy.changed_selectors(goes_by, before, _facts(stand, to))
 
@@ -124,7 +127,7 @@ def changed_keys(stand: EditableLetter, to: Alteration, goes_by: SelectorsByPurp
 def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -> str:
     """Return a sentence for people about the order in which the letter is sent after the edit."""
     if not stand.led:
-        return "Its target is not known, so it cannot be replayed."
+        return "Its target is not known, so it cannot be released."
     if stand.ordering_key is not None:
         return "It keeps its ordering key and its place in the key queue, whatever the edit changes."
     if stand.placed:
@@ -136,7 +139,8 @@ def place_after_edit(stand: EditableLetter, to: Alteration, policy: KeyPolicy) -
         case LetterPlace():
             return "The edit gives it an ordering key and a place in the key queue."
         case Park(_, detail):
-            return f"It has no ordering key, also after the edit: {detail} A replay sends it without ordering."
+            no_key = f"It has no ordering key, also after the edit: {detail}"
+            return f"{no_key} If you release it, it is sent without ordering."
         case _ as never:
             assert_never(never)
 
@@ -160,10 +164,10 @@ def edit_letter(  # noqa: PLR0913  # arguments are passed by name
     pk: int, seen: SeenLetter, to: Alteration, *, names: MarkNames, by: str, reason: str, replay: bool,
     approval: int | None = None,
 ) -> Edited | ChangedMeanwhile | Unsendable:  # fmt: skip
-    """Save an edit of a parked letter, if the letter is unchanged since it was `seen`. With `replay`, release it, too.
+    """Save an edit of a parked letter, if the letter is as the person saw it (`seen`). `replay`: release it, too.
 
     All is one transaction. The captured bytes and the place in the lane are kept. Each revision is recognised if it
-    comes back. `names`: the names of the redrive attributes. `approval`: id of the approval that is executed.
+    comes back. `names`: names of the redrive attributes. `approval`: id of the approval that is being executed.
 
     Raises:
         ApprovalNeeded: a second person is needed.
@@ -208,7 +212,7 @@ def _deed(pk: int, seen: SeenLetter, to: Alteration, *, replay: bool) -> Deed:
     said = {
         "finished_at": seen.finished_at.isoformat(), "revision": seen.revision, "key": to.key, "replay": replay,
     }  # fmt: skip
-    title = "Edit and replay a parked message" if replay else "Edit a parked message"
+    title = "Edit and release a parked message" if replay else "Edit a parked message"
     return Deed(DeedKind.EDIT, title, said, (pk,), to.body, pack_attributes(to.attributes))
 
 

@@ -1,4 +1,4 @@
-"""Wrap data keys with a new wrapping key, and encrypt payloads that were stored readable.
+"""Wrap all data keys with a new wrapping key, and encrypt payloads that were stored readable.
 
 If the process is killed, a second call continues.
 """
@@ -15,7 +15,7 @@ from reprocessing.store.payloads.resealing import Sealed
 
 #: Most data keys that one statement wraps.
 _KEYS = 100
-#: Seconds after which the progress is told while search values are replaced.
+#: Seconds after which the progress is reported while search values are replaced.
 _REINDEX_FOR = 5.0
 
 
@@ -29,21 +29,24 @@ class Rotated:
     texts: int = 0
 
 
-def rewrap_keys(told: Callable[[Rotated], None]) -> Rotated:
-    """Wrap each data key with the first wrapping key. Return the counts. Messages are captured and sent meanwhile.
+def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
+    """Wrap each data key with the first wrapping key; return the counts. Messages can be captured and sent meanwhile.
 
-    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself. `told`
-    gets the counts after each batch.
+    The data keys stay the same, so payloads need not be encrypted again. Each batch is committed by itself.
+    `on_progress` is called after each batch, with the counts so far.
     """
     done = Rotated()
     while found := payload_keys.not_wrapped_by_first(limit=_KEYS):
         done.keys += payload_keys.rewrap(found)
-        told(done)
+        on_progress(done)
     return done
 
 
-def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
-    """Seal readable payloads, edits, reports, filters and texts of targets; a second call continues where it ended."""
+def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
+    """Encrypt payloads, edits, reports, filters and texts of targets that are stored readable; return the counts.
+
+    `day`: the day for which each DLQ's data key is used. If the process is killed, a second call continues.
+    """
     done = Rotated()
 
     def all_of(seal: Callable[[int, date], Sealed], count: Callable[[int], None]) -> None:
@@ -51,7 +54,7 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
         while (chunk := seal(above, day)).last:
             count(chunk.n)
             above = chunk.last if chunk.n else above
-            told(done)
+            on_progress(done)
 
     def payloads(n: int) -> None:
         done.payloads += n
@@ -67,5 +70,5 @@ def seal_readable(day: date, told: Callable[[Rotated], None]) -> Rotated:
     all_of(resealing.seal_details, texts)
     done.texts += installation_texts.seal_texts()
     while not reindex.reindex_dlqs(seconds=_REINDEX_FOR):  # replaces readable search values by keyed hashes
-        told(done)
+        on_progress(done)
     return done

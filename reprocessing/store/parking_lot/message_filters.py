@@ -1,4 +1,4 @@
-"""Turn a message filter into SQL: lists, counts, previews, bulk actions and exports use the same WHERE clause.
+"""Turn a message filter into a SQL condition, which lists, counts, previews, bulk actions and exports use.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.
@@ -26,7 +26,7 @@ from reprocessing.store.search import field_conditions
 
 #: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
-#: Milliseconds after which a statement is stopped, because a person waits for its result.
+#: Milliseconds after which a query is stopped, because a person waits for its result.
 _PATIENCE: Final = 5_000
 
 _STATES: Final[dict[str, LiteralString]] = {
@@ -171,10 +171,10 @@ def newest_first(sieve: MessageFilter) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. This searches encrypted bodies, for `seconds` at most; None: no limit.
+    """Return the parameters of `where_clause`. To find them, encrypted bodies are searched for the filter's text.
 
     Raises:
-        InvalidFilter: the search took longer than `seconds`.
+        InvalidFilter: the search took longer than `seconds` (None: there is no limit).
     """
     found = _plain_parameters(sieve)
     if sieve.text is None or not payload_keys.has_keys():
@@ -203,7 +203,10 @@ class LetterPage:
 
 
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
-    """Return a page of letters that a filter matches, the last finished first. `below`: end of the page before."""
+    """Return a page of letters that a filter matches, the last finished first.
+
+    `below`: the last letter of the previous page; None: return the first page.
+    """
     with patiently():
         if sieve.text is not None:
             return _of_text(sieve, below, limit)
@@ -221,7 +224,7 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
-    """Return how many letters a filter matches, by DLQ, state and reason. At most 10,001 letters are counted in all."""
+    """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all."""
     with patiently():
         asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
         return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
@@ -239,7 +242,7 @@ def counted(n: int) -> str:
 
 
 def is_exhaustive(sieve: MessageFilter) -> bool:
-    """Return whether all letters that could contain the filter's text are searched, not only the newest of them."""
+    """Return whether a search for the filter's text reads all letters that may have it, not only the newest 20,000."""
     if sieve.text is None:
         return True
     asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
@@ -249,10 +252,10 @@ def is_exhaustive(sieve: MessageFilter) -> bool:
 
 
 def require_exhaustive(sieve: MessageFilter) -> None:
-    """Refuse a filter with a text that could match letters which are not searched, because they are not the newest.
+    """Refuse a filter whose text search would miss letters, because it reads only the newest 20,000 letters.
 
     Raises:
-        InvalidFilter: `is_exhaustive` is false.
+        InvalidFilter: there are more letters that may have the text (see `is_exhaustive`).
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(
@@ -262,7 +265,10 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return the filter, limited to one DLQ (by index) if only one has letters of the reasons; None: no DLQ has any."""
+    """Return the filter, limited to a DLQ if only one has letters with the filter's reasons; None: no DLQ has any.
+
+    For a single DLQ, PostgreSQL can use an index.
+    """
     if not sieve.reasons or sieve.dlq is not None or sieve.states != ("parked",):
         return sieve
     dlqs = {
@@ -279,7 +285,7 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
 
 
 def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
-    """Return a page for a filter with a text; the bodies are searched once, for the page and the count."""
+    """Return a page for a filter with a text search; bodies are searched once, both for the page and for the count."""
     held = rows.column(int, _IDS.format(where=where_clause(sieve)), patient_parameters(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
@@ -307,7 +313,7 @@ def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Set a statement timeout of 5 seconds within the block. If it is exceeded, raise InvalidFilter."""
+    """Set a statement timeout of 5 seconds for queries in the block; a query that takes longer raises InvalidFilter."""
     try:
         with transaction.atomic():
             rows.execute("SELECT set_config('statement_timeout', %(most)b, true)", {"most": str(_PATIENCE)})

@@ -1,4 +1,7 @@
-"""Seal and erase the texts that the installation's data key encrypts: of consumer reports, and of filters."""
+"""Seal and erase texts that belong to no DLQ: those of consumer reports, and those that filters search for.
+
+They are sealed (encrypted) with the installation's data key.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from reprocessing.store.payloads import content
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of texts. SQL: `table`, `text`: the text of a row `x`, and `change`: sets it to `s.becomes`."""
+    """SQL of a column with texts: its `table`; `text` reads the text of a row x; `change` sets the text."""
 
     part: Part
     table: LiteralString
@@ -75,7 +78,7 @@ def seal_texts() -> int:
 
 
 def erase_filters(value: str, erased: str) -> int:
-    """Replace the value by `erased` in the sealed texts of filters; return in how many.
+    """Replace a value by `erased` in the sealed texts of filters; return how many texts changed.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.
@@ -91,7 +94,7 @@ def erase_filters(value: str, erased: str) -> int:
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
-    """Yield the texts of a column, sealed or readable, in batches."""
+    """Yield lists of the texts of a column that are sealed (`sealed`), or that are readable."""
     statement = _READ.format(table=column.table, text=column.text)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):

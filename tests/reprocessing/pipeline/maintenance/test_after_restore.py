@@ -314,7 +314,7 @@ def test_a_decision_goes_on_where_it_was_interrupted(monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reconcile.decide({"unknown": RestoreDecision.REPLAY}, dlq=None, **WHY, heard=interrupt)
+        reconcile.decide({"unknown": RestoreDecision.SEND_AGAIN}, dlq=None, **WHY, on_progress=interrupt)
     assert (found(), say(unknown="replay"), found()) == ({"hidden": 1}, 1, {})
     assert AuditEntry.objects.filter(act="changed").count() == 3
 
@@ -490,7 +490,7 @@ def test_the_command_leads_from_the_hold_to_the_release(clock: Clock) -> None:
     assert ask("hold", "--since", since, *said, "--confirm", "--json")["new"] is True
     drained_late(bench, clock)
     told = ask("report", "--json")
-    (letter,) = told["letters"]
+    (letter,) = told["messages"]
     assert (letter["message_id"], letter["class"], letter["finding"]) == (
         bench.letter().message_id, "unfinished", "seen",
     )  # fmt: skip

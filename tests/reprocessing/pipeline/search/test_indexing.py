@@ -195,7 +195,7 @@ def test_entries_go_with_the_payload(ends: str, clock: Clock) -> None:
 def _erase() -> None:
     for number in ("4711", "4712"):
         about = MessageFilter(states=(), fields=(f"order_id:{number}",), reveals=True)
-        erase.erase(about, by="ann", reason="asked", told=lambda _: None)
+        erase.erase(about, by="ann", reason="asked", on_progress=lambda _: None)
 
 
 def test_a_body_that_comes_back_after_its_retention_is_found_again() -> None:
@@ -229,7 +229,7 @@ def test_two_dlqs_have_different_hashes_of_the_same_value() -> None:
 def test_after_shredding_no_key_is_left_that_tells_a_guessed_value() -> None:
     bench = _captured(4711)
     hashes = _entries()
-    shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", told=lambda _: None)
+    shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", on_progress=lambda _: None)
     assert (SearchEntry.objects.count(), payload_keys.search_keys([bench.dlq.pk])) == (0, {})
     bench.bury(_order(4711), customer="ann")
     bench.capture()
@@ -242,7 +242,7 @@ def test_a_capture_with_a_destroyed_search_key_stores_nothing() -> None:
     bench = _captured(1)
     known = payload_keys.current_key((bench.dlq.pk, None))
     assert known is not None
-    shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", told=lambda _: None)
+    shred.shred_dlq(bench.dlq, by="ann", reason="the customer left", on_progress=lambda _: None)
     payload_keys._unwrapped.add(known, (bench.dlq.pk, None), current=True)
     bench.bury(_order(2))
     bench.capture()
