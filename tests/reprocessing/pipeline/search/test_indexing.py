@@ -95,7 +95,7 @@ def test_a_capture_that_read_former_settings_reads_them_again() -> None:
     seen = DeadLetterQueue.objects.get(pk=bench.dlq.pk)
     _change(bench, **ORDERS)
     assert reindex.reindex_dlqs(seconds=10)
-    feed_run.take_turn(seen, conf=bench.conf, dice=lambda: 0.0, seconds=10)
+    feed_run.poll_dlq(seen, conf=bench.conf, dice=lambda: 0.0, seconds=10)
     assert _entries() == {("order_id", "4711")}
 
 
