@@ -62,7 +62,7 @@ def page(request: HttpRequest) -> HttpResponse:
             context["refusal"] = str(error)
         else:
             if below is None and _is_exact(result) and result.page.n == 1:
-                messages.info(request, f"Found by the search: {visible(search.meanings[0])}.")
+                messages.info(request, f"Found by the search: {visible(_matched(search, result))}.")
                 return HttpResponseRedirect(_address(request, result.page.letters[0]))
             context |= _found(request, text, search, result)
     return TemplateResponse(request, "reprocessing/admin/search.html", admin.site.each_context(request) | context)
@@ -94,6 +94,15 @@ def _is_exact(result: _Result) -> bool:
     sieve = result.sieve
     is_asked = sieve.named is not None or sieve.key is not None or bool(sieve.fields)
     return is_asked and sieve.text is None and not any(condition.is_prefix for condition in sieve.conditions)
+
+
+def _matched(search: Search, result: _Result) -> str:
+    """Return in words why the only message was found, such as "ordering key is customer-7"."""
+    (letter,), named = result.page.letters, search.sieve.named
+    for words, value in (("message id", letter.message_id), ("ordering key", letter.key)):
+        if named is not None and value == named:
+            return f"{words} is {named}"
+    return search.meanings[0]
 
 
 def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> dict[str, Any]:

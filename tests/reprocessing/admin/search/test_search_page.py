@@ -65,6 +65,15 @@ def test_one_exact_match_is_opened(how: str, ann: Client) -> None:
     assert _opened(ann, asked[how]) == f"{LOT}{letter.pk}/change/"
 
 
+def test_the_opened_message_says_what_matched(ann: Client) -> None:
+    letter = _order(_shop(), 4711)
+    _indexed()
+    told = {q: _page(ann, q) for q in (letter.message_id, "key-4711", "order_id:4711")}
+    assert f"Found by the search: message id is {letter.message_id}." in told[letter.message_id]
+    assert "Found by the search: ordering key is key-4711." in told["key-4711"]
+    assert "Found by the search: order_id is 4711 in 1 DLQ: orders." in told["order_id:4711"]
+
+
 def test_a_message_that_is_not_parked_is_opened_too(ann: Client) -> None:
     letter = _order(_shop(), 4711)
     Letter.objects.update(state="delivered", reason="")
