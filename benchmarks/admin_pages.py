@@ -23,6 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
+from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -71,6 +72,8 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"letters of a dlq, {state}", f"{home}/letter/?state__exact={state}&dlq__id__exact={dlq}"
     yield "letters of a key", f"{home}/letter/?q=account-85"
     yield "letters of no key", f"{home}/letter/?q=nothing"
+    for name, text in searches():
+        yield f"search: {name}", f"/admin/search?{urlencode({'q': text, 'below': 10**9})}"
     lists = ("parkedletter", "failuregroup", "run", "lane", "attempt", "auditentry", "report", "parkingqueuemessage")
     for model in (*lists, "bulkaction"):
         if admin.site.is_registered(apps.get_model("reprocessing", model)):
@@ -81,6 +84,22 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "a parked letter", f"{home}/parkedletter/{letter}/change/"
     yield "a letter", f"{home}/letter/{letter}/change/"
     yield "a letter of a filtered list", f"{home}/letter/{letter}/change/?list=state__exact%3Dparked"
+
+
+def searches() -> Iterator[tuple[str, str]]:
+    """Yield searches that use indexes. Their addresses have `below`, so that a single match is not opened."""
+    from reprocessing.models import Letter  # noqa: PLC0415  its settings are known by now
+
+    letter = Letter.objects.filter(state="parked").earliest("id")
+    yield "id", f"dlq:{letter.dlq.name} {letter.message_id}"
+    yield "redrive id", f"{letter.public_id} state:parked"
+    yield "key", "key:account-85"
+    yield "any value", "account-85"
+    yield "field", "customer:account-85"
+    yield "unique field", f"order:{letter.pk}"
+    yield "two fields", f"customer:account-85 order:{letter.pk}"
+    yield "prefix", "customer:account-85*"
+    yield "nothing", "order:nothing"
 
 
 def later(client: Client) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,7 @@ SELECT n, gen_random_uuid(), gen_random_uuid()::text, d.dlq, d.source, d.target,
 
 _LANES: Final = """
 INSERT INTO redrive_lane (id, key, key_hash, dlq_id, source_id, single, phase, due_at, run_id)
-SELECT n + 1, 'account-' || n, int8send(n), d.dlq, d.source, false,
+SELECT n + 1, 'account-' || n, sha256(convert_to('account-' || n, 'UTF8')), d.dlq, d.source, false,
        CASE WHEN n %% 100 BETWEEN 72 AND 84 THEN 'ready' ELSE 'idle' END,
        CASE WHEN n %% 100 BETWEEN 72 AND 84 THEN redrive_now() + interval '1 hour' END, 1 + n %% 2000
   FROM generate_series(0, 99999) n
@@ -82,6 +82,11 @@ SELECT l.id, k, 0, l.id, l.captured_at, false, l.lane_id, l.target_id, l.run_id,
   FROM redrive_letter l JOIN redrive_breaker b ON b.target_id = l.target_id AND b.rate_class_id IS NULL
  CROSS JOIN LATERAL generate_series(1, l.attempts) k
  WHERE l.id BETWEEN %(a)s AND %(b)s AND (l.state = 'parked' OR l.id %% 4 = 0)
+""",
+    """
+INSERT INTO redrive_search_entry (letter_id, dlq_id, name, value, masked)
+SELECT l.id, l.dlq_id, f.name, CASE f.name WHEN 'order' THEN l.id::text ELSE 'account-' || l.id %% 300 END, false
+  FROM redrive_letter l CROSS JOIN (VALUES ('order'), ('customer')) f(name) WHERE l.id BETWEEN %(a)s AND %(b)s
 """,
     """
 INSERT INTO redrive_dlq_copy (message_id, state, handle, visible_until, letter_id, dlq_id)
@@ -144,12 +149,15 @@ def found(dlqs: int = DLQS) -> None:
     from django.db import connection  # noqa: PLC0415  its settings are known by now
 
     from reprocessing.models import DeadLetterQueue, Source, Target  # noqa: PLC0415  as above
+    from reprocessing.store.search import search_settings  # noqa: PLC0415  as above
 
     for number in range(dlqs):
         arn, url = f"arn:aws:sqs:us-east-1:0:shop-{number:02}", f"http://127.0.0.1:9/0/shop-{number:02}"
         dlq = DeadLetterQueue.objects.create(
-            name=f"shop-{number:02}-dlq", url=f"{url}-dlq", arn=f"{arn}-dlq", region="r"
-        )
+            name=f"shop-{number:02}-dlq", url=f"{url}-dlq", arn=f"{arn}-dlq", region="r",
+            search_fields=["order=body:order", "customer=body:customer"],
+        )  # fmt: skip
+        DeadLetterQueue.objects.filter(pk=dlq.pk).update(search_indexed_for=search_settings.of_dlq(dlq).digest)
         target = Target.objects.create(arn=arn, url=url, region="us-east-1")
         Source.objects.create(dlq=dlq, arn=arn, target=target)
     with connection.cursor() as cursor:

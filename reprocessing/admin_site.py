@@ -95,10 +95,11 @@ class RedriveAdminSite(admin.AdminSite):
         return super().index(request, dashboard.dashboard_context(request) | (extra_context or {}))
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """Return the URLs of Django's pages, and of pages without a list: dashboard, editor, permissions, stops."""
+        """Return the URLs of Django's pages, and of pages without a list, such as the dashboard and the search."""
         from reprocessing.admin.dashboard import dashboard, dlq_page, hourly_chart  # noqa: PLC0415  see above
         from reprocessing.admin.messages import edit  # noqa: PLC0415  see above
         from reprocessing.admin.safety import stop_pages  # noqa: PLC0415  see above
+        from reprocessing.admin.search import search_page  # noqa: PLC0415  see above
         from reprocessing.admin.site import permissions  # noqa: PLC0415  see above
 
         acts: list[URLPattern | URLResolver] = [
@@ -110,6 +111,7 @@ class RedriveAdminSite(admin.AdminSite):
             path("board/<int:dlq>", self.admin_view(dlq_page.page), name="board_dlq"),
             path("hours", self.admin_view(hourly_chart.page), name="hours"),
             path("reprocessing/parkedletter/<int:letter>/edit", self.admin_view(edit.page), name="parkedletter_edit"),
+            path("search", self.admin_view(search_page.page), name="search"),
             path("rights", self.admin_view(permissions.page), name="rights"),
             *acts,
             *super().get_urls(),

@@ -4,6 +4,8 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.datetime
+import django.db.models.functions.text
+import django.db.models.lookups
 from django.conf import settings
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -295,6 +297,15 @@ class Migration(migrations.Migration):
                 ("keep_bodies", models.PositiveIntegerField(blank=True, null=True)),
                 ("public_fields", models.JSONField(blank=True, default=list)),
                 ("masked_fields", models.JSONField(blank=True, default=list)),
+                (
+                    "search_fields",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("search_version", models.IntegerField(default=0)),
+                ("search_indexed_for", models.TextField(blank=True, default="")),
+                ("search_reindex_below", models.BigIntegerField(blank=True, null=True)),
                 ("held_copies_limit", models.PositiveIntegerField(default=20000)),
                 ("parking_url", models.TextField(blank=True, default="")),
                 ("at_once", models.BooleanField(default=False)),
@@ -387,6 +398,9 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("keep_bodies", None), ("keep_bodies__lte", 3650), _connector="OR"),
                         name="keep_bodies_at_most_10_years",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("search_fields__len__lte", 10)), name="dlq_has_at_most_10_search_fields"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -491,7 +505,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("day__isnull", False), ("dlq__isnull", False)),
+                            ("dlq__isnull", False),
                             models.Q(("day", None), ("destroyed_at", None), ("dlq", None)),
                             _connector="OR",
                         ),
@@ -3401,6 +3415,95 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="api_call_is_answered_or_leased",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SearchEntry",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "letter_id", "name", "value", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("dlq_id", models.BigIntegerField()),
+                ("name", models.TextField(db_collation="C")),
+                ("value", models.TextField(db_collation="C")),
+                ("masked", models.BooleanField()),
+                (
+                    "letter",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="search_entries",
+                        to="reprocessing.letter",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_search_entry",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        models.F("name"), models.F("value"), models.F("letter"), name="search_entries_by_value"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("value", ""), _negated=True),
+                            django.db.models.lookups.LessThanOrEqual(
+                                django.db.models.functions.text.Length("value"), 200
+                            ),
+                        ),
+                        name="search_entry_has_1_to_200_characters",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SavedFilter",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.TextField()),
+                ("filter", models.JSONField()),
+                ("saved_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="auth.group",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "redrive_saved_filter",
+                "default_permissions": ("delete",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="saved_filter_has_name"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("team", None)),
+                        fields=("owner", "name"),
+                        name="one_saved_filter_per_owner_and_name",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("team__isnull", False)),
+                        fields=("team", "name"),
+                        name="one_saved_filter_per_team_and_name",
                     ),
                 ],
             },

@@ -56,6 +56,18 @@ CREATE TRIGGER payloads_never_change BEFORE UPDATE ON redrive_payload
     FOR EACH ROW EXECUTE FUNCTION redrive_payloads_never_change();
 """
 
+# However a payload is deleted (retention, erasure, shredding), the values that searches found in it are deleted, too.
+# One statement for all payloads of a statement.
+SEARCHES = """
+CREATE FUNCTION redrive_search_entries_go_with_payloads() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM redrive_search_entry WHERE letter_id = ANY(ARRAY(SELECT letter_id FROM gone));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER search_entries_go_with_payloads AFTER DELETE ON redrive_payload
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION redrive_search_entries_go_with_payloads();
+"""
+
 # When a letter enters or leaves the parking lot, the DLQ's SQS parking queue gets a message.
 NOTICES = """
 CREATE FUNCTION redrive_parking_queue_gets_message() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -201,6 +213,7 @@ ALTER TABLE redrive_attempt
 ALTER TABLE redrive_dlq_copy
     SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 ALTER TABLE redrive_payload SET (autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE redrive_search_entry SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 ALTER TABLE redrive_letter_count SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE redrive_hourly_count SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE redrive_metric SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
@@ -219,6 +232,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(FENCE, "DROP SEQUENCE redrive_fence"),
         migrations.RunSQL(ATTEMPTS, "DROP FUNCTION redrive_attempts_are_written_once() CASCADE"),
         migrations.RunSQL(PAYLOADS, "DROP FUNCTION redrive_payloads_never_change() CASCADE"),
+        migrations.RunSQL(SEARCHES, "DROP FUNCTION redrive_search_entries_go_with_payloads() CASCADE"),
         migrations.RunSQL(NOTICES, "DROP FUNCTION redrive_parking_queue_gets_message() CASCADE"),
         migrations.RunSQL(BREAKERS, "DROP FUNCTION redrive_target_gets_a_breaker() CASCADE"),
         migrations.RunSQL(LETTERS, "DROP FUNCTION redrive_letters_are_counted() CASCADE"),

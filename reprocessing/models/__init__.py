@@ -25,6 +25,8 @@ from reprocessing.models.parking_lot import (
     FailureGroup,
     FailureGroupStatus,
     GroupHour,
+    SavedFilter,
+    SearchEntry,
 )
 from reprocessing.models.rule import Rule, Rulebook
 from reprocessing.models.run import Run, RunMinute, Wave
@@ -115,6 +117,8 @@ __all__ = [
     "Rulebook",
     "Run",
     "RunMinute",
+    "SavedFilter",
+    "SearchEntry",
     "Source",
     "Target",
     "TargetCheck",

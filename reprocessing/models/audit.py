@@ -223,7 +223,8 @@ class UnapprovedDeed(models.Model):
 class PayloadKey(models.Model):
     """A data key, which encrypts (seals) the payloads that were captured from one DLQ on one day.
 
-    The key without DLQ and day is the installation's key: it seals consumer reports and filters, and computes digests.
+    The key of a DLQ without a day computes the keyed hashes of the DLQ's search values. The key without DLQ and day is
+    the installation's key: it seals consumer reports and filters, and computes digests.
 
     Attributes:
         wrapped: the data key, encrypted by the key `wrapped_by` of REDRIVE_PAYLOAD_KEYS; null: a person destroyed it.
@@ -247,7 +248,7 @@ class PayloadKey(models.Model):
                 name="one_payload_key_per_dlq_and_day",
             ),
             models.CheckConstraint(
-                condition=Q(dlq__isnull=False, day__isnull=False) | Q(dlq=None, day=None, destroyed_at=None),
+                condition=Q(dlq__isnull=False) | Q(dlq=None, day=None, destroyed_at=None),
                 name="only_installation_key_has_no_dlq",
             ),
             models.CheckConstraint(

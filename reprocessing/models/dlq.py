@@ -13,6 +13,7 @@ from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
 from reprocessing.domain.message.arn import resource_name
 from reprocessing.domain.replay.backoff import Backoff
+from reprocessing.domain.search.search_fields import MAX_FIELDS
 from reprocessing.models.configuration import Policy
 from reprocessing.models.target import MAX_SECONDS, Target
 
@@ -97,6 +98,11 @@ class DeadLetterQueue(models.Model):
             for all DLQs (`ApprovalDefault`) decides.
         masked_fields: names of fields, and JMESPath expressions of body fields, whose values are masked
             (domain.payloads.mask_rules).
+        search_fields: fields by whose values people find messages, each as NAME=SELECTOR (domain.search.search_fields).
+        search_version: is raised when the values must be indexed again. A capture that read an earlier version reads
+            the settings again before it writes letters.
+        search_indexed_for: digest of the settings for which letters are indexed, or are being indexed.
+        search_reindex_below: letters with an id below this number are still to be indexed again; null: none are.
         keep_bodies: days after which the body of a finished letter is deleted; null: it stays as long as the letter.
         bodies_deleted_through: the bodies of all letters that finished before this time are deleted.
         give_up_after: how long an automatic run tries a failing target before it pauses; null: it never pauses.
@@ -155,6 +161,10 @@ class DeadLetterQueue(models.Model):
     keep_bodies = models.PositiveIntegerField(null=True, blank=True)
     public_fields = models.JSONField(default=list, blank=True)
     masked_fields = models.JSONField(default=list, blank=True)
+    search_fields = ArrayField(models.TextField(), default=list, blank=True)
+    search_version = models.IntegerField(default=0)
+    search_indexed_for = models.TextField(default="", blank=True)
+    search_reindex_below = models.BigIntegerField(null=True, blank=True)
     held_copies_limit = models.PositiveIntegerField(default=20_000)
     parking_url = models.TextField(default="", blank=True)
 
@@ -222,6 +232,9 @@ class DeadLetterQueue(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(keep_bodies=None) | Q(keep_bodies__lte=MAX_DAYS), name="keep_bodies_at_most_10_years"
+            ),
+            models.CheckConstraint(
+                condition=Q(search_fields__len__lte=MAX_FIELDS), name="dlq_has_at_most_10_search_fields"
             ),
             models.CheckConstraint(
                 condition=Q(backoff_base__gte=0, backoff_base__lte=MAX_SECONDS)

@@ -105,6 +105,12 @@ class DlqFieldsForm(TargetFieldsForm):
         help_text="One per line: a name, such as email, or JMESPath, such as cards[*].number. Their values are shown "
         "only to people who may reveal them. Default: none.",
     )  # fmt: skip
+    search_fields = fields.SearchFieldsField(
+        required=False, max_length=20_000, label="Search fields", widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="One per line, 10 at most: NAME=body:JMESPATH or NAME=attribute:NAME, such as "
+        "order_id=body:order.id. Everybody who sees the messages finds them by the values, unless they are masked. "
+        "Default: none.",
+    )  # fmt: skip
     waves = choice(
         "Waves",
         YES_NO,

@@ -50,6 +50,7 @@ class DlqForm(DlqFieldsForm, PreviewForm):
             "(Fields shown without the permission to see payloads, and masked fields)",
             ("public_fields", "masked_fields"),
         ),
+        ("(Search)", ("search_fields",)),
         ("(Outcome and rate, for all targets of the DLQ)", PACE),
         ("(Waves, circuit breakers and ramp-up)", ("waves", "wave_success", "give_up_after", *BRAKES)),
         ("(Approvals)", ("approval_above",)),
@@ -139,7 +140,9 @@ class DlqForm(DlqFieldsForm, PreviewForm):
             name: self.cleaned_data[name] == "yes" for name in ("waves", "at_once") if name in self.changed_data
         }
         found |= {
-            name: self.cleaned_data[name] for name in ("public_fields", "masked_fields") if name in self.changed_data
+            name: self.cleaned_data[name]
+            for name in ("public_fields", "masked_fields", "search_fields")
+            if name in self.changed_data
         }
         for name in ("interval", "crontab"):
             if name in self.changed_data:

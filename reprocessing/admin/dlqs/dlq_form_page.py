@@ -150,6 +150,7 @@ def _settings(row: DeadLetterQueue) -> dict[str, Any]:
         **{name: "yes" if found[name] else "no" for name in ("waves", "at_once")},
         "public_fields": "\n".join(row.public_fields),
         "masked_fields": "\n".join(row.masked_fields),
+        "search_fields": "\n".join(row.search_fields),
         "teams": sorted(row.teams.values_list("name", flat=True)),
         "interval": every,
         "crontab": cron and f"{cron.minute} {cron.hour} {cron.day_of_month} {cron.month_of_year} {cron.day_of_week}",

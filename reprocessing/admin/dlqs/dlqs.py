@@ -23,7 +23,7 @@ _POLICY = (
     "max_attempts", "backoff_base", "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale",
     "receive_limit", "held_copies_limit", "keep_bodies", "interval", "crontab", "at_once", "ordering_key", "sequence",
     "idempotency_key", "missing_key", "default_source", "delete_when", "parking_url", "role_arn", "public_fields",
-    "masked_fields",
+    "masked_fields", "search_fields",
 )  # fmt: skip
 _STATUS = ("depth_visible", "depth_in_flight", "depth_at", "next_poll_at", "drained_through", "trouble")
 #: Labels on a DLQ's page: those of the form, and others for fields that the form does not have.

@@ -9,7 +9,9 @@ from reprocessing.models import DeadLetterQueue
 from reprocessing.store.payloads import viewed_content
 
 #: Settings that would show a value of a message, for example as its ordering key, or that decide what is masked.
-_SHOWING: Final = ("masked_fields", "ordering_key", "sequence", "idempotency_key", "message_type", "tenant")
+_SHOWING: Final = (
+    "masked_fields", "search_fields", "ordering_key", "sequence", "idempotency_key", "message_type", "tenant",
+)  # fmt: skip
 REFUSAL: Final = (
     "Fields of this DLQ are masked. This setting can show their values, so it needs the permission to reveal them."
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import copy
 from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
@@ -32,12 +32,15 @@ from reprocessing.admin.messages.compare_page import NothingToCompare
 from reprocessing.admin.messages.listed_messages import FilteredMessages, MessageList, Neighbours
 from reprocessing.admin.messages.readable_bytes import duration, short_key
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
+from reprocessing.admin.search.read_search import search_of
 from reprocessing.admin.site import visible_rows
-from reprocessing.admin.site.readonly_admin import Page, ReadOnlyAdmin
-from reprocessing.domain.errors import PayloadUnreadable
+from reprocessing.admin.site.readonly_admin import REACH, Page, ReadOnlyAdmin
+from reprocessing.domain.errors import InvalidFilter, PayloadUnreadable
 from reprocessing.domain.lifecycle import LetterState
-from reprocessing.models import DeadLetterQueue, DlqCopy, Lane, Letter
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import DlqCopy, Letter
 from reprocessing.store.payloads.viewed_content import ViewedContent
+from reprocessing.store.search import found_letters
 
 # The state of a message's copy in the DLQ. The list shows the time left in SQS only if the copy is held there. This is
 # a subquery, because with EXISTS PostgreSQL would read the copies of all messages, not only of those on the page.
@@ -46,7 +49,7 @@ _COPY = models.Subquery(
 )
 _NOW = models.Func(function="redrive_now", output_field=models.DateTimeField())
 _LEFT = models.ExpressionWrapper(F("expires_at") - _NOW, output_field=models.DurationField())
-_LANES_FOUND = 100
+_ID = re.compile("[0-9]{1,18}")
 _LONGEST_NUMBER = 9  # max digits of an id
 _RELATED = ("dlq", "source__target", "target", "lane", "run", "rule", "rate_class", "group__merged_into")
 
@@ -62,7 +65,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
     sortable_by: ClassVar[tuple[str, ...]] = ()
     search_fields = ("message_id",)
-    search_help_text = "Enter a full message id, redrive id or ordering key."
+    search_help_text = "A full message id, redrive id, ordering key or value of a search field; or field:value."
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:  # noqa: ANN401  Django's own
         """Return the class of the list, which reads the number of messages from stored counters."""
@@ -79,15 +82,16 @@ class MessagesAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
     ) -> tuple[QuerySet[Letter], bool]:
-        """Return the messages with exactly this message id, redrive id or ordering key; and False: no row is twice."""
-        text = search_term.strip().replace("\0", "")
-        return (queryset.filter(self.search_condition(request, text)) if text else queryset), False
-
-    def search_condition(self, request: HttpRequest, text: str) -> Q:
-        """Return the condition that a message id, redrive id or ordering key equals this text. Indexes support it."""
-        dlqs = list(visible_rows.rows(request, DeadLetterQueue.objects).values_list("pk", flat=True))
-        lanes = list(Lane.objects.filter(dlq__in=dlqs, key=text).values_list("pk", flat=True)[:_LANES_FOUND])
-        return Q(dlq__in=dlqs, message_id=text) | Q(lane__in=lanes) | redrive_id(text)
+        """Return the newest messages that the search finds, as the search page reads it; and False: no row is twice."""
+        text = search_term.strip()
+        if not text:
+            return queryset, False
+        try:
+            found = found_letters.newest_ids(search_of(request, text, within=_within(request)).sieve, limit=REACH)
+        except InvalidFilter as error:
+            messages.warning(request, str(error))
+            found = []
+        return queryset.filter(pk__in=found), False
 
     @admin.display(description="ordering key", empty_value="none")
     def key(self, letter: Letter) -> str | None:
@@ -234,12 +238,11 @@ def action_of(request: HttpRequest, deed: DecisionKind) -> tuple[str, str, str, 
     return deed.value, f"admin:parkedletter_{deed}", f"{deed.label}…", "" if may else capfirst(deed.takes)
 
 
-def redrive_id(text: str) -> Q:
-    """Return the condition that a message has this redrive id. A text that is not a redrive id matches no message."""
-    try:
-        return Q(public_id=UUID(text))
-    except ValueError:
-        return Q(pk__in=[])
+def _within(request: HttpRequest) -> MessageFilter:
+    """Return the filters of the list, DLQ and state, as a message filter."""
+    dlq, state = (request.GET.get(name, "") for name in ("dlq__id__exact", "state__exact"))
+    states = (state,) if state in set(LetterState) else ()
+    return MessageFilter(dlq=int(dlq) if _ID.fullmatch(dlq) else None, states=states)
 
 
 def _annotated(letter: Letter, name: str) -> timedelta | None:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.decision import DecisionKind
+from reprocessing.admin.search.search_rights import may_read_filter
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.confirmed_action import reason_field
 from reprocessing.admin.site.readonly_admin import ReadOnlyAdmin, keyset_page
@@ -26,6 +27,7 @@ from reprocessing.models import BulkAction, BulkActionState, Letter, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions
 from reprocessing.store.runs import released_into_runs
+from reprocessing.store.search import stored_filters
 
 #: Max bulk actions on one page.
 SHOWN: Final = 50
@@ -77,9 +79,9 @@ class Operations(ReadOnlyAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         one = visible_rows.row_or_404(request, BulkAction.objects, object_id)
-        sieve = bulk_actions.read_filter(one.filter)
+        sieve = stored_filters.read_filter(one.filter)
         deed = DecisionKind(one.act)
-        shows_text = sieve.text is None or message_list.may_search_bodies(request, sieve)
+        shows_text = may_read_filter(request, sieve)
         context = self.admin_site.each_context(request) | {
             "title": f"{deed.label} messages",
             "progress": progress_of(one),
@@ -170,7 +172,7 @@ def _late(one: BulkAction) -> str:
 
     Empty: none, or counting them would be slow.
     """
-    sieve = bulk_actions.read_filter(one.filter)
+    sieve = stored_filters.read_filter(one.filter)
     if sieve.states != (LetterState.PARKED.value,) or sieve.text is not None:
         return ""
     n = bulk_actions.count_late(sieve, asked_at=one.asked_at)

@@ -12,32 +12,34 @@ from urllib.parse import urlencode
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from reprocessing.admin.messages import listed_messages, show_payload
+from reprocessing.admin.messages import listed_messages
 from reprocessing.admin.messages.listed_messages import Neighbours
 from reprocessing.admin.messages.message_page import may_see_payloads
 from reprocessing.admin.messages.readable_bytes import duration, short_key, time_since, visible
 from reprocessing.admin.parking_lot.confirm_forms import AT, TO
 from reprocessing.admin.parking_lot.decision import DecisionKind, from_stamp, pack_message, to_stamp
+from reprocessing.admin.search.read_search import names, search_of, settings_seen
+from reprocessing.admin.search.search_rights import may_search_bodies, with_masked_values
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.admin.site.buttons import Button
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState, ParkedReason
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
+from reprocessing.domain.search.search_text import SearchText, write_search
 from reprocessing.models import DeadLetterQueue, FailureGroup, Letter, Rule, Run, Source, Target
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import message_filters
 from reprocessing.store.parking_lot.message_filters import ListedLetter, PageStart
-from reprocessing.store.payloads import viewed_content
 
 #: Max messages on one page.
 SHOWN: Final = 50
 #: URL parameters that are not filters: where the page begins, and parameters of Django's lists.
-_NO_FILTER: Final = frozenset({"after", "e", "p", "o", "_changelist_filters"})
+_NO_FILTER: Final = frozenset({"after", "e", "p", "o", "search", "_changelist_filters"})
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _DLQS_SHOWN = 500
 _STATES: Final = {LetterState.PARKED.value: "Parked", LetterState.DISCARDED.value: "Discarded"}
@@ -86,14 +88,7 @@ def allowed(sieve: MessageFilter, request: HttpRequest) -> MessageFilter:
         )
     if not set(sieve.states) <= set(FINISHED_STATES):
         raise InvalidFilter("These messages are in progress. Find them in the list of all messages, by state.")
-    return replace(sieve, dlqs=visible_rows.of(request).ids)
-
-
-def may_search_bodies(request: HttpRequest, sieve: MessageFilter) -> bool:
-    """Return whether this person may see payloads, and masked values if the filter's messages can have any."""
-    if not may_see_payloads(request.user):
-        return False
-    return show_payload.may_reveal(request) or not viewed_content.masks_fields(sieve.dlq)
+    return replace(with_masked_values(request, sieve), dlqs=visible_rows.of(request).ids)
 
 
 def query_of(sieve: MessageFilter) -> str:
@@ -129,6 +124,9 @@ def page(request: HttpRequest) -> HttpResponse:
     sieve, below, refusal, found, count = MessageFilter(), None, "", list[ListedLetter](), 0
     try:
         sieve, below = filter_of(request), _place(request)
+        if "search" in request.GET:  # a form's address; the filter has one address, which people can share
+            searched = search_of(request, request.GET["search"], within=sieve)
+            return HttpResponseRedirect(address_of(searched.sieve))
         looked = message_filters.letter_page(sieve, below=below, limit=SHOWN + 1)
         found, count = looked.letters, looked.n
     except InvalidFilter as error:
@@ -137,6 +135,8 @@ def page(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": "Parking lot",
         "refusal": refusal,
+        "search": request.GET.get("search") or write_search(_as_search(sieve)),
+        "declared": names(sorted({field.name for one in settings_seen(request, sieve) for field in one.fields})),
         "lines": [_line(letter, lanes.database_now(), request.GET) for letter in found[:SHOWN]],
         "count": count,
         "counted": message_filters.counted(count),
@@ -217,13 +217,19 @@ def _next(request: HttpRequest, found: list[ListedLetter]) -> str:
 
 def _kept(sieve: MessageFilter) -> list[tuple[str, str]]:
     """Return the conditions of the filter that have no visible form field, so that the form keeps them hidden."""
-    own = {"dlq", "reason", "q", "assigned", "text", "died_after", "died_before", "parked_after", "parked_before"}
+    own = {"dlq", "reason", "q", "key", "field", "assigned", "text"}
+    own |= {"died_after", "died_before", "parked_after", "parked_before"}
     return [(name, value) for name, value in sieve.to_query() if name not in own]
+
+
+def _as_search(sieve: MessageFilter) -> SearchText:
+    """Return those conditions of the filter that the search box shows."""
+    return SearchText(named=sieve.named, key=sieve.key, fields=sieve.conditions)
 
 
 def _narrowings(sieve: MessageFilter, names: dict[str, str]) -> Iterable[dict[str, str]]:
     """Yield each condition of the filter that has no visible form field, in words, with the URL that removes it."""
-    for name in ("group", "source", "target", "rule", "run", "key"):
+    for name in ("group", "source", "target", "rule", "run"):
         if (value := getattr(sieve, name)) is not None:
             rest = {other: kept for other, kept in sieve.stored().items() if other != name}
             label = labels.column(name).lower()

@@ -21,6 +21,7 @@ from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import export_page, message_list
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
+from reprocessing.admin.search import saved_filter_pages
 from reprocessing.admin.site import labels, visible_rows
 from reprocessing.domain.approvals.deed import ApprovalNeeded
 from reprocessing.domain.errors import InvalidFilter
@@ -51,16 +52,24 @@ class ParkingLot(MessagesAdmin):
     """The list and the pages of parked messages. Each decision takes a permission, a reason and a confirmation."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Show the list of parked messages."""
-        return message_list.page(request)
+        """Show the list of parked messages, below the saved filters."""
+        answer = message_list.page(request)
+        if isinstance(answer, TemplateResponse) and answer.context_data is not None:
+            answer.context_data |= saved_filter_pages.shown(request, answer.context_data["query"])
+        return answer
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the URLs of Django's pages, of the decisions, and of the export."""
+        """Return the URLs of Django's pages, of the decisions, of the export, and of saved filters."""
         wrap = self.admin_site.admin_view
         deeds = [
             path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
         ]
-        return [*deeds, path("export", wrap(export_page.page), name="parkedletter_export"), *super().get_urls()]
+        saved = [
+            path("saved", wrap(saved_filter_pages.save), name="parkedletter_save"),
+            path("saved/<int:saved>/delete", wrap(saved_filter_pages.delete), name="parkedletter_unsave"),
+        ]
+        export = path("export", wrap(export_page.page), name="parkedletter_export")
+        return [*deeds, *saved, export, *super().get_urls()]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

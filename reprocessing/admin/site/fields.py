@@ -14,6 +14,7 @@ from reprocessing.domain.message import arn
 from reprocessing.domain.message.identity import Selector, SelectorSource
 from reprocessing.domain.payloads.mask_rules import mask_problem
 from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.search.search_fields import list_problem
 from reprocessing.models.dlq import Jitter
 from reprocessing.store.dlqs import registration
 
@@ -185,6 +186,21 @@ class MaskRulesField(ExpressionsField):
     def problem(self, expression: str) -> str | None:
         """Return why a text is not a masking rule; None: it is a masking rule."""
         return mask_problem(expression) or None
+
+
+class SearchFieldsField(ExpressionsField):
+    """A field for the search fields of a DLQ, one per line, each as NAME=WHERE."""
+
+    def clean(self, value: Any) -> list[str]:  # noqa: ANN401  Django's own
+        """Return the search fields. Refuse a field that is not valid, a name that is there twice, and too many."""
+        found = super().clean(value)
+        if problem := list_problem(found):
+            raise ValidationError(problem)
+        return found
+
+    def problem(self, expression: str) -> str | None:
+        """Return why a text is no search field; None: it is one."""
+        return list_problem([expression]) or None
 
 
 def _lines(text: object) -> list[str]:

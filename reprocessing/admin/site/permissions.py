@@ -45,6 +45,7 @@ PERMISSIONS: Final = {
     "Make a change that needs a second person without that person": "reprocessing.act_alone",
     "Unlock objects that a configuration file manages": "reprocessing.unlock_managedobject",
     "Remove notifications": "reprocessing.delete_notificationroute",
+    "Delete saved filters of others in the own teams": "reprocessing.delete_savedfilter",
     "Make API tokens": "reprocessing.add_apitoken",
     "Revoke API tokens": "reprocessing.change_apitoken",
 }

@@ -50,9 +50,10 @@ class DlqView(Answer):
 
 
 class DlqDetail(DlqView):
-    """A dead-letter queue with its source queues."""
+    """A dead-letter queue with its source queues, and the names of its search fields."""
 
     sources: list[SourceView]
+    search_fields: list[str] = Field(description="names by which a filter's `field` finds messages: order_id:4711")
 
 
 class DlqPage(Answer):

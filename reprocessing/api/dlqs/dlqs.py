@@ -26,6 +26,7 @@ from reprocessing.api.site.document import reads
 from reprocessing.api.site.paging import After, Limit
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
+from reprocessing.domain.search.search_fields import search_fields
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store.dlqs import dlq_status
 from reprocessing.store.dlqs.dlq_status import DlqStatus
@@ -60,6 +61,7 @@ def get_dlq(request: HttpRequest, dlq: str) -> DlqDetail:
     return DlqDetail(
         **_dlq(row).model_dump(),
         sources=[SourceView(id=source.pk, arn=source.arn, target=source.target.arn) for source in sources],
+        search_fields=[field.name for field in search_fields(tuple(row.search_fields))],
     )
 
 

@@ -19,7 +19,7 @@ from reprocessing.api.site.problems import Problem
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
-from reprocessing.domain.parking_lot.message_filter import LONGEST, MessageFilter
+from reprocessing.domain.parking_lot.message_filter import LONGEST, MAX_CONDITIONS, MessageFilter
 from reprocessing.models import DeadLetterQueue, Rule, Run
 from reprocessing.store.payloads import viewed_content
 
@@ -45,7 +45,11 @@ class MessageQuery(Request):
     source: _Id | None = Field(None, description="id of the source queue")
     target: _Id | None = Field(None, description="id of the target")
     key: _Words | None = Field(None, description="ordering key")
-    q: _Words | None = Field(None, description="message id, redrive id or ordering key")
+    q: _Words | None = Field(None, description="message id, redrive id, ordering key, or value of any search field")
+    field: list[_Words] = Field(
+        [], description="NAME:VALUE of a search field, or NAME:VALUE* for values that begin with it; all must hold",
+        max_length=MAX_CONDITIONS,
+    )  # fmt: skip
     died_after: _Words | None = Field(None, description="failed at this time or later")
     died_before: _Words | None = Field(None, description="failed before this time")
     parked_after: _Words | None = Field(None, description="parked or finished at this time or later")

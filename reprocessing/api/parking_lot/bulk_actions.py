@@ -31,11 +31,11 @@ from reprocessing.api.site.paging import After, Limit
 from reprocessing.api.site.problems import conflict
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.errors import InvalidFilter
-from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.models import BulkAction, BulkActionKind, BulkActionState
 from reprocessing.pipeline.parking_lot import release_target, start_bulk_action
 from reprocessing.store.ordering import lanes
 from reprocessing.store.parking_lot import bulk_actions, message_filters
+from reprocessing.store.search import stored_filters
 
 router: Final = Router()
 _ANSWERS: Final = {200: BulkAnswer, 202: ApprovalNeededAnswer}
@@ -133,7 +133,7 @@ def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[
 
 
 def _view(row: BulkAction) -> BulkActionView:
-    recorded = MessageFilter.read(row.filter).recorded()
+    recorded = stored_filters.read_filter(row.filter).recorded()
     return BulkActionView(
         id=row.pk, action=row.act, state=row.state,
         filter={name: value for name, value in recorded.items() if name != "dlqs"}, by=row.by, reason=row.reason,

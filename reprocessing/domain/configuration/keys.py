@@ -52,7 +52,7 @@ POLICY_KEYS: Final[Mapping[str, str]] = {
     **_same("when_parked", "max_attempts"),
     **_BACKOFF,
     **_same("new_key_delay", "receive_limit", "delete_when", "held_copies_limit", "parking_url", "public_fields"),
-    **_same("masked_fields"),
+    **_same("masked_fields", "search_fields"),
     **_same("keep_bodies"),
     **_same("waves", "wave_success", "give_up_after", "approval_above"),
     "every": "interval",

@@ -122,6 +122,24 @@ def select_key(selector: Selector, letter: LetterFacts) -> Selected:
             assert_never(never)
 
 
+def select_values(selector: Selector, letter: LetterFacts, *, most: int) -> list[str]:
+    """Return the texts and numbers that a selector reads from a letter, of any length; several if it reads a list.
+
+    `most`: how many members of a list are read. Never raises: a value that cannot be read is left out.
+    """
+    found: object
+    match selector.source:
+        case SelectorSource.BODY if not isinstance(letter.document, Unreadable):
+            found = jmespath_query.search(selector.name, letter.document)
+        case SelectorSource.ATTRIBUTE:
+            attribute = letter.attributes.get(selector.name)
+            found = attribute.value if attribute else None
+        case _:
+            found = select_key(selector, letter)
+    texts = [_text(value) for value in (found[:most] if isinstance(found, list) else [found])]
+    return [text for text in texts if isinstance(text, str) and not _UNSTORABLE.search(text)]
+
+
 def key_hash(key: str) -> bytes:
     """Return the SHA-256 of a key, by which the database finds lanes and claims."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
@@ -156,22 +174,27 @@ def _problem(source: SelectorSource, name: str, *, named: bool) -> str | None:
 
 
 def _key(value: object) -> Selected:
+    found = _text(value)
+    return _fitting(found) if isinstance(found, str) else found
+
+
+def _text(value: object) -> str | Missing | Unreadable:
     match value:
         case bool():
             return Missing()
         case int() | Decimal():
-            return _fitting(json_view.number_text(value))
+            return json_view.number_text(value)
         case float() if value - value == 0:  # not infinite, not NaN: the result of a JMESPath function
-            return _fitting(json_view.number_text(Decimal(repr(value))))
+            return json_view.number_text(Decimal(repr(value)))
         case str() if value.strip():
-            return _fitting(value)
+            return value
         case Failed(why, exhausted=True):  # not Missing: the key may be there, but costs too much to read
             return Unreadable(why)
         case _:
             return Missing()
 
 
-def _fitting(text: str) -> Selected:
+def _fitting(text: str) -> str | TooLong | Unreadable:
     if len(text) > KEY_LENGTH:
         return TooLong(len(text), KEY_LENGTH)
     if _UNSTORABLE.search(text):

@@ -6,15 +6,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.search.field_condition import FieldCondition
 
 #: Max characters of a value in a filter, such as a searched text.
 LONGEST: Final = 1_024
 #: A text is searched only in the newest 20,000 letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
+#: Max conditions on search fields.
+MAX_CONDITIONS: Final = 3
+#: Conditions that may have values of messages; with encryption, they are sealed before a filter is stored.
+SECRETS: Final[tuple[LiteralString, ...]] = ("text", "fields", "named")
 _LARGEST: Final = 2**63 - 1
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL cannot store
 _NOBODY: Final = "-"  #: stands for "assigned to nobody" in a URL
@@ -34,12 +39,14 @@ class MessageFilter:
         dlq, group, source, target, rule, run: ids.
         states, reasons: the letter must have one of these states, and one of these parking reasons.
         key: the ordering key.
-        named: a message id, redrive id or ordering key.
+        named: a message id, redrive id, ordering key, or value of any search field.
+        fields: conditions on search fields, such as "order_id:4711" (domain.search.field_condition).
         died_after, died_before: the message was first sent at this time or later; it was first sent before this time.
         finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
         dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
+        reveals: whether values of search fields that are masked match, too. A URL cannot set it.
     """
 
     dlq: int | None = None
@@ -58,7 +65,9 @@ class MessageFilter:
     rule: int | None = None
     run: int | None = None
     text: str | None = None
+    fields: tuple[str, ...] = ()
     dlqs: tuple[int, ...] | None = None
+    reveals: bool = False
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
@@ -78,32 +87,56 @@ class MessageFilter:
     def stored(self) -> dict[str, Any]:
         """Return the filter as a JSON object that `read` reads, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        every |= {"fields": "\n".join(self.fields) or None, "reveals": self.reveals or None}
         return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the filter as a JSON object for the audit log, without the searched text, which may be secret."""
-        return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
+        """Return the filter as a JSON object for the audit log, without values of messages, which may be secret."""
+        names = ", ".join(condition.name for condition in self.conditions)
+        covers = {
+            "text": "(a text in their bodies)", "named": "(an id, key or search value)",
+            "fields": f"(values of {names})",
+        }  # fmt: skip
+        return {name: covers.get(name, value) for name, value in self.stored().items()}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> MessageFilter:
         """Return the filter of a JSON object that `stored` returned."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
+        lists["fields"] = tuple(stored["fields"].split("\n")) if stored.get("fields") else ()
         seen = stored.get("dlqs")
         return cls(**{**stored, **moments, **lists, "dlqs": None if seen is None else tuple(seen)})
+
+    @property
+    def conditions(self) -> tuple[FieldCondition, ...]:
+        """Return the conditions on search fields."""
+        return tuple(map(FieldCondition.parse, self.fields))
+
+    @property
+    def is_narrow(self) -> bool:
+        """Return whether the filter has a condition other than `states`."""
+        return self != MessageFilter(states=self.states, dlqs=self.dlqs, reveals=self.reveals)
 
     def sentence(self, names: Mapping[str, str] | None = None, *, covered: bool = False, single: bool = False) -> str:
         """Return the filter in words, such as "parked messages of the DLQ orders".
 
         Args:
             names: a display name for each id, by the name of the condition.
-            covered: whether the searched text is hidden.
+            covered: whether searched texts and values are hidden.
             single: whether "message" is written, not "messages".
         """
-        told = replace(self, text=None) if covered else self
-        parts = [*told._parts(names or {}), *(["whose body contains a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
+        told = replace(self, text=None, fields=(), named=None) if covered else self
+        parts = [*told._parts(names or {}), *(self._covered_parts() if covered else ())]  # noqa: SLF001  its own
         noun = "message" if single else "messages"
         return " ".join([" or ".join(self.states), noun, " and ".join(parts)]).strip()
+
+    def _covered_parts(self) -> Iterator[str]:
+        if self.named is not None:
+            yield "with an id, key or search value"
+        if self.text is not None:
+            yield "whose body contains a text"
+        yield from (f"with a value of {condition.name}" for condition in self.conditions)
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
         said = {
@@ -116,11 +149,13 @@ class MessageFilter:
         if self.reasons:
             yield f"whose reason is {' or '.join(self.reasons).replace('_', ' ')}"
         texts = {
-            "with the ordering key": self.key, "with the id or key": self.named, "whose body contains": self.text,
+            "with the ordering key": self.key, "with the id, key or search value": self.named,
+            "whose body contains": self.text,
         }  # fmt: skip
         for words, text in texts.items():
             if text is not None:
                 yield f'{words} "{text}"'
+        yield from (f"whose {condition.words}" for condition in self.conditions)
         times = (
             ("that failed at {} or later", self.died_after), ("that failed before {}", self.died_before),
             ("in this state since {} or later", self.finished_after),
@@ -169,6 +204,13 @@ def _moment(name: str, values: Sequence[str]) -> datetime:
         ) from None
 
 
+def _fields(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(str(FieldCondition.parse(value)) for value in values if _one(name, [value])))
+    if len(found) > MAX_CONDITIONS:
+        raise InvalidFilter(f"A filter has at most {MAX_CONDITIONS} conditions on search fields. Leave out some.")
+    return found
+
+
 def _assigned(name: str, values: Sequence[str]) -> str:
     text = _one(name, values)
     return "" if text == _NOBODY else text
@@ -193,6 +235,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] =
     "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
     "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
     "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),
+    "field": ("fields", _fields),
 }  # fmt: skip
 
 

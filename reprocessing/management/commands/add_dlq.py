@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from reprocessing import conf
+from reprocessing.domain.search.search_fields import list_problem
 from reprocessing.management.arguments import OFF, add_change_options, slug
 from reprocessing.management.console import Console
 from reprocessing.management.options import dlq_options, target_kind_options
@@ -33,7 +34,7 @@ _DLQ = (
     "mode", "ordering_key", "sequence", "idempotency_key", "missing_key", "delete_when", "max_attempts", "backoff_base",
     "backoff_cap", "backoff_jitter", "new_key_delay", "when_parked", "stale", "receive_limit", "parking_url", "at_once",
     "interval", "crontab", "message_type", "tenant", "waves", "wave_success", "give_up_after", "role_arn", "policy",
-    "held_copies_limit", "keep_bodies", "public_fields", "masked_fields", "approval_above",
+    "held_copies_limit", "keep_bodies", "public_fields", "masked_fields", "search_fields", "approval_above",
 )  # fmt: skip
 
 
@@ -90,9 +91,18 @@ def asked(options: dict[str, Any]) -> Wanted:
         to=find_destination(options["to"]) if options["to"] not in {None, OFF} else None,
         takes_back=options["to"] == OFF,
         teams=_teams(options["team"]),
-        dlq=given_fields(options, _DLQ),
+        dlq=given_fields(options, _DLQ) | _search_fields(options["search_fields"]),
         target=given_fields(options, (*RATE_FIELDS, *target_kind_options.CELERY_FIELDS)),
     )
+
+
+def _search_fields(named: list[str] | None) -> dict[str, list[str]]:
+    if named is None:
+        return {}
+    found = [] if named == [OFF] else named
+    if problem := list_problem(found):
+        raise CommandError(f"--search-field: {problem}")
+    return {"search_fields": found}
 
 
 def _teams(named: list[str] | None) -> tuple[str, ...] | None:

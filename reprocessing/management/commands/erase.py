@@ -15,7 +15,7 @@ from reprocessing.management.shared.progress import ProgressLog
 from reprocessing.pipeline.payloads import erase
 from reprocessing.pipeline.payloads.erase import Erased, Found
 
-_NAMES = ("key", "text", "q", "dlq", "died_after", "died_before")
+_NAMES = ("key", "text", "field", "q", "dlq", "died_after", "died_before")
 
 
 def condition(text: str) -> tuple[str, str]:
@@ -43,8 +43,9 @@ class Command(Console):
         parser.add_argument(
             "--where", action="append", required=True, type=condition, metavar="NAME=VALUE",
             help="condition that messages must match; repeatable: messages must match all. NAME is a filter of the "
-            "admin: key (ordering key), text (text in the body), q (message id, redrive id or ordering key), dlq "
-            "(name of the DLQ), died_after, died_before (time of the failure)",
+            "admin: key (ordering key), text (text in the body), field (value of a search field: "
+            "field=order_id:4711), q (message id, redrive id, ordering key or value of any search field), dlq (name "
+            "of the DLQ), died_after, died_before (time of the failure)",
         )  # fmt: skip
         add_change_options(parser)
 
@@ -64,7 +65,7 @@ class Command(Console):
         query: dict[str, list[str]] = {}
         for name, value in where:
             query.setdefault(name, []).append(str(find_dlq(value).pk) if name == "dlq" else value)
-        return replace(MessageFilter.from_query(query), states=())
+        return replace(MessageFilter.from_query(query), states=(), reveals=True)
 
     def tell_plan(self, found: Found, options: dict[str, Any]) -> None:
         if options["json"]:

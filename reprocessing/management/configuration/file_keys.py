@@ -31,7 +31,10 @@ _COMMANDS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.APPROVAL: ("require_approvals",),
 }
 #: For keys whose option has another name: the option.
-_OPTIONS: Final = {"public_fields": "--public-field", "masked_fields": "--masked-field", "enabled": "--enable"}
+_OPTIONS: Final = {
+    "public_fields": "--public-field", "masked_fields": "--masked-field", "search_fields": "--search-field",
+    "enabled": "--enable",
+}  # fmt: skip
 #: Keys whose values have a structure of their own; `file_reader` reads them.
 STRUCTURED: Final = frozenset({"sources", "health_checks", "events", "dlqs", "default_source"})
 
@@ -77,6 +80,8 @@ class FileKey:
             self.parser._check_value(self.option, value)  # noqa: SLF001
         except ArgumentError as error:
             raise ArgumentTypeError(error.message) from error
+        if self.is_list and value == OFF:
+            raise ArgumentTypeError(f"{OFF} is no member of this list. For no members, write {self.key}: []")
         return OFF_VALUES.get(self.field) if isinstance(value, str) and value == OFF else value
 
     def schema(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from reprocessing.domain.errors import InvalidSelector
 from reprocessing.domain.message.identity import Selector, SelectorSource
 from reprocessing.domain.payloads.mask_rules import mask_problem
 from reprocessing.domain.routing import jmespath_query
+from reprocessing.domain.search.search_fields import SearchField
 from reprocessing.management.arguments import not_empty, number, or_off, slug, whole_number
 from reprocessing.management.options.target_policy_options import add_role
 from reprocessing.management.shared.rule_command import add_backoff
@@ -64,6 +65,12 @@ def add_queues(parser: CommandParser) -> None:
         "--masked-field", action="append", dest="masked_fields", type=mask_rule, metavar="NAME_OR_JMESPATH",
         help="field whose values are masked unless a person may reveal them: a name such as email, anywhere in the "
         "message, or a JMESPath expression of the body such as cards[*].number; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--search-field", action="append", dest="search_fields", type=or_off(search_field), metavar="NAME=S",
+        help="field by whose value people find messages, such as order_id=body:order.id; repeatable, 10 at most, and "
+        "replaces the fields before. Everybody who sees the messages finds them by the value, unless it is masked; "
+        "off: none (default: off)",
     )  # fmt: skip
     parser.add_argument(
         "--keep-bodies", type=or_off(whole_number(0, MAX_DAYS)), metavar="DAYS",
@@ -209,6 +216,14 @@ def mask_rule(text: str) -> str:
     if problem := mask_problem(text):
         raise ArgumentTypeError(problem)
     return text
+
+
+def search_field(text: str) -> str:
+    """Read a search field: its name, and where its value is, such as `order_id=body:order.id`."""
+    try:
+        return str(SearchField.parse(text))
+    except InvalidSelector as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def crontab(text: str) -> str:

@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 
 from reprocessing.conf import Conf
 from reprocessing.domain.message.envelope import ReceivedMessage
-from reprocessing.domain.message.identity import body_hash
+from reprocessing.domain.message.identity import LetterFacts, body_hash
 from reprocessing.domain.message.redrive_attributes import read_mark
 from reprocessing.gateways.sqs import QueueAddress
 from reprocessing.models import DeadLetterQueue
@@ -36,7 +36,7 @@ from reprocessing.store.capture.capture_lease import CaptureLease, RenewedLease
 from reprocessing.store.capture.received_copies import MarkedCopy, NewLetter, ReturnedCopy
 from reprocessing.store.capture.returned_messages import ReturnedMessage
 from reprocessing.store.ordering import lanes
-from reprocessing.store.payloads import content, payload_keys
+from reprocessing.store.payloads import content
 from reprocessing.store.replay.settlement import Deletable
 from reprocessing.store.safety.outage_attempts import spare_late
 
@@ -271,18 +271,14 @@ class _Capture:
         if self._conf.marks.redrive is None:
             plain = [body_hash(copy.body) for copy in copies.values()]
             doubtful = received_copies.doubtful_hashes([*digests, *plain])
+        facts = [LetterFacts(one.message_id, one.body, one.attributes, one.system) for one in copies.values()]
         new = [
-            self._letters.new(copy, digest, doubtful, now=self._at)
-            for copy, digest in zip(copies.values(), digests, strict=True)
+            self._letters.new(copy, fact, digest, doubtful, now=self._at)
+            for copy, fact, digest in zip(copies.values(), facts, digests, strict=True)
         ]
         if self._moved:
             new = self._without_moved(new, at_capture=at_capture)
-        written = received_copies.admit(
-            self._dlq.pk, new, until=self._until, at_capture=at_capture, places_version=self._dlq.places_version,
-            sealer=content.sealer_of(self._dlq.pk, self._at.date()),
-        )  # fmt: skip
-        if not written and new:
-            payload_keys.forget_unwrapped()  # the DLQ's data key may have been destroyed: read it again
+        written = self._letters.store(new, facts, until=self._until, at_capture=at_capture, day=self._at.date())
         self._done.letters += len(written)
         late = [letter.message_id for letter in new if letter.message_id not in written]  # another capture wrote them
         known = self._refresh({message_id: copies.pop(message_id) for message_id in late}) if late else []

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date, datetime, timedelta
 
 from reprocessing.domain.lifecycle import ParkedReason
 from reprocessing.domain.message.envelope import ReceivedMessage, pack_attributes
 from reprocessing.domain.message.identity import LetterFacts, body_hash
 from reprocessing.domain.message.redrive_attributes import attributes_size, earlier_attempts
 from reprocessing.domain.ordering.placement import StoredPlace
+from reprocessing.domain.search.search_fields import values_of
 from reprocessing.models import DeadLetterQueue, Source
 from reprocessing.pipeline.capture import find_source
 from reprocessing.pipeline.runs import place_letters
+from reprocessing.store.capture import received_copies
 from reprocessing.store.capture.received_copies import NewLetter
+from reprocessing.store.payloads import content, payload_keys
+from reprocessing.store.search import search_entries, search_settings
+from reprocessing.store.search.search_entries import EntriesOfMessages, stored_entries
 
 _POSSIBLE_RETURN = StoredPlace(ParkedReason.POSSIBLE_RETURN)
 
 
 class NewLetters:
-    """Makes the letters of one capture, with the settings that the DLQ had when the capture began."""
+    """Makes the letters of one capture, with the settings that the DLQ had when the capture began.
+
+    Settings for searches are read again when they change.
+    """
 
     def __init__(self, dlq: DeadLetterQueue) -> None:
-        self._dlq = dlq
+        self._dlq, self._search = dlq, search_settings.of_dlq(dlq)
         self._sources, self._keys = find_source.Sources(dlq), place_letters.policy_of(dlq)
 
-    def new(self, copy: ReceivedMessage, digest: bytes, doubtful: Collection[bytes], *, now: datetime) -> NewLetter:
+    def new(
+        self, copy: ReceivedMessage, facts: LetterFacts, digest: bytes, doubtful: Collection[bytes], *, now: datetime
+    ) -> NewLetter:
         """Return the letter for a received message, with its place in a lane, or a reason to park it.
 
-        `digest`: the stored digest of the body. `doubtful`: digests of the bodies of letters that may have come back; a
-        letter with one of these bodies is parked.
+        `facts`: the message, with its body parsed once. `digest`: the stored digest of the body. `doubtful`: digests of
+        the bodies of letters that may have come back; a letter with one of these bodies is parked.
         """
         source = self._sources.of(copy.body, copy.attributes, copy.system)
         size = len(copy.body) + attributes_size(copy.attributes)
@@ -41,11 +51,42 @@ class NewLetters:
             expires_at=copy.sent_at + timedelta(seconds=self._dlq.retention),
             place=_POSSIBLE_RETURN
             if doubtful and not {digest, body_hash(copy.body)}.isdisjoint(doubtful)
-            else self._place(copy, source, size, now),
+            else self._place(facts, source, size, now),
         )  # fmt: skip
 
-    def _place(self, copy: ReceivedMessage, source: Source | None, size: int, now: datetime) -> StoredPlace | None:
+    def store(
+        self, new: Sequence[NewLetter], facts: Sequence[LetterFacts], *, until: datetime, at_capture: bool, day: date
+    ) -> set[str]:
+        """Write letters as `received_copies.admit` does, with the values of search fields in `facts`.
+
+        Return the ids of new messages. If the DLQ's settings for searches changed since they were read, read them
+        again, and retry. `day`: the day whose data key is used. Call it outside a transaction.
+        """
+        found, search = self._entries(facts), self._search
+        written = received_copies.admit(
+            self._dlq.pk, new, until=until, at_capture=at_capture, places_version=self._dlq.places_version,
+            sealer=content.sealer_of(self._dlq.pk, day), searched=found,
+        )  # fmt: skip
+        if written or not new:
+            return written
+        payload_keys.forget_unwrapped()  # a key of the DLQ may have been destroyed: read the keys again
+        self._search = search_settings.of_dlq(DeadLetterQueue.objects.get(pk=self._dlq.pk))
+        if self._search.version == search.version:
+            return written
+        return self.store(new, facts, until=until, at_capture=at_capture, day=day)
+
+    def _entries(self, facts: Iterable[LetterFacts]) -> EntriesOfMessages:
+        found = EntriesOfMessages(self._search.version)
+        if not self._search.fields:
+            return found
+        hasher = search_entries.hasher_of(self._dlq.pk)
+        for message in facts:
+            entries = stored_entries(values_of(self._search.fields, message, self._search.rules), hasher)
+            found.message_ids.extend([message.message_id] * len(entries))
+            found.entries.extend(entries)
+        return found
+
+    def _place(self, facts: LetterFacts, source: Source | None, size: int, now: datetime) -> StoredPlace | None:
         if source is None:
             return None
-        facts = LetterFacts(copy.message_id, copy.body, copy.attributes, copy.system)
         return place_letters.place(self._keys, facts, place_letters.limits_of(source.target), size=size, now=now)

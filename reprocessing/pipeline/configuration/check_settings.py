@@ -10,6 +10,7 @@ from reprocessing.domain.configuration.document import Problem
 from reprocessing.domain.configuration.keys import Kind, Settings, State
 from reprocessing.domain.errors import RedriveError, SourceInUse
 from reprocessing.domain.message.arn import read
+from reprocessing.domain.search.search_fields import list_problem
 from reprocessing.models import DeadLetterQueue, RateClass, Rule, Source, Target
 from reprocessing.models.target import QUEUE_KINDS, TargetKind
 from reprocessing.pipeline.dlqs.examine.policies import backoff_problem
@@ -29,6 +30,7 @@ def problems(changes: Sequence[ObjectChange], given: State, now: State, desired:
     `given`: the settings in the file. `now`: the stored settings. `desired`: the settings after the apply.
     """
     yield from _schedules(given)
+    yield from _search_fields(given)
     for change in changes:
         if change.action is Action.REMOVE:
             continue
@@ -51,6 +53,13 @@ def _schedules(given: State) -> Iterator[Problem]:
         for name, settings in given.get(kind, {}).items():
             if settings.get("interval") is not None and settings.get("crontab") is not None:
                 yield Problem((kind, name, "crontab"), "every is set, too. Leave out every or crontab.")
+
+
+def _search_fields(given: State) -> Iterator[Problem]:
+    for kind in (Kind.POLICY, Kind.DLQ):
+        for name, settings in given.get(kind, {}).items():
+            if problem := list_problem(settings.get("search_fields", ())):
+                yield Problem((kind, name, "search_fields"), problem)
 
 
 def _target(arn: str, settings: Settings, before: Settings | None) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import connection
 
 from reprocessing.conf import Conf
-from reprocessing.domain.errors import QueueUnreachable
+from reprocessing.domain.errors import PayloadUnreadable, QueueUnreachable
 from reprocessing.gateways.sqs import QueueAddress, extend
 from reprocessing.models import DeadLetterQueue
 from reprocessing.pipeline.aws import native_redrive
@@ -16,6 +16,7 @@ from reprocessing.pipeline.capture import delete_copies
 from reprocessing.pipeline.parking_lot import group_failures, parking_queue
 from reprocessing.pipeline.replay.lease_keeper import suspend_aware_clock
 from reprocessing.pipeline.routing import route
+from reprocessing.pipeline.search import reindex
 from reprocessing.store.capture import capture_lease, expiry_rescue
 from reprocessing.store.maintenance import counters, parking_queue_outbox
 from reprocessing.store.ordering import lanes
@@ -31,6 +32,7 @@ _COPIES = 1_000  #: most copies of one DLQ for which a sweep checks whether thei
 #: Most batches of letters that a sweep assigns to failure groups. While lanes are replayed, there are fewer: most
 #: letters that wait then are delivered soon, and a batch takes a quarter of a second.
 _BATCHES, _BATCHES_BESIDE_REPLAY = 4, 1
+_REINDEX_FOR = 3.0  #: max seconds for which a sweep indexes search fields again after a setting changed
 _NEWS_FOR = 10.0  #: notices to the parking queue are sent only for this many seconds after they were read
 
 
@@ -53,6 +55,10 @@ def sweep_all(*, conf: Conf) -> None:
                 raise
             logger.exception("%s: the sweep failed.", dlq.name, extra={"dlq": dlq.name})
     native_redrive.sweep()
+    try:
+        reindex.reindex_dlqs(seconds=_REINDEX_FOR)
+    except PayloadUnreadable as error:  # the next sweep tries again
+        logger.warning("Search fields could not be indexed: %s", error)
 
 
 def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:

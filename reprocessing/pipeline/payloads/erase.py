@@ -57,9 +57,14 @@ def value_of(sieve: MessageFilter) -> str:
     Raises:
         InvalidFilter: the filter has no such value, or several, or the value has fewer than 4 characters.
     """
+    if any(condition.is_prefix for condition in sieve.conditions):
+        raise InvalidFilter("An erasure is about one value, not about all that begin with it. Write field=NAME:VALUE.")
     values = {value for value in (sieve.key, sieve.named, sieve.text) if value is not None}
+    values |= {condition.value for condition in sieve.conditions}
     if len(values) != 1:
-        raise InvalidFilter("An erasure is about one value. Write --where key=VALUE, text=VALUE, or q=VALUE.")
+        raise InvalidFilter(
+            "An erasure is about one value. Write --where key=VALUE, text=VALUE, field=NAME:VALUE, or q=VALUE."
+        )
     value = values.pop()
     if len(value) < SHORTEST:
         raise InvalidFilter(f"The value has fewer than {SHORTEST} characters, so unrelated texts may have it, too.")

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
+from reprocessing.pipeline.search import reindex
 from reprocessing.store.payloads import installation_texts, payload_keys, resealing
 from reprocessing.store.payloads.resealing import Sealed
 
 #: Most data keys that one statement wraps.
 _KEYS = 100
+#: Seconds after which the progress is reported while search values are replaced.
+_REINDEX_FOR = 5.0
 
 
 @dataclass(slots=True)
@@ -66,4 +69,6 @@ def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
     all_of(resealing.seal_edits, edits)
     all_of(resealing.seal_details, texts)
     done.texts += installation_texts.seal_texts()
+    while not reindex.reindex_dlqs(seconds=_REINDEX_FOR):  # replaces readable search values by keyed hashes
+        on_progress(done)
     return done

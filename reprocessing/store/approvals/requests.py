@@ -19,6 +19,7 @@ from reprocessing.store.approvals.guard import WITHIN
 from reprocessing.store.notifications.outbox import announce, conclude
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.payloads import content
+from reprocessing.store.search import stored_filters
 
 #: The name in the audit log if no person ended the request: it became void, or expired.
 _NOBODY: Final = "the service"
@@ -49,7 +50,7 @@ def seal(deed: Deed) -> SealedDeed:
     Call it outside a transaction, because AWS KMS may be called.
     """
     (stamp,) = content.keyed([deed.stamp])
-    arguments = _with_text(deed.arguments, content.sealed_text)
+    arguments = _with_filter(deed.arguments, stored_filters.sealed)
     if deed.body is None or deed.attributes is None:
         return SealedDeed(arguments, None, None, stamp)
     dlq_id, message_id = Letter.objects.values_list("dlq_id", "message_id").get(pk=deed.letters[0])
@@ -93,7 +94,7 @@ def deed_of(row: Approval) -> Deed:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
         body = content.opened_bytes(bytes(row.body), Part.BODY, of=message_id)
         attributes = content.opened_bytes(bytes(row.attributes), Part.ATTRIBUTES, of=message_id)
-    arguments = _with_text(row.arguments, content.opened_text)
+    arguments = _with_filter(row.arguments, stored_filters.opened)
     return Deed(DeedKind(row.deed), row.title, arguments, tuple(row.letters), body, attributes)
 
 
@@ -150,15 +151,9 @@ def delete_ended(*, history: float) -> int:
     return Approval.objects.filter(ended_at__lt=now - timedelta(seconds=history)).delete()[0]
 
 
-def _with_text(arguments: Mapping[str, Any], change: Callable[[str, Part], str]) -> dict[str, Any]:
-    """Return the arguments of a deed.
-
-    If its filter searches for a text, that text is replaced by the result of `change`.
-    """
-    sieve = arguments.get("filter", {})
-    if "text" not in sieve:
-        return dict(arguments)
-    return {**arguments, "filter": {**sieve, "text": change(sieve["text"], Part.FILTER)}}
+def _with_filter(arguments: Mapping[str, Any], change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Return the arguments of a deed with its filter, if there is one, changed by `change`."""
+    return {**arguments, **({"filter": change(arguments["filter"])} if "filter" in arguments else {})}
 
 
 def _end(row: Approval, state: ApprovalState, **values: str) -> None:

@@ -19,6 +19,7 @@ from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.rule import RULE_BACKOFF
 from reprocessing.store import rows
 from reprocessing.store.payloads.content import READABLE, Sealer
+from reprocessing.store.search.search_entries import EntriesOfMessages, Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +158,13 @@ SELECT DISTINCT k.body_hash
 """
 
 # A letter is placed as it is written, unless somebody changed the DLQ's keys after they were read (`FOR SHARE` waits
-# for whoever changes them): such a letter gets its place later. Nothing is written if somebody destroyed the data key.
+# for whoever changes them): such a letter gets its place later. Nothing is written if somebody destroyed a key of the
+# DLQ, or lets the values of its search fields be indexed again: then the values were found by former settings.
 _ADMIT = """
 WITH live AS (
-    SELECT id FROM redrive_payload_key WHERE id = %(key)b::bigint AND destroyed_at IS NULL FOR SHARE
+    SELECT id FROM redrive_payload_key WHERE id = ANY(%(keys)b::bigint[]) AND destroyed_at IS NULL FOR SHARE
+), searched AS (
+    SELECT id FROM redrive_dlq WHERE id = %(dlq)b AND search_version = %(search_version)b::int FOR SHARE
 ), arrived AS (
     SELECT * FROM unnest(
         %(message_id)b::text[], %(handle)b::text[], %(body)b::bytea[], %(attributes)b::bytea[], %(size)b::int[],
@@ -171,7 +175,7 @@ WITH live AS (
     AS s(message_id, handle, body, attributes, size, system, source_id, target_id, attempts, body_hash, first_sent_at,
          expires_at, has_place, blocked_reason, detail, ordering_key, key_hash, single, sequence, idempotency_key)
      WHERE redrive_now() < %(until)b::timestamptz
-       AND (%(key)b::bigint IS NULL OR EXISTS (SELECT FROM live))
+       AND (SELECT count(*) FROM live) = cardinality(%(keys)b::bigint[]) AND EXISTS (SELECT FROM searched)
 ), current AS (
     SELECT id FROM redrive_dlq WHERE id = %(dlq)b AND places_version = %(places_version)b FOR SHARE
 ), placed AS (
@@ -190,6 +194,12 @@ WITH live AS (
 ), kept AS (
     INSERT INTO redrive_payload (letter_id, body, attributes, system)
     SELECT l.id, a.body, a.attributes, a.system FROM lettered l JOIN arrived a USING (message_id)
+), indexed AS (
+    INSERT INTO redrive_search_entry (letter_id, dlq_id, name, value, masked)
+    SELECT l.id, %(dlq)b, s.name, s.value, s.masked
+      FROM unnest(%(searched_id)b::text[], %(name)b::text[], %(value)b::text[], %(masked)b::bool[])
+           AS s(message_id, name, value, masked)
+      JOIN lettered l USING (message_id)
 )
 INSERT INTO redrive_dlq_copy (dlq_id, message_id, letter_id, state, handle, visible_until)
 SELECT %(dlq)b, l.message_id, l.id, %(state)b, a.handle, %(until)b::timestamptz
@@ -225,13 +235,14 @@ def doubtful_hashes(hashes: Sequence[bytes]) -> set[bytes]:
 
 def admit(  # noqa: PLR0913  # each by its name
     dlq: int, letters: Sequence[NewLetter], *, until: datetime, at_capture: bool, places_version: int,
-    sealer: Sealer = READABLE,
+    sealer: Sealer = READABLE, searched: EntriesOfMessages,
 ) -> set[str]:  # fmt: skip
-    """Write new letters, their payloads and their copies, in one statement; return the message ids that were written.
+    """Write new letters, their payloads, copies and search values, in one statement; return the written message ids.
 
     Message ids must be unique. `at_capture`: the copies are to be deleted as soon as the letters are committed.
     `places_version`: the version of the DLQ's ordering settings by which the letters were placed in lanes; if there is
-    a newer version, the letters get their places later. `sealer`: encrypts the payloads.
+    a newer version, the letters get their places later. `sealer`: encrypts the payloads. `searched`: the search values,
+    and the DLQ's search version by which they were found; if there is a newer version, nothing is written.
     """
     values = {
         **rows.arrays(NewLetter, letters),
@@ -239,7 +250,10 @@ def admit(  # noqa: PLR0913  # each by its name
         "has_place": [letter.place is not None for letter in letters],
         "places_version": places_version,
         "dlq": dlq,
-        "key": sealer.key_id,
+        "keys": sorted(searched.key_ids | ({sealer.key_id} if sealer.key_id is not None else set())),
+        "search_version": searched.version,
+        "searched_id": searched.message_ids,
+        **rows.arrays(Entry, searched.entries),
         "body": [sealer.bytes(letter.body, Part.BODY, of=letter.message_id) for letter in letters],
         "attributes": [sealer.bytes(letter.attributes, Part.ATTRIBUTES, of=letter.message_id) for letter in letters],
         "system": [Jsonb(sealer.system(letter.system, of=letter.message_id)) for letter in letters],

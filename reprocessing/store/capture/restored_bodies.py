@@ -9,6 +9,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from reprocessing.store import rows
+from reprocessing.store.search.search_entries import Entry, add_entries
 
 # `finished_at` becomes now: if the letter stays finished, its body is deleted again `keep_bodies` days from now.
 _RESTORE = """
@@ -40,6 +41,7 @@ class ReturnedBody:
     system: dict[str, str]
     body_hash: bytes
     key_id: int | None = None  #: the data key that sealed them; None: they are readable
+    entries: tuple[Entry, ...] = ()  #: the values of the DLQ's search fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +74,5 @@ def restore_bodies(found: Sequence[ReturnedBody], *, until: datetime) -> None:
     if found:
         values = {**rows.arrays(ReturnedBody, found), "system": [Jsonb(body.system) for body in found], "until": until}
         rows.execute(_RESTORE, values)
+        pairs = [(body.letter_id, entry) for body in found for entry in body.entries]
+        add_entries([letter_id for letter_id, _ in pairs], [entry for _, entry in pairs])

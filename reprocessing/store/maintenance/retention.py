@@ -37,6 +37,7 @@ _FORGET: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM redrive_parking_queue_message WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_audit_entry WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_attempt WHERE letter_id = ANY(%(ids)b::bigint[])",
+    "DELETE FROM redrive_search_entry WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_payload WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_revision WHERE letter_id = ANY(%(ids)b::bigint[])",
     "DELETE FROM redrive_letter WHERE id = ANY(%(ids)b::bigint[])",

@@ -36,7 +36,7 @@ _READS: Final = (_PAYLOADS, "edit_parkedletter")
 _CONFIGURES: Final = (
     "add_deadletterqueue", "change_deadletterqueue", "add_target", "change_target", "add_rule", "change_rule",
     "delete_rule", "add_notificationroute", "change_notificationroute", "delete_notificationroute",
-    "unlock_managedobject", "act_alone", "add_apitoken", "change_apitoken",
+    "delete_savedfilter", "unlock_managedobject", "act_alone", "add_apitoken", "change_apitoken",
 )  # fmt: skip
 
 ROLES: Final = (

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import BulkAction, BulkActionKind
 from reprocessing.store import rows
 from reprocessing.store.approvals import frozen, guard, limits
 from reprocessing.store.parking_lot import message_filters
-from reprocessing.store.payloads import content
+from reprocessing.store.search import stored_filters
 
 #: Number of letters in one transaction.
 BATCH_LETTERS: Final = 500
@@ -169,9 +168,9 @@ def create(  # noqa: PLR0913  # each by its name
     """
     message_filters.require_exhaustive(sieve)
     asked = message_filters.sql_parameters(sieve) | {
-        "token": token, "act": act.value, "filter": json.dumps(stored_filter(sieve)), "noted": _NOTED[act].value,
-        "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
-        "opened": opened,
+        "token": token, "act": act.value, "filter": json.dumps(stored_filters.stored_filter(sieve)),
+        "noted": _NOTED[act].value, "recorded": json.dumps(sieve.recorded()),
+        "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason, "opened": opened,
     }  # fmt: skip
 
     def work() -> bool:
@@ -192,18 +191,6 @@ def _pass(
         return
     deed = Deed(*known, {**arguments, "filter": sieve.stored()})
     guard.check(deed, {} if approval else frozen.count_by_dlq(sieve), by=by, approval=approval)
-
-
-def stored_filter(sieve: MessageFilter) -> dict[str, Any]:
-    """Return a filter as a JSON object; with encryption, the searched text is sealed."""
-    stored = sieve.stored()
-    return stored if sieve.text is None else stored | {"text": content.sealed_text(sieve.text, Part.FILTER)}
-
-
-def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
-    """Return the message filter from a JSON object that `stored_filter` returned."""
-    sieve = MessageFilter.read(stored)
-    return sieve if sieve.text is None else replace(sieve, text=content.opened_text(sieve.text, Part.FILTER))
 
 
 def lease_due(*, limit: int) -> list[int]:
@@ -230,7 +217,7 @@ def next_letters(held: LeasedAction) -> list[int]:
     At most as many letters are changed as matched when the person confirmed, because people approve that number. If
     the filter has an assignee, letters that were assigned after the person saw them are left out.
     """
-    sieve = read_filter(held.filter)
+    sieve = stored_filters.read_filter(held.filter)
     asked = message_filters.sql_parameters(sieve) | {
         "cursor": held.cursor, "max_letter_id": held.max_letter_id, "asked_at": held.asked_at, "limit": BATCH_LETTERS,
         "id": held.id,

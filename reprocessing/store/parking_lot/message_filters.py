@@ -22,6 +22,7 @@ from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
 from reprocessing.store.payloads import payload_keys, sealed_search
 from reprocessing.store.payloads.content import IS_SEALED
+from reprocessing.store.search import field_conditions
 
 #: Letters that a filter matches are counted up to this number.
 MAX_COUNT: Final = 10_000
@@ -50,13 +51,13 @@ _CONDITIONS: Final[dict[str, LiteralString]] = {
     "assigned": "l.assigned_to = %(assigned)b::text",
     "rule": "l.rule_id = %(rule)b::bigint",
     "run": "l.run_id = %(run)b::bigint",
-    # Each part of the condition uses an index, except the part about ordering keys.
-    "named": """l.id IN (
+    # Each part of the condition uses an index.
+    "named": f"""l.id IN (
         SELECT x.id FROM redrive_letter x
          WHERE x.dlq_id IN (SELECT id FROM redrive_dlq) AND x.message_id = %(named)b::text
         UNION ALL SELECT x.id FROM redrive_letter x WHERE x.public_id = %(public)b::uuid
-        UNION ALL SELECT x.id FROM redrive_letter x
-         WHERE x.lane_id IN (SELECT n.id FROM redrive_lane n WHERE n.key = %(named)b::text LIMIT 100))""",
+        UNION ALL {field_conditions.OF_KEY.format(key="%(named)b::text")}
+        UNION ALL {field_conditions.NAMED})""",  # noqa: S608  # the inserted texts are constants
 }
 
 # Reads bodies only where all other conditions hold: with EXISTS the planner would read all.
@@ -70,7 +71,7 @@ _HOLDS: Final[LiteralString] = f"""(
 
 _IN_THE_NEWEST: Final[LiteralString] = f"""l.id IN (
     SELECT l.id FROM (SELECT l.id, l.revision_id FROM redrive_letter l WHERE {{rest}}
-                       ORDER BY l.finished_at DESC, l.id DESC LIMIT %(newest)b) l
+                       ORDER BY {{order}} LIMIT %(newest)b) l
      WHERE {_HOLDS})
 """  # noqa: S608  # the inserted text is a constant
 
@@ -128,7 +129,7 @@ SELECT l.id, l.public_id, l.message_id, l.dlq_id, d.name AS dlq, l.state, l.reas
 _IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
 
 _NEWEST_IDS: Final[LiteralString] = """
-SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(newest)b
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY {order} LIMIT %(newest)b
 """
 
 _BEFORE: Final[LiteralString] = """
@@ -161,14 +162,22 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     if sieve.states:
         parts.append("l.state IN (" + ", ".join(_STATES[state] for state in sieve.states) + ")")
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
+    if sieve.key is not None and not sieve.states and not whole:  # among letters of all states, an index is needed
+        parts.append(f"l.id IN ({field_conditions.OF_KEY.format(key='%(key)b::text')})")
     if sieve.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
+    parts += field_conditions.where_parts(sieve)
     rest = " AND ".join(parts or ["true"])
     if sieve.text is None:
         return rest
     if whole:
         return rest + " AND " + _HOLDS
-    return _IN_THE_NEWEST.format(rest=rest)
+    return _IN_THE_NEWEST.format(rest=rest, order=newest_first(sieve))
+
+
+def newest_first(sieve: MessageFilter) -> LiteralString:
+    """Return the SQL order in which bodies are searched. An index has it; for letters of any state, the primary key."""
+    return "l.finished_at DESC, l.id DESC" if sieve.states else "l.id DESC"
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
@@ -180,12 +189,13 @@ def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dic
     found = _plain_parameters(sieve)
     if sieve.text is None or not payload_keys.has_keys():
         return found
-    among = rows.column(int, _NEWEST_IDS.format(where=where_clause(replace(sieve, text=None))), found)
+    where = where_clause(replace(sieve, text=None))
+    among = rows.column(int, _NEWEST_IDS.format(where=where, order=newest_first(sieve)), found)
     return found | {"sealed_with_text": sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)}
 
 
 def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
-    every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS}
+    every: dict[str, Any] = {name: getattr(sieve, name) for name in _CONDITIONS} | field_conditions.parameters(sieve)
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
         "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
@@ -240,9 +250,8 @@ def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | N
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
     """Return how many letters a filter matches, by DLQ, state and reason; at most 10,001 letters are counted in all."""
     with patiently():
-        return rows.fetch(
-            CountByReason, _KINDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1}
-        )
+        asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+        return rows.fetch(CountByReason, _KINDS.format(where=where_clause(sieve)), asked)
 
 
 def count_letters(sieve: MessageFilter) -> int:
@@ -301,7 +310,7 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
 
 def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
     """Return a page for a filter with a text search; bodies are searched once, both for the page and for the count."""
-    held = rows.column(int, _IDS.format(where=where_clause(sieve)), _patient(sieve))
+    held = rows.column(int, _IDS.format(where=where_clause(sieve)), patient_parameters(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 
 
@@ -309,7 +318,7 @@ def _newest(
     sieve: MessageFilter, below: PageStart | None, limit: int, *, among: list[int] | None = None
 ) -> list[ListedLetter]:
     place = " AND (l.finished_at, l.id) < (%(below_at)b, %(below_id)b::bigint)" if below else ""
-    asked = (_patient(sieve) if among is None else _plain_parameters(sieve)) | {
+    asked = (patient_parameters(sieve) if among is None else _plain_parameters(sieve)) | {
         "limit": limit, "below_at": below and below[0], "below_id": below and below[1], "among": among,
     }  # fmt: skip
     meant = where_clause(sieve) if among is None else "l.id = ANY(%(among)b::bigint[])"
@@ -317,10 +326,12 @@ def _newest(
 
 
 def _count(sieve: MessageFilter) -> int:
-    return rows.value(int, _COUNT.format(where=where_clause(sieve)), _patient(sieve) | {"limit": MAX_COUNT + 1})
+    asked = patient_parameters(sieve) | {"limit": MAX_COUNT + 1}
+    return rows.value(int, _COUNT.format(where=where_clause(sieve)), asked)
 
 
-def _patient(sieve: MessageFilter) -> dict[str, Any]:
+def patient_parameters(sieve: MessageFilter) -> dict[str, Any]:
+    """Return the parameters of `where_clause`, as `sql_parameters` does within 5 seconds. Raises InvalidFilter."""
     return sql_parameters(sieve, seconds=_PATIENCE / 1_000)
 
 

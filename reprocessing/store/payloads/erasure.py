@@ -55,6 +55,7 @@ HISTORY: Final[Mapping[LiteralString, tuple[tuple[LiteralString, ...], tuple[Lit
     "redrive_audit_entry": (("reason",), ("before", "after")),
     "redrive_bulk_action": (("reason", "why"), ("filter", "arguments", "refusals")),
     "redrive_run": (("reason", "why"), ("selection",)),
+    "redrive_saved_filter": (("name",), ("filter",)),
     "redrive_approval": (("title", "reason", "decision_reason", "outcome"), ("arguments", "preview")),
     "redrive_revision": (("reason",), ()),
     "redrive_failure_group": (("name", "note", "title"), ()),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, LiteralString
 
+from reprocessing.domain.parking_lot.message_filter import SECRETS
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.store import rows
 from reprocessing.store.payloads import content
@@ -25,17 +26,28 @@ class _Column:
 
 
 _REPORTS: Final = _Column(Part.REPORT, "redrive_report", "nullif(x.message, '')", "message = s.becomes")
-#: Texts that people searched for: of bulk actions, and of requests for approval of a bulk action.
+
+
+def _of_filters(table: LiteralString, column: LiteralString, path: LiteralString) -> tuple[_Column, ...]:
+    """Return the texts of a column of stored filters that may have values of messages (`message_filter.SECRETS`).
+
+    `path`: where the filter is in the column's JSON; empty, or the names of members with commas behind them.
+    """
+    return tuple(
+        _Column(
+            Part.FILTER, table, "x." + column + " #>> '{" + path + name + "}'",
+            column + " = jsonb_set(x." + column + ", '{" + path + name + "}', to_jsonb(s.becomes))",
+        )
+        for name in SECRETS
+    )  # fmt: skip
+
+
+#: Texts that people searched for: of bulk actions, of requests for approval of a bulk action, and of saved filters.
 _FILTERS: Final = (
-    _Column(
-        Part.FILTER, "redrive_bulk_action", "x.filter ->> 'text'",
-        "filter = jsonb_set(x.filter, '{text}', to_jsonb(s.becomes))",
-    ),
-    _Column(
-        Part.FILTER, "redrive_approval", "x.arguments #>> '{filter,text}'",
-        "arguments = jsonb_set(x.arguments, '{filter,text}', to_jsonb(s.becomes))",
-    ),
-)  # fmt: skip
+    *_of_filters("redrive_bulk_action", "filter", ""),
+    *_of_filters("redrive_approval", "arguments", "filter,"),
+    *_of_filters("redrive_saved_filter", "filter", ""),
+)
 
 
 _READ: Final[LiteralString] = """

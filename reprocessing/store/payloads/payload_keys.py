@@ -19,7 +19,8 @@ from reprocessing.domain.payloads.key_ring import NO_KEYS, KeyRing
 from reprocessing.domain.payloads.sealing import DataKey, new_secret
 from reprocessing.store import rows
 
-#: What a data key encrypts: payloads of a DLQ on a day. (None, None): the installation's key, for digests and texts.
+#: What a data key encrypts: payloads of a DLQ on a day. (None, None): the installation's key, for digests and texts. A
+#: DLQ without a day: the DLQ's search key, which encrypts nothing, but computes the keyed hashes of search values.
 Place = tuple[int | None, date | None]
 INSTALLATION: Final[Place] = (None, None)
 
@@ -53,6 +54,11 @@ SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key
 _ADD = """
 INSERT INTO redrive_payload_key (dlq_id, day, wrapped, wrapped_by, destroyed_by, destroy_reason)
 VALUES (%(dlq)b::bigint, %(day)b::date, %(wrapped)b, %(wrapped_by)b, '', '') ON CONFLICT DO NOTHING
+"""
+
+_OF_SEARCHES = """
+SELECT id, dlq_id, day, wrapped, wrapped_by FROM redrive_payload_key
+ WHERE dlq_id = ANY(%(dlqs)b::bigint[]) AND day IS NULL AND destroyed_at IS NULL
 """
 
 _LIVES = "SELECT id FROM redrive_payload_key WHERE id = %(id)b::bigint AND destroyed_at IS NULL FOR SHARE"
@@ -98,7 +104,8 @@ class _Unwrapped:
         with self._lock:
             self._keys[key.id] = key, time.monotonic() + self.ring()[1]
             if current:
-                self._of_places = {known: at for known, at in self._of_places.items() if known[0] != place[0]}
+                former = [known for known in self._of_places if known[0] == place[0] and known[1] and place[1]]
+                self._of_places = {known: at for known, at in self._of_places.items() if known not in former}
                 self._of_places[place] = key.id
 
     def clear(self) -> None:
@@ -113,7 +120,7 @@ _unwrapped = _Unwrapped()
 def context_of(place: Place) -> str:
     """Return the text that must be given to unwrap a data key of this place; with another text, unwrapping fails."""
     dlq, day = place
-    return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day}"
+    return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day or 'search'}"
 
 
 def use_ring(ring: Callable[[], tuple[KeyRing, float]]) -> None:
@@ -167,6 +174,17 @@ def current_key(place: Place) -> DataKey | None:
         rows.execute(_ADD, asked | {"wrapped": wrapped, "wrapped_by": name})
         stored = rows.fetch(StoredKey, _OF_PLACE, asked)[0]  # another process may have been faster
     return _unwrap(stored, current=True)
+
+
+def search_keys(dlqs: Collection[int]) -> dict[int, DataKey]:
+    """Return the search keys of these DLQs by the DLQ's id. A DLQ without encrypted search values has none.
+
+    Raises:
+        PayloadKeyUnavailable: one of the keys cannot be unwrapped.
+    """
+    stored = rows.fetch(StoredKey, _OF_SEARCHES, {"dlqs": list(dlqs)}) if dlqs else []
+    known = _unwrapped.get([key.id for key in stored])
+    return {key.dlq_id or 0: known.get(key.id) or _unwrap(key, current=False) for key in stored}
 
 
 def try_first_key() -> None:

@@ -14,8 +14,9 @@ from django.test.utils import CaptureQueriesContext
 
 from reprocessing.domain.api.scopes import Scope
 from reprocessing.domain.message.envelope import Attribute
-from reprocessing.models import ApiCall, AuditEntry, BulkAction, Letter
+from reprocessing.models import ApiCall, AuditEntry, BulkAction, DeadLetterQueue, Letter
 from reprocessing.pipeline.parking_lot import act_on_parked, run_bulk_actions
+from reprocessing.pipeline.search import reindex
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
@@ -53,6 +54,21 @@ def test_a_list_has_each_message_once_on_pages(state: str) -> None:
     assert [len(page) for page in found] == [2, 2, 1]
     assert sorted(one for page in found for one in page) == sorted(letter.message_id for letter in letters)
     assert told(caller.get("/messages", state=state, limit=2))["total"] == 5
+
+
+def test_messages_are_found_by_search_fields_but_not_by_masked_values() -> None:
+    caller, source = program(), dlq("orders")
+    letter = parked(source, body=b'{"order": {"id": 4711}, "card": "4111"}')
+    parked(source, body=b'{"order": {"id": 4712}}')
+    fields = ["order_id=body:order.id", "card=body:card"]
+    DeadLetterQueue.objects.update(search_fields=fields, masked_fields=["card"])
+    assert reindex.reindex_dlqs(seconds=10)
+    asked = {"order_id:4711": 1, "order_id:47*": 2, "card:4111": 0}
+    assert {field: told(caller.get("/messages", field=field))["total"] for field in asked} == asked
+    both = told(caller.get("/messages", field=["order_id:47*", "order_id:4711"], q="4711"))
+    assert [item["message_id"] for item in both["items"]] == [letter.message_id]
+    assert "no condition on a search field" in problem(caller.get("/messages", field="order"), 422)
+    assert told(caller.get("/dlqs/orders"))["search_fields"] == ["order_id", "card"]
 
 
 def test_a_list_takes_the_filter_of_the_parking_lot() -> None:

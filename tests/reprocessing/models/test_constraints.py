@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule
 
@@ -151,6 +151,20 @@ def _person(_: Stock, name: str = "ann", **fields: object) -> object:
     user = User.objects.create_user(f"{name}-{User.objects.count()}")
     values = {"user": user, "issuer": "https://login", "subject": "1", **fields}
     return models.ProviderIdentity.objects.create(**values)
+
+
+def _entry(stock: Stock, **fields: object) -> object:
+    values = {"letter": stock.letter, "dlq_id": stock.dlq.pk, "name": "order_id", "masked": False, **fields}
+    return models.SearchEntry.objects.create(**values)
+
+
+def _team() -> Group:
+    return Group.objects.get_or_create(name="shop")[0]
+
+
+def _saved(_: Stock, **fields: object) -> object:
+    owner, _new = User.objects.get_or_create(username="ann")
+    return models.SavedFilter.objects.create(**{"name": "stale", "filter": {}, "owner": owner, **fields})
 
 
 def _schedule() -> IntervalSchedule:
@@ -357,7 +371,13 @@ VIOLATIONS: list[tuple[str, Callable[[Stock], object]]] = [
     ),
     ("one_payload_key_per_dlq_and_day", _twice(lambda s: _payload_key(dlq=s.dlq, day=NOW.date()))),
     ("one_payload_key_per_dlq_and_day", _twice(lambda _: _payload_key())),
-    ("only_installation_key_has_no_dlq", lambda s: _payload_key(dlq=s.dlq)),
+    ("only_installation_key_has_no_dlq", lambda _: _payload_key(day=NOW.date())),
+    ("dlq_has_at_most_10_search_fields", lambda s: _dlq(s, search_fields=[f"f{n}=body:f{n}" for n in range(11)])),
+    ("search_entry_has_1_to_200_characters", lambda s: _entry(s, value="")),
+    ("search_entry_has_1_to_200_characters", lambda s: _entry(s, value=201 * "x")),
+    ("saved_filter_has_name", lambda s: _saved(s, name="")),
+    ("one_saved_filter_per_owner_and_name", _twice(_saved)),
+    ("one_saved_filter_per_team_and_name", lambda s: [_saved(s, team=team) for team in [_team()] for _ in range(2)]),
     (
         "destroyed_payload_key_has_person_and_reason",
         lambda s: _payload_key(dlq=s.dlq, day=NOW.date(), wrapped=None, destroyed_at=NOW, destroyed_by="ann"),

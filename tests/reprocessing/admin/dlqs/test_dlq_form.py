@@ -66,6 +66,8 @@ def test_values_without_preview_are_not_saved(watched: Queue, ann: Client) -> No
     [
         ("ordering_key", "nonsense", "nonsense"),
         ("public_fields", "order.id\norder.[", "Line 2:"),
+        ("search_fields", "order_id=body:id\norder", "Line 2:"),
+        ("search_fields", "id2=body:id\nid2=body:x", "id2 is declared twice"),
         ("role_arn", "me", "Not the ARN of an IAM role"),
         ("crontab", "never", "Not a valid schedule"),
         ("rate", "fast", "Enter a number from 0.001 to 1,000,000"),
@@ -96,6 +98,7 @@ def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann:
     changed = {
         "mode": "automatic",
         "public_fields": "order.id\ncustomer",
+        "search_fields": "order_id=body:order.id\n",
         "interval": 30,
         "waves": "no",
         "window": 7200,
@@ -105,11 +108,13 @@ def test_all_settings_can_be_changed_also_to_mode_automatic(watched: Queue, ann:
     assert "No beat was seen in this database yet: nothing is polled." in page
     row.refresh_from_db()
     assert (row.mode, row.public_fields, row.waves) == ("automatic", ["order.id", "customer"], False)
+    assert row.search_fields == ["order_id=body:order.id"]
     assert row.interval
     assert (row.interval.every, Target.objects.get().window) == (30, 7200)
     review = AuditEntry.objects.latest("pk")
     assert review.before == {
         "orders.mode": "manual", "orders.public_fields": [], "orders.interval": None, "orders.waves": True,
+        "orders.search_fields": [],
         f"{Target.objects.get()}.window": 120.0,
     }  # fmt: skip
 

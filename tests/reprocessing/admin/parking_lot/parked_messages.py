@@ -12,6 +12,7 @@ from django.test import Client
 
 from reprocessing.domain.lifecycle import LetterState
 from reprocessing.domain.message.envelope import Attribute, pack_attributes
+from reprocessing.domain.message.identity import key_hash
 from reprocessing.models import Attempt, DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter, Payload, Source, Target
 from reprocessing.store.ordering.lanes import database_now
 
@@ -50,7 +51,10 @@ def parked(
     """A letter that was tried once, came back, and waits for a person; an hour old, with three hours left."""
     number = next(_numbers)
     now = database_now()
-    lane = Lane.objects.create(dlq=source.dlq, source=source, key=key, key_hash=b"%d" % number, single=key is None)
+    lane, _ = Lane.objects.get_or_create(
+        dlq=source.dlq, source=source, key_hash=b"%d" % number if key is None else key_hash(key),
+        defaults={"key": key, "single": key is None},
+    )  # fmt: skip
     letter = Letter.objects.create(
         dlq=source.dlq,
         source=source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import uuid4
 
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 
 from reprocessing.domain.api.scopes import Scope
@@ -29,6 +29,7 @@ from reprocessing.models import (
     Report,
     Reporter,
     Run,
+    SavedFilter,
     TargetCheck,
     Wave,
 )
@@ -82,6 +83,11 @@ def api_token(name: str = "deploy") -> ApiToken:
     team, _ = Group.objects.get_or_create(name="a team of tokens")
     asked = TokenRequest(name, (Scope.DLQS_READ,), teams=(team,))
     return make_token(asked, by="ann", reason="a test").row
+
+
+def saved_filter(name: str = "late", owner: str = "their owner", team: Group | None = None) -> SavedFilter:
+    user, _ = User.objects.get_or_create(username=owner)
+    return SavedFilter.objects.create(name=name, filter=MessageFilter().stored(), owner=user, team=team)
 
 
 def operated() -> BulkAction:

@@ -19,7 +19,14 @@ from reprocessing.models.notification import NotificationRoute
 from reprocessing.store.maintenance import roles
 from reprocessing.store.routing import rule_changes
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
-from tests.reprocessing.admin.site.sample_rows import api_token, operated, requested, rows_of_everything, schedules
+from tests.reprocessing.admin.site.sample_rows import (
+    api_token,
+    operated,
+    requested,
+    rows_of_everything,
+    saved_filter,
+    schedules,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak]
 
@@ -35,7 +42,7 @@ _DECIDING = ("release", "discard", "restore", "assign", "note", "export")
 
 #: Pages that stand alone, by the name of their address: who may open them.
 PAGES = {
-    "index": INSIDE, "board": LOOKING, "board_dlq": LOOKING, "hours": LOOKING, "rights": INSIDE,
+    "index": INSIDE, "board": LOOKING, "board_dlq": LOOKING, "hours": LOOKING, "rights": INSIDE, "search": LOOKING,
     "stop": OPERATING, "resume": OPERATING,
     "login": EVERYBODY, "logout": set(), "password_change": INSIDE, "password_change_done": INSIDE,
     "autocomplete": set(), "jsi18n": INSIDE, "view_on_site": set(), "app_list": LOOKING,
@@ -56,6 +63,7 @@ PAGES = {
     "reprocessing_approval_alone": CONFIGURING, "reprocessing_approval_difference": set(),
     "parkedletter_edit": set(),
     **{f"parkedletter_{deed}": set() for deed in _DECIDING}, "operation_abort": set(),  # sent, never opened: see DEEDS
+    "parkedletter_save": set(), "parkedletter_unsave": set(),
     "operation_progress": LOOKING,
     "auth_user_password_change": set(), "reports": set(),
     **{f"reprocessing_report_{page}": READING for page in ("changelist", "change", "history")},  # they quote payloads
@@ -66,6 +74,7 @@ OURS = {"changelist": LOOKING, "change": LOOKING, "history": LOOKING, "add": set
 DEEDS = {
     "/admin/stop": OPERATING, "/admin/resume": OPERATING,
     **{f"/admin/reprocessing/parkedletter/{deed}": OPERATING for deed in _DECIDING},
+    "/admin/reprocessing/parkedletter/saved": LOOKING, "/admin/reprocessing/parkedletter/saved/{saved}/delete": set(),
     "/admin/reprocessing/bulkaction/{operation}/abort": OPERATING,
     "/admin/reprocessing/parkedletter/{letter}/edit": READING,
     **{f"/admin/reprocessing/{desk}/{{letter}}/{deed}": READING
@@ -118,7 +127,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     examples |= {"approval": Approval.objects.earliest("pk").pk}
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk, "api_token": ApiToken.objects.earliest("pk").pk}
-    examples |= {"group": FailureGroup.objects.earliest("pk").pk}
+    examples |= {"group": FailureGroup.objects.earliest("pk").pk, "saved": saved_filter().pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
     examples |= {"route": NotificationRoute.objects.earliest("pk").pk, "mark": ManagedObject.objects.earliest("pk").pk}
     for pattern, space in _patterns(get_resolver().url_patterns, ""):
@@ -183,7 +192,7 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
         "approval": requested(letter).pk,
         "operation": operated().pk, "lane": letter.lane_id, "target": letter.target_id,
         "breaker": Breaker.objects.earliest("pk").pk, "route": NotificationRoute.objects.create(destination="ops").pk,
-        "api_token": api_token().pk,
+        "api_token": api_token().pk, "saved": saved_filter().pk,
         "mark": ManagedObject.objects.create(kind="rules", name="r", written={}, applied_by="ann").pk,
     }  # fmt: skip
     done = {}
@@ -236,5 +245,5 @@ def test_every_deed_takes_a_permission_that_there_is() -> None:
 def test_a_person_sees_what_they_may_and_what_the_rest_takes(people: dict[str, Client]) -> None:
     page = people[OPERATOR].get("/admin/rights").content.decode()
     assert f"Your groups: {OPERATOR}." in page
-    assert page.count('<span class="may-not">no</span>') == 17
+    assert page.count('<span class="may-not">no</span>') == 18
     assert "You are in no group." in people[STAFF].get("/admin/rights").content.decode()

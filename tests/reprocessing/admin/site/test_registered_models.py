@@ -26,7 +26,7 @@ BESIDE = {
     "BulkAction", "DiscoveredSource", "DiscoveryScope", "DlqSample", "Erasure", "GroupHour",
     "HourlyCount", "HourlyCountDelta",
     "LetterCount", "LetterCountDelta", "Metric", "Payload", "PayloadKey", "ProviderIdentity", "RestoreDoubt",
-    "Revision", "RunMinute", "TaskHints", "TickCount",
+    "Revision", "RunMinute", "SavedFilter", "TaskHints", "TickCount",
     "UnapprovedDeed",
 }  # fmt: skip
 

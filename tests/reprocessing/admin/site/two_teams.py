@@ -34,6 +34,7 @@ from reprocessing.models import (
     Revision,
     Rule,
     Run,
+    SavedFilter,
     TargetCheck,
     Wave,
 )
@@ -43,7 +44,7 @@ from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, failure_group, parked
 from tests.reprocessing.admin.site.attacks.hostile import _EXAMINED
-from tests.reprocessing.admin.site.sample_rows import requested, schedules
+from tests.reprocessing.admin.site.sample_rows import requested, saved_filter, schedules
 
 OURS, THEIRS = "alphazulu", "bravozulu"
 #: What a program reads and people never see, or what it reads again: a canary would break the row, not leak.
@@ -68,7 +69,7 @@ class Team:
             "run": pk[Run], "operation": pk[BulkAction], "rule": pk[Rule], "breaker": pk[Breaker],
             "route": pk[NotificationRoute], "mark": 1, "api_token": 1,
             "approval": pk[Approval], "deed": "pause", "move": "open", "content_type_id": 1,
-            "group": self.letter.group_id,
+            "group": self.letter.group_id, "saved": pk[SavedFilter],
         }  # fmt: skip
 
 
@@ -132,6 +133,7 @@ def _rows(letter: Letter, canary: str) -> Iterator[tuple[str, models.Model]]:
             act="released", letter=letter, dlq=letter.dlq, by=canary, reason=canary, after={"why": canary}
         ),
         requested(letter, by=canary, title=canary),
+        saved_filter(f"filter-{canary}", canary, team=Group.objects.get(name=f"team-{canary}")),
         Revision.objects.create(
             letter=letter, no=1, body=canary.encode(), attributes=b"{}", body_hash=b"1", previous_body_hash=b"2",
             size=9, by=canary, reason=canary,

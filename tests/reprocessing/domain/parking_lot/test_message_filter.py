@@ -76,10 +76,10 @@ def test_a_filter_is_told_in_words() -> None:
         {"dlq": "shop-dlq"}
     )
     assert MessageFilter().sentence() == "parked messages"
-    assert MessageFilter(named="a").sentence(single=True) == 'parked message with the id or key "a"'
+    assert MessageFilter(named="a").sentence(single=True) == 'parked message with the id, key or search value "a"'
     assert MessageFilter(reasons=("no_sequence",)).sentence() == "parked messages whose reason is no sequence"
     assert told == (
-        'parked messages of the DLQ shop-dlq and whose reason is stale and with the id or key "a" and in '
+        'parked messages of the DLQ shop-dlq and whose reason is stale and with the id, key or search value "a" and in '
         "this state since 2026-03-01 08:00:00 UTC or later and assigned to nobody"
     )
 

@@ -46,6 +46,7 @@ from reprocessing.store.parking_lot import bulk_actions, message_edits
 from reprocessing.store.payloads import removal
 from reprocessing.store.routing import rule_changes
 from reprocessing.store.runs import leftover_lanes, run_transitions
+from reprocessing.store.search import stored_filters
 from tests.race.abreast import together
 from tests.reprocessing.admin.parking_lot.parked_messages import dlq, parked
 from tests.reprocessing.payload_rings import Rings
@@ -269,7 +270,7 @@ def test_a_text_that_a_requested_bulk_action_searches_for_is_encrypted(encrypted
     assert row.arguments["filter"]["text"].startswith("\x1a")
     assert requests.deed_of(row).arguments["filter"]["text"] == sieve.text
     assert isinstance(approved(row), Done)
-    assert bulk_actions.read_filter(BulkAction.objects.get().filter) == sieve
+    assert stored_filters.read_filter(BulkAction.objects.get().filter) == sieve
 
 
 def _two_runs() -> tuple[list[Letter], Run, Run]:

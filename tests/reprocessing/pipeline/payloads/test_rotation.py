@@ -15,6 +15,7 @@ from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions, message_filters
 from reprocessing.store.payloads import content, payload_keys, resealing
+from reprocessing.store.search import stored_filters
 from tests.reprocessing.payload_rings import NEW, OLD, Rings
 from tests.reprocessing.pipeline.approvals.two_people import asked, limited
 from tests.reprocessing.pipeline.bench import Killed, Workbench, enqueued
@@ -128,7 +129,7 @@ def test_texts_of_filters_are_sealed_also_in_requests_for_approval(rings: Rings)
     assert rotate.seal_readable(TODAY, lambda _: None).texts == 2
     row.refresh_from_db()
     stored = [row.arguments["filter"], BulkAction.objects.get().filter]
-    assert [bulk_actions.read_filter(one) for one in stored] == [sieve, sieve]
+    assert [stored_filters.read_filter(one) for one in stored] == [sieve, sieve]
     assert [one["text"][0] for one in stored] == ["\x1a", "\x1a"]
 
 

@@ -1,0 +1,144 @@
+"""Turn the text of the search box into a message filter, and say what it means for the DLQs that a person sees."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from django.http import HttpRequest
+
+from reprocessing.admin.messages.readable_bytes import visible
+from reprocessing.admin.search.search_rights import may_search_bodies, with_masked_values
+from reprocessing.admin.site import visible_rows
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.message_filter import MAX_CONDITIONS, MessageFilter
+from reprocessing.domain.search.field_condition import FieldCondition
+from reprocessing.domain.search.search_text import SearchText, named_conditions, read_search
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.search import search_settings
+from reprocessing.store.search.search_settings import SearchSettings
+
+#: Max names of DLQs and of search fields in a sentence.
+_NAMES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search: the filter, what each part means, and what limits the result, as sentences.
+
+    `declared`: the settings of the DLQs with search fields that the search covers.
+    """
+
+    sieve: MessageFilter
+    meanings: tuple[str, ...]
+    notes: tuple[str, ...]
+    declared: tuple[SearchSettings, ...]
+
+
+def search_of(request: HttpRequest, text: str, within: MessageFilter | None = None) -> Search:
+    """Return what a text of the search box means. `within`: a filter that must hold, too; None: none.
+
+    Raises:
+        InvalidFilter: the text is no search, or names what this person does not see. It says what to write.
+    """
+    asked = read_search(text)
+    sieve = _with(within or MessageFilter(states=()), asked, dlq=_dlq(request, asked.dlq))
+    declared = settings_seen(request, sieve)
+    _check_fields(asked, declared)
+    sieve = replace(with_masked_values(request, sieve), dlqs=visible_rows.of(request).ids)
+    if sieve.text is not None and not may_search_bodies(request, sieve):
+        raise InvalidFilter(
+            "This searches bodies, which takes the permissions to see payloads and masked values. Search for a message "
+            "id, an ordering key, or a search field."
+        )
+    return Search(sieve, tuple(_meanings(asked, declared)), tuple(_notes(sieve, asked, declared)), tuple(declared))
+
+
+def settings_seen(request: HttpRequest, sieve: MessageFilter) -> list[SearchSettings]:
+    """Return the settings for searches of the DLQs that this person sees and the filter covers, by name."""
+    seen = visible_rows.of(request)
+    every = (one for one in search_settings.all_settings() if one.declared and seen.includes(one.id))
+    return [one for one in every if sieve.dlq in {None, one.id}]
+
+
+def names(found: Sequence[str], most: int = _NAMES) -> str:
+    """Return up to five names, and how many more there are."""
+    shown = ", ".join(found[:most])
+    return f"{shown} and {len(found) - most:,} more" if len(found) > most else shown
+
+
+def _with(sieve: MessageFilter, asked: SearchText, *, dlq: int | None) -> MessageFilter:
+    given = {
+        "named": asked.named, "key": asked.key, "text": asked.text, "group": asked.group, "dlq": dlq,
+        "states": asked.states or None, "reasons": asked.reasons or None,
+        "fields": named_conditions(asked.fields) or None,
+    }  # fmt: skip
+    if len(asked.fields) > MAX_CONDITIONS:
+        raise InvalidFilter(f"A search has at most {MAX_CONDITIONS} conditions on search fields. Leave out some.")
+    return replace(sieve, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]  # each has its own type
+
+
+def _dlq(request: HttpRequest, name: str | None) -> int | None:
+    if name is None:
+        return None
+    every = dict(visible_rows.rows(request, DeadLetterQueue.objects.order_by("name")).values_list("name", "pk"))
+    if name in every:
+        return every[name]
+    near = difflib.get_close_matches(name, every, n=3, cutoff=0.5) or list(every)
+    there = f" Write dlq: and one of {names(near)}." if near else ""
+    raise InvalidFilter(f"You see no DLQ {visible(name)[:60]!a}.{there}")
+
+
+def _check_fields(asked: SearchText, declared: Sequence[SearchSettings]) -> None:
+    known = sorted({field.name for one in declared for field in one.fields})
+    for condition in asked.fields:
+        if condition.name in known:
+            continue
+        near = difflib.get_close_matches(condition.name, known, n=1, cutoff=0.6)
+        cure = f"Search fields are: {names(near or known, 10)}." if known else "No DLQ declares a search field."
+        raise InvalidFilter(
+            f'No DLQ declares the search field "{condition.name}". {cure} To search bodies for the text, quote it: '
+            f'"{condition.name}:{condition.value[:60]}". To declare the field: manage.py add_dlq NAME --search-field '
+            f"{condition.name}=body:{condition.name}"
+        )
+
+
+def _meanings(asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator[str]:
+    if asked.named is not None:
+        fields = names(sorted({field.name for one in declared for field in one.fields}))
+        yield f"message id, redrive id, ordering key{f' or search field ({fields})' if fields else ''} is {asked.named}"
+    for condition in asked.fields:
+        yield f"{condition.words} in {_in(declaring(condition, declared))}"
+    if asked.key is not None:
+        yield f"ordering key is {asked.key}"
+    if asked.text is not None:
+        yield f'body contains "{asked.text}"'
+    yield from (f"DLQ is {name}" for name in [asked.dlq] if name is not None)
+    if asked.states:
+        yield f"state is {' or '.join(asked.states)}"
+    if asked.reasons:
+        yield f"reason is {' or '.join(asked.reasons).replace('_', ' ')}"
+    if asked.group is not None:
+        yield f"failure group is {asked.group}"
+
+
+def _in(dlqs: Sequence[SearchSettings]) -> str:
+    return f"{len(dlqs):,} DLQ{'' if len(dlqs) == 1 else 's'}: {names([one.name for one in dlqs])}"
+
+
+def declaring(condition: FieldCondition, declared: Sequence[SearchSettings]) -> list[SearchSettings]:
+    """Return the settings of those DLQs that declare the search field of a condition."""
+    return [one for one in declared if any(field.name == condition.name for field in one.fields)]
+
+
+def _notes(sieve: MessageFilter, asked: SearchText, declared: Sequence[SearchSettings]) -> Iterator[str]:
+    if not asked.fields and asked.named is None:
+        return
+    if pending := [one.name for one in declared if not one.is_current]:
+        yield f"Search fields of {names(pending)} are being indexed: older messages may be missing."
+    if not sieve.reveals and any(one.rules for one in declared):
+        yield "Masked values are not searched: it takes the permission to reveal them."
+    if any(condition.is_prefix for condition in asked.fields) and search_settings.encrypts():
+        yield "Encrypted values are found only whole, without *."

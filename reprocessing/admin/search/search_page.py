@@ -1,0 +1,175 @@
+"""The search page: one box for ids, keys, values of search fields, and texts. A single exact match is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from reprocessing.admin.messages.readable_bytes import short_key, time_since, visible
+from reprocessing.admin.parking_lot import message_list
+from reprocessing.admin.search.read_search import Search, names, search_of
+from reprocessing.admin.search.search_rights import may_search_bodies
+from reprocessing.admin.site import labels, visible_rows
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store.ordering import lanes
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.search import found_letters
+from reprocessing.store.search.found_letters import FoundLetter, FoundPage
+
+#: Max messages on one page.
+SHOWN: Final = 50
+_VIEW: Final = "reprocessing.view_letter"
+_PARKED: Final = "reprocessing.view_parkedletter"
+#: States whose messages the parking lot lists, so that people can act on all that match, and export them.
+_DESK: Final = (LetterState.PARKED.value, LetterState.DISCARDED.value)
+_MOST_ID: Final = 18  # digits
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What a search found. `scan`: how far bodies were scanned, in words; empty: they were not."""
+
+    sieve: MessageFilter
+    page: FoundPage
+    scan: str
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Show what a search means and finds, or open the only message that it finds."""
+    if not request.user.has_perm(_VIEW):
+        raise PermissionDenied
+    text = request.GET.get("q", "").strip()
+    context: dict[str, Any] = {"title": "Search", "q": text}
+    if text:
+        try:
+            search, below = search_of(request, text), _below(request)
+            result = _result(request, search, below)
+        except InvalidFilter as error:
+            context["refusal"] = str(error)
+        else:
+            if below is None and _is_exact(result) and result.page.n == 1:
+                messages.info(request, f"Found by the search: {visible(_matched(search, result))}.")
+                return HttpResponseRedirect(_address(request, result.page.letters[0]))
+            context |= _found(request, text, search, result)
+    return TemplateResponse(request, "reprocessing/admin/search.html", admin.site.each_context(request) | context)
+
+
+def _result(request: HttpRequest, search: Search, below: int | None) -> _Result:
+    """Find messages. A single word that is no id, key or value is searched for in bodies, if this person may do so."""
+    sieve = search.sieve
+    found = found_letters.find_letters(sieve, below=below, limit=SHOWN + 1)
+    in_bodies = replace(sieve, named=None, text=sieve.named)
+    if not found.n and sieve.named is not None and sieve.text is None and may_search_bodies(request, in_bodies):
+        sieve = in_bodies
+        found = found_letters.find_letters(sieve, below=below, limit=SHOWN + 1)
+    return _Result(sieve, found, _scan(sieve) if sieve.text is not None else "")
+
+
+def _scan(sieve: MessageFilter) -> str:
+    done = found_letters.scanned(sieve)
+    if message_filters.is_exhaustive(sieve):
+        return f"This was a scan of the bodies of all {done.n:,} messages that match the rest of the search."
+    back_to = f"{done.since:%Y-%m-%d %H:%M} UTC" if done.since else "-"
+    return (
+        f"This was a scan of the bodies of the newest {done.n:,} messages. It stopped at messages captured on "
+        f"{back_to}; older messages were not searched. Add dlq:NAME or state:parked, so that fewer messages match."
+    )
+
+
+def _is_exact(result: _Result) -> bool:
+    sieve = result.sieve
+    is_asked = sieve.named is not None or sieve.key is not None or bool(sieve.fields)
+    return is_asked and sieve.text is None and not any(condition.is_prefix for condition in sieve.conditions)
+
+
+def _matched(search: Search, result: _Result) -> str:
+    """Return in words why the only message was found, such as "ordering key is customer-7"."""
+    (letter,), named = result.page.letters, search.sieve.named
+    for words, value in (("message id", letter.message_id), ("ordering key", letter.key)):
+        if named is not None and value == named:
+            return f"{words} is {named}"
+    return search.meanings[0]
+
+
+def _found(request: HttpRequest, text: str, search: Search, result: _Result) -> dict[str, Any]:
+    found, now = result.page, lanes.database_now()
+    is_scan = result.scan and search.sieve.text is None
+    return {
+        "meanings": search.meanings,
+        "notes": search.notes,
+        "scan": result.scan,
+        "instead": f'No message has this id, key or value. Searched bodies for "{search.sieve.named}" instead.'
+        if is_scan else "",
+        "counted": message_filters.counted(found.n),
+        "count": found.n,
+        "states": list(_states(request, text, result)),
+        "lines": [_line(request, letter, now) for letter in found.letters[:SHOWN]],
+        "next": _next(text, found),
+        "first": f"?{urlencode({'q': text})}" if "below" in request.GET else "",
+        **(_nothing(request, search) if not found.n else {}),
+    }  # fmt: skip
+
+
+def _states(request: HttpRequest, text: str, result: _Result) -> Iterator[dict[str, Any]]:
+    """Yield for each state its name, the number of messages, and where to see only these, and to act on them."""
+    for count in result.page.counts:
+        words, sieve = labels.state(count.state), replace(result.sieve, states=(count.state,), dlqs=None, reveals=False)
+        is_desk = count.state in _DESK and request.user.has_perm(_PARKED)
+        address = message_list.address_of(sieve) if is_desk else ""
+        more = f"?{urlencode({'q': f'{text} state:{words.split()[0]}'})}" if len(result.page.counts) > 1 else ""
+        yield {
+            "words": words,
+            "n": message_filters.counted(count.n),
+            "address": address or more,
+            "is_desk": bool(address),
+        }
+
+
+def _line(request: HttpRequest, letter: FoundLetter, now: datetime) -> dict[str, Any]:
+    state = "presumed" if letter.presumed and letter.state == LetterState.DELIVERED else letter.state
+    return {
+        "address": _address(request, letter), "message_id": visible(letter.message_id), "dlq": letter.dlq,
+        "state": labels.state(state), "why": ParkedReason(letter.reason).sentence if letter.reason else "",
+        "key": short_key(letter.key or ""), "age": time_since(now - letter.first_sent_at), "attempts": letter.attempts,
+    }  # fmt: skip
+
+
+def _address(request: HttpRequest, letter: FoundLetter) -> str:
+    is_parked = letter.state == LetterState.PARKED and request.user.has_perm(_PARKED)
+    return reverse(f"admin:reprocessing_{'parkedletter' if is_parked else 'letter'}_change", args=[letter.id])
+
+
+def _nothing(request: HttpRequest, search: Search) -> dict[str, Any]:
+    """Return template values for a search that found nothing: where it did not look, and what to declare."""
+    seen = visible_rows.rows(request, DeadLetterQueue.objects.order_by("name"))
+    of = seen.filter(pk=search.sieve.dlq) if search.sieve.dlq else seen
+    without = list(of.filter(search_fields=[]).values_list("name", flat=True)[:500])
+    named = search.sieve.conditions[0].name if search.sieve.fields else "order_id"
+    return {"without": names(without), "example": f"{named}=body:{named}" if named != "order_id" else ""}
+
+
+def _next(text: str, found: FoundPage) -> str:
+    if len(found.letters) <= SHOWN:
+        return ""
+    return f"?{urlencode({'q': text, 'below': found.letters[SHOWN - 1].id})}"
+
+
+def _below(request: HttpRequest) -> int | None:
+    text = request.GET.get("below", "")
+    if text and not (text.isascii() and text.isdecimal() and len(text) <= _MOST_ID):
+        raise InvalidFilter("The address of this page is not valid. Search again.")
+    return int(text) if text else None

@@ -1,0 +1,1 @@
+"""Search fields of a DLQ, their values in a message, and the language of the search box."""

@@ -1,0 +1,151 @@
+"""Read the text of the search box, such as `dlq:orders order_id:4711`, and write it again.
+
+Words are an id, an ordering key or the value of any search field. `name:value` is a condition. Text in quotes is
+searched in bodies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.lifecycle import STATE_NAMES, LetterState, ParkedReason
+from reprocessing.domain.search.field_condition import FieldCondition
+from reprocessing.domain.search.search_fields import is_name
+
+#: Max characters of a search.
+LONGEST: Final = 1_024
+_PART: Final = re.compile(
+    r'\s*(?:(?P<name>[A-Za-z]\w*):)?(?:"(?P<quoted>(?:[^"\\]|\\.)*)"(?P<star>\*)?|(?P<plain>[^\s"]\S*)|(?=\s|$))'
+)
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+_BARE: Final = re.compile(r'[^\s":\\]+')
+_WORDS: Final = re.compile(r'[^\s":\\]+(?: [^\s":\\]+)*')
+#: States by the names that people see, such as "queued".
+_STATES: Final = {STATE_NAMES.get(state.value, state.value).split()[0]: state.value for state in LetterState}
+_EXAMPLES: Final = "Write a message id, an ordering key, or FIELD:VALUE: order_id:4711."
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText:
+    """A search as it was typed. `named`: an id, key or value; `text`: a text in bodies; `dlq`: the name of a DLQ."""
+
+    named: str | None = None
+    key: str | None = None
+    text: str | None = None
+    fields: tuple[FieldCondition, ...] = ()
+    dlq: str | None = None
+    states: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    group: int | None = None
+
+
+def read_search(text: str) -> SearchText:
+    """Return what a text of the search box means. Raise InvalidFilter, which says what to write."""
+    if len(text) > LONGEST or _UNSTORABLE.search(text):
+        raise InvalidFilter(f"A search is a text of at most {LONGEST:,} characters. {_EXAMPLES}")
+    found, words, place, ends = SearchText(), list[str](), 0, len(text.rstrip())
+    while place < ends:
+        part = _PART.match(text, place)
+        if part is None or part.end() == place:
+            raise InvalidFilter('A quotation mark has no partner. Write the text between two: "card declined".')
+        place = part.end()
+        if part["name"] is not None:
+            found = _with_condition(found, part["name"].lower(), part)
+        elif part["quoted"] is not None:
+            found = _once(found, "text", _unquoted(part["quoted"]))
+        else:
+            words.append(part["plain"])
+    return _once(found, "named", " ".join(words)) if words else found
+
+
+def write_search(search: SearchText) -> str:
+    """Return the text that `read_search` reads as this search."""
+    parts = [f"dlq:{_quoted(search.dlq)}"] if search.dlq is not None else []
+    parts += [f"state:{name}" for name, state in _STATES.items() if state in search.states]
+    parts += [f"reason:{reason}" for reason in search.reasons]
+    parts += [f"group:{search.group}"] if search.group is not None else []
+    parts += [_written(condition) for condition in search.fields]
+    parts += [f"key:{_quoted(search.key)}"] if search.key is not None else []
+    if search.named is not None:
+        parts.append(search.named if _WORDS.fullmatch(search.named) else f"id:{_quoted(search.named)}")
+    parts += [f'"{_escaped(search.text)}"'] if search.text is not None else []
+    return " ".join(parts)
+
+
+def _with_condition(found: SearchText, name: str, part: re.Match[str]) -> SearchText:
+    quoted = part["quoted"]
+    value = _unquoted(quoted) if quoted is not None else part["plain"] or ""
+    if not value.strip():
+        raise InvalidFilter(f"{name}: has no value. Write {name}:VALUE, without a space after the colon.")
+    match name:
+        case "id":
+            return _once(found, "named", value)
+        case "key" | "text" | "dlq":
+            return _once(found, name, value)
+        case "state":
+            return replace(found, states=(*found.states, _known(name, value.lower(), _STATES)))
+        case "reason":
+            reasons = {reason.value: reason.value for reason in ParkedReason}
+            return replace(found, reasons=(*found.reasons, _known(name, value.lower(), reasons)))
+        case "group":
+            return _once(found, "group", _number(value))
+        case _:
+            if quoted is not None:  # a * inside of the quotation marks is a part of the value, and one behind is not
+                value = value + "*" if part["star"] else str(FieldCondition("x", value)).removeprefix("x:")
+            return replace(found, fields=(*found.fields, _field(name, value)))
+
+
+def _field(name: str, value: str) -> FieldCondition:
+    if not is_name(name):
+        raise InvalidFilter(f'{name} is no name of a search field. To search for the text, quote it: "{name}:{value}".')
+    return FieldCondition.parse(f"{name}:{value}")
+
+
+def _once(found: SearchText, name: str, value: Any) -> SearchText:  # noqa: ANN401  the field's own type
+    if getattr(found, name) is not None:
+        what = {"named": "one id or key", "text": "one text"}.get(name, f"one {name}")
+        raise InvalidFilter(f"A search has {what}. Leave out the others, or quote a text of several words.")
+    if isinstance(value, str) and not value.strip():
+        raise InvalidFilter(f"The text between the quotation marks is empty. {_EXAMPLES}")
+    return replace(found, **{name: value})
+
+
+def _known(name: str, value: str, known: dict[str, str]) -> str:
+    if value in known.values():
+        return value
+    if value not in known:
+        raise InvalidFilter(f"There is no {name} {value[:60]!a}. Write {name}: and one of {', '.join(known)}.")
+    return known[value]
+
+
+def _number(value: str) -> int:
+    if not (value.isascii() and value.isdecimal() and len(value) <= 18):  # noqa: PLR2004  fits into a bigint
+        raise InvalidFilter(f"group: takes the number of a failure group, not {value[:60]!a}. Write group:17.")
+    return int(value)
+
+
+def _written(condition: FieldCondition) -> str:
+    if condition.is_prefix:
+        return f"{condition.name}:{_quoted(condition.value)}*"
+    return f"{condition.name}:{_quoted(condition.value)}"
+
+
+def _quoted(value: str) -> str:
+    return value if _BARE.fullmatch(value) and not value.endswith("*") else f'"{_escaped(value)}"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"")
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def named_conditions(fields: Sequence[FieldCondition]) -> tuple[str, ...]:
+    """Return the conditions as texts for a message filter."""
+    return tuple(map(str, fields))

@@ -1,0 +1,1 @@
+"""Index the values of search fields again after a setting changed."""

@@ -1,0 +1,55 @@
+"""Index the values of search fields again after a setting changed: search fields, masked fields, or encryption.
+
+If the process is killed, the next call continues.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from reprocessing.domain.message.envelope import unpack_attributes
+from reprocessing.domain.message.identity import LetterFacts
+from reprocessing.domain.search.search_fields import values_of
+from reprocessing.store.search import reindexing, search_entries, search_settings
+from reprocessing.store.search.reindexing import Part
+from reprocessing.store.search.search_entries import Entry
+from reprocessing.store.search.search_settings import SearchSettings
+
+
+def reindex_dlqs(*, seconds: float) -> bool:
+    """Index letters again for at most `seconds`, a batch longer at most. Return whether all letters are indexed."""
+    ends = time.monotonic() + seconds
+    for settings in search_settings.all_settings():
+        if settings.is_current:
+            continue
+        if settings.is_stale and not search_settings.index_again(settings):
+            return False
+    for settings in search_settings.all_settings():
+        if not _reindex(settings, may_go_on=lambda: time.monotonic() < ends):
+            return False
+    return True
+
+
+def _reindex(settings: SearchSettings, *, may_go_on: Callable[[], bool]) -> bool:
+    while settings.below is not None:
+        if not may_go_on():
+            return False
+        part = reindexing.next_part(settings)
+        letters, entries = _entries(settings, part) if settings.fields else ([], [])
+        if not reindexing.write_part(settings, part, letters, entries):
+            return False
+        settings = replace(settings, below=part.next or None)
+    return True
+
+
+def _entries(settings: SearchSettings, part: Part) -> tuple[list[int], list[Entry]]:
+    letters, entries = list[int](), list[Entry]()
+    hasher = search_entries.hasher_of(settings.id)
+    for message in reindexing.messages_of(part):
+        facts = LetterFacts(message.message_id, message.body, unpack_attributes(message.attributes), message.system)
+        found = search_entries.stored_entries(values_of(settings.fields, facts, settings.rules), hasher)
+        letters += [message.id] * len(found)
+        entries += found
+    return letters, entries

@@ -1,0 +1,1 @@
+"""The indexed values of search fields, and saved filters."""

@@ -1,0 +1,125 @@
+"""Find letters of any state by a message filter: a page of them, and their number by state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, LiteralString
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.store import rows
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.parking_lot.message_filters import MAX_COUNT
+
+_COUNTS: Final[LiteralString] = """
+SELECT l.state, count(*) AS n
+  FROM (SELECT l.state FROM redrive_letter l WHERE {where} LIMIT %(most)b) l GROUP BY 1 ORDER BY 2 DESC, 1
+"""
+
+_LIST: Final[LiteralString] = """
+SELECT l.id, l.message_id, d.name AS dlq, l.state, l.presumed, l.reason, l.ordering_key AS key, l.attempts,
+       l.first_sent_at, l.finished_at
+  FROM (SELECT * FROM redrive_letter l WHERE {where}{place} ORDER BY {order} LIMIT %(limit)b) l
+  JOIN redrive_dlq d ON d.id = l.dlq_id
+ ORDER BY l.id DESC
+"""
+
+_IDS: Final[LiteralString] = "SELECT l.id FROM redrive_letter l WHERE {where}"
+
+_NEWEST: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY (l.id + 0) DESC LIMIT %(limit)b
+"""
+
+_SCANNED: Final[LiteralString] = """
+SELECT count(*) AS n, min(x.captured_at) AS since
+  FROM (SELECT l.captured_at FROM redrive_letter l WHERE {where} ORDER BY {order} LIMIT %(newest)b) x
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLetter:
+    """A letter that a search found, without its bytes."""
+
+    id: int
+    message_id: str
+    dlq: str
+    state: str
+    presumed: bool
+    reason: str
+    key: str | None
+    attempts: int
+    first_sent_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """How many of the letters that a search found are in a state."""
+
+    state: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page of letters, and the number of all that match, by state. 10,001 letters in all mean more than 10,000."""
+
+    letters: list[FoundLetter]
+    counts: list[StateCount]
+
+    @property
+    def n(self) -> int:
+        """Return how many letters match."""
+        return sum(count.n for count in self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """How many letters were scanned for a text, and when the oldest of them was captured; None: there are none."""
+
+    n: int
+    since: datetime | None
+
+
+def find_letters(sieve: MessageFilter, *, below: int | None, limit: int) -> FoundPage:
+    """Return a page of letters that a filter matches, the last captured first.
+
+    `below`: id at the end of the page before.
+
+    Raises:
+        InvalidFilter: the search took longer than 5 seconds.
+    """
+    with message_filters.patiently():
+        where, asked = message_filters.where_clause(sieve), message_filters.patient_parameters(sieve)
+        if sieve.text is not None:  # the bodies are scanned once, for the page and the counts
+            where, asked = _AMONG, {"among": rows.column(int, _IDS.format(where=where), asked)}
+        return _page(where, asked, below, limit)
+
+
+def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
+    """Return the ids of the newest letters that a filter matches, at most `limit`. Raises InvalidFilter."""
+    with message_filters.patiently():
+        asked = message_filters.patient_parameters(sieve) | {"limit": limit}
+        return rows.column(int, _NEWEST.format(where=message_filters.where_clause(sieve)), asked)
+
+
+def scanned(sieve: MessageFilter) -> Scan:
+    """Return how far the text of a filter is searched for: in the newest letters that match its other conditions."""
+    rest = replace(sieve, text=None)
+    with message_filters.patiently():
+        where, order = message_filters.where_clause(rest), message_filters.newest_first(rest)
+        return rows.fetch(Scan, _SCANNED.format(where=where, order=order), message_filters.patient_parameters(rest))[0]
+
+
+_AMONG: Final[LiteralString] = "l.id = ANY(%(among)b::bigint[])"
+
+
+def _page(where: LiteralString, asked: dict[str, Any], below: int | None, limit: int) -> FoundPage:
+    counts = rows.fetch(StateCount, _COUNTS.format(where=where), asked | {"most": MAX_COUNT + 1})
+    if not counts:
+        return FoundPage([], [])
+    # Few letters are sorted (`id + 0`): with the index of ids, PostgreSQL would read all letters until it finds them.
+    order: LiteralString = "(l.id + 0) DESC" if sum(count.n for count in counts) <= MAX_COUNT else "l.id DESC"
+    place: LiteralString = " AND l.id < %(below)b::bigint" if below is not None else ""
+    statement = _LIST.format(where=where, place=place, order=order)
+    return FoundPage(rows.fetch(FoundLetter, statement, asked | {"below": below, "limit": limit}), counts)

@@ -1,0 +1,109 @@
+"""Index the values of a DLQ's letters again: in batches, the newest letters first, from a stored place on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reprocessing.store import rows
+from reprocessing.store.payloads import content
+from reprocessing.store.search.search_entries import Entry, add_entries
+from reprocessing.store.search.search_settings import SearchSettings
+
+#: Letters, ids and bytes that one batch reads at most; a larger letter is a batch by itself.
+LETTERS, SPAN, BYTES = 500, 20_000, 16 * 1024 * 1024
+
+# The index of ids is read in parts of 20,000 letters of all DLQs, so that a small DLQ among many letters costs little.
+_CHOOSE = """
+SELECT l.id, l.size FROM redrive_letter l
+ WHERE l.id < %(below)b::bigint AND l.id >= %(least)b::bigint AND l.dlq_id = %(dlq)b::bigint
+ ORDER BY l.id DESC LIMIT %(limit)b
+"""
+
+_CONTENTS = """
+SELECT l.id, l.message_id, p.body, p.attributes, p.system
+  FROM unnest(%(letters)b::bigint[]) AS s(id) JOIN redrive_letter l ON l.id = s.id
+  JOIN redrive_payload p ON p.letter_id = l.id
+"""
+
+# Only one of two workers continues from the same place, and none with settings that are not the present ones.
+_ADVANCE = """
+UPDATE redrive_dlq SET search_reindex_below = nullif(%(next)b::bigint, 0)
+ WHERE id = %(dlq)b::bigint AND search_version = %(version)b::int AND search_reindex_below = %(below)b::bigint
+"""
+
+_DELETE = """
+DELETE FROM redrive_search_entry
+ WHERE letter_id = ANY(ARRAY(SELECT l.id FROM redrive_letter l
+                              WHERE l.id < %(below)b::bigint AND l.id >= %(next)b::bigint
+                                AND l.dlq_id = %(dlq)b::bigint))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A letter's message as captured, decrypted."""
+
+    id: int
+    message_id: str
+    body: bytes
+    attributes: bytes
+    system: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The letters of one batch, and the place from which the next batch goes on; 0: there is none."""
+
+    letters: list[int]
+    next: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Weight:
+    id: int
+    size: int
+
+
+#: No letter has a smaller id.
+_FIRST: Final = 1
+
+
+def next_part(settings: SearchSettings) -> Part:
+    """Return the letters of the next batch. `settings.below` must be set."""
+    below = settings.below or 0
+    least = max(_FIRST, below - SPAN)
+    found = rows.fetch(_Weight, _CHOOSE, {"below": below, "least": least, "dlq": settings.id, "limit": LETTERS})
+    chosen, weight = list[int](), 0
+    for letter in found:
+        if chosen and weight + letter.size > BYTES:
+            break
+        chosen.append(letter.id)
+        weight += letter.size
+    is_whole = len(chosen) == len(found) < LETTERS
+    through = least if is_whole else chosen[-1]
+    return Part(chosen, 0 if through == _FIRST else through)
+
+
+def messages_of(part: Part) -> list[StoredMessage]:
+    """Return the messages of a batch that can be read: not those that were deleted, or whose key was destroyed."""
+    readable, _ = content.opened_or_why(rows.fetch(StoredMessage, _CONTENTS, {"letters": part.letters}))
+    return readable
+
+
+def write_part(settings: SearchSettings, part: Part, letters: Sequence[int], entries: Sequence[Entry]) -> bool:
+    """Replace the entries of a batch, and store the place of the next batch, in one transaction.
+
+    Return False, and write nothing, if the settings changed meanwhile, or another worker was faster.
+    """
+    values = {"dlq": settings.id, "version": settings.version, "below": settings.below, "next": part.next}
+
+    def work() -> bool:
+        if not rows.execute(_ADVANCE, values):
+            return False
+        rows.execute(_DELETE, values)
+        add_entries(letters, entries)
+        return True
+
+    return rows.in_transaction(work)

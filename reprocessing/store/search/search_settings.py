@@ -1,0 +1,109 @@
+"""Read which DLQs declare search fields, and whether their letters are indexed for the present settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from reprocessing import conf
+from reprocessing.domain.payloads.mask_rules import MaskRules, mask_rules
+from reprocessing.domain.search.search_fields import SearchField, search_fields
+from reprocessing.models import DeadLetterQueue
+from reprocessing.store import rows
+from reprocessing.store.payloads import payload_keys
+
+#: Is part of the digest of the settings. Raise it when values of the same settings are to be indexed in another way.
+_FORM: Final = 1
+
+_ALL = """
+SELECT id, name, search_fields AS declared, masked_fields AS masks, search_version AS version,
+       search_indexed_for AS indexed_for, search_reindex_below AS below
+  FROM redrive_dlq
+ WHERE search_fields <> '{}' OR search_indexed_for <> '' OR search_reindex_below IS NOT NULL
+ ORDER BY name
+"""
+
+# Captures wait for this update, and then read the settings again, because the version is another one.
+_RAISE_VERSION = """
+UPDATE redrive_dlq SET search_version = search_version + 1, search_indexed_for = %(indexed_for)b::text,
+       search_reindex_below = (SELECT coalesce(max(id), 0) + 1 FROM redrive_letter)
+ WHERE id = %(dlq)b::bigint AND search_version = %(version)b::int
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """A DLQ's settings for searches: `declared` and `masks` are its search fields and mask rules, as texts.
+
+    `below`: letters with an id below this number are still to be indexed again; None: none are.
+    """
+
+    id: int
+    name: str
+    declared: list[str]
+    masks: list[str]
+    version: int
+    indexed_for: str
+    below: int | None
+
+    @property
+    def fields(self) -> tuple[SearchField, ...]:
+        """Return the search fields."""
+        return search_fields(tuple(self.declared))
+
+    @property
+    def rules(self) -> MaskRules:
+        """Return the mask rules of the DLQ: its own, and those of the settings."""
+        return mask_rules((*conf.current().masked_fields, *map(str, self.masks)))
+
+    @property
+    def digest(self) -> str:
+        """Return a text that changes with all settings on which indexed values depend; empty: there are no fields."""
+        if not self.declared:
+            return ""
+        told = [_FORM, self.declared, self.masks, conf.current().masked_fields, payload_keys.encrypts()]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether the letters were indexed for other settings, so that all are to be indexed again."""
+        return self.indexed_for != self.digest
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the values of all letters are indexed for the present settings."""
+        return self.below is None and not self.is_stale
+
+
+def of_dlq(dlq: DeadLetterQueue) -> SearchSettings:
+    """Return the settings of a DLQ as this row has them."""
+    return SearchSettings(
+        dlq.pk, dlq.name, list(dlq.search_fields), list(dlq.masked_fields), dlq.search_version, dlq.search_indexed_for,
+        dlq.search_reindex_below,
+    )  # fmt: skip
+
+
+def all_settings() -> list[SearchSettings]:
+    """Return the settings of all DLQs that declare search fields, or whose index is to be changed, by name."""
+    return rows.fetch(SearchSettings, _ALL, {})
+
+
+def index_again(settings: SearchSettings) -> bool:
+    """Let all letters be indexed again for these settings. Return False if another process was faster."""
+    values = {"dlq": settings.id, "version": settings.version, "indexed_for": settings.digest}
+    return bool(rows.execute(_RAISE_VERSION, values))
+
+
+def unmasked_dlqs(every: list[SearchSettings]) -> list[int]:
+    """Return the ids of the DLQs whose indexed values say truly whether they are masked.
+
+    In other DLQs, only people who may reveal masked values find letters by values.
+    """
+    return [settings.id for settings in every if settings.is_current or not settings.rules]
+
+
+def encrypts() -> bool:
+    """Return whether new values are stored as keyed hashes, so that prefixes of them cannot be found."""
+    return payload_keys.encrypts()

@@ -1,0 +1,33 @@
+"""Store message filters as JSON, in bulk actions, requests for approval and saved filters.
+
+With encryption, the conditions that may have values of messages are sealed with the installation's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reprocessing.domain.parking_lot.message_filter import SECRETS, MessageFilter
+from reprocessing.domain.payloads.sealing import Part
+from reprocessing.store.payloads import content
+
+
+def stored_filter(sieve: MessageFilter) -> dict[str, Any]:
+    """Return a filter as a JSON object to store."""
+    return sealed(sieve.stored())
+
+
+def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
+    """Return the filter of a JSON object that `stored_filter` returned. Raises PayloadUnreadable."""
+    return MessageFilter.read(opened(stored))
+
+
+def sealed(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object of `MessageFilter.stored` with its secret conditions sealed."""
+    return {**stored, **{name: content.sealed_text(stored[name], Part.FILTER) for name in SECRETS if name in stored}}
+
+
+def opened(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object that `sealed` returned, with its conditions opened. Raises PayloadUnreadable."""
+    return {**stored, **{name: content.opened_text(stored[name], Part.FILTER) for name in SECRETS if name in stored}}

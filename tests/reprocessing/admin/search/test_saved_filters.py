@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import SavedFilter
+from reprocessing.store.payloads import erasure, installation_texts
+from reprocessing.store.search import saved_filters, stored_filters
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked
+from tests.reprocessing.payload_rings import OLD, Rings, rings
+
+__all__ = ["rings"]
+
+pytestmark = pytest.mark.django_db
+
+LOT = "/admin/reprocessing/parkedletter/"
+
+
+def _member(name: str, *groups: Group, also: tuple[str, ...] = ()) -> Client:
+    user = User.objects.create_user(name, is_staff=True)
+    user.groups.set(groups)
+    user.user_permissions.set(Permission.objects.filter(codename__in=(*LOOKS, *also)))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _team(name: str) -> Group:
+    group = Group.objects.create(name=name)
+    source = dlq(f"{name}-dlq")
+    source.dlq.teams.add(group)
+    parked(source, reason="stale")
+    return group
+
+
+def _save(client: Client, name: str, query: str = "state=parked&reason=stale", team: Group | None = None) -> str:
+    answer = client.post(f"{LOT}saved", {"name": name, "query": query, "team": team.pk if team else ""}, follow=True)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
+
+
+def _shown(client: Client, query: str = "") -> dict[str, str]:
+    page = client.get(LOT + query).content.decode()
+    section = page[page.index('aria-label="Saved filters"') :].partition("</section>")[0]
+    found = re.findall(r'class="chip"[^>]*><a href="([^"]*)"[^>]*>([^<]*)</a>', section)
+    return {unescape(name): unescape(address) for address, name in found}
+
+
+def test_a_saved_filter_is_a_link_above_the_list_for_its_owner_alone() -> None:
+    team = _team("shop")
+    ann, bob = _member("ann", team), _member("bob", team)
+    assert "The filter late ones is saved." in _save(ann, "late ones")
+    assert _shown(ann) == {"late ones": f"{LOT}?state=parked&reason=stale"}
+    assert "<strong>1</strong>" in ann.get(_shown(ann)["late ones"]).content.decode()
+    assert _shown(bob) == {}
+
+
+def test_a_saved_filter_of_a_team_is_seen_by_the_team_only() -> None:
+    shop, billing = _team("shop"), _team("billing")
+    ann, bob, eve = _member("ann", shop), _member("bob", shop), _member("eve", billing)
+    _save(ann, "late", team=shop)
+    assert ([*_shown(ann)], [*_shown(bob)], [*_shown(eve)]) == (["late"], ["late"], [])
+    User.objects.get(username="ann").groups.clear()
+    assert _shown(ann) == {}
+
+
+def test_nobody_saves_a_filter_for_another_team() -> None:
+    shop, billing = _team("shop"), _team("billing")
+    assert "Not saved" in _save(_member("ann", shop), "late", team=billing)
+    assert SavedFilter.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("who", "deletes"), [("owner", True), ("member", False), ("with the right", True), ("other team", None)]
+)
+def test_an_own_filter_is_deleted_and_another_with_the_right(who: str, deletes: bool | None) -> None:
+    shop, billing = _team("shop"), _team("billing")
+    clients = {
+        "owner": _member("ann", shop), "member": _member("bob", shop),
+        "with the right": _member("cat", shop, also=("delete_savedfilter",)),
+        "other team": _member("eve", billing, also=("delete_savedfilter",)),
+    }  # fmt: skip
+    _save(clients["owner"], "late", team=shop)
+    address = f"{LOT}saved/{SavedFilter.objects.get().pk}/delete"
+    answer = clients[who].post(address, {"back": f"{LOT}?state=discarded"})
+    assert answer.status_code == {True: 302, False: 403, None: 404}[deletes]
+    assert SavedFilter.objects.exists() is (deletes is not True)
+    assert deletes is not True or answer.headers["Location"] == f"{LOT}?state=discarded"
+    assert (address in clients["owner"].get(LOT).content.decode()) is (deletes is not True)
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/", "//evil.example", "/admin/logout/"])
+def test_a_deletion_leads_back_to_the_list_alone(back: str) -> None:
+    ann = _member("ann", _team("shop"))
+    _save(ann, "late")
+    answer = ann.post(f"{LOT}saved/{SavedFilter.objects.get().pk}/delete", {"back": back})
+    assert answer.headers["Location"] == LOT
+
+
+def test_a_name_is_there_once_and_a_filter_must_be_one() -> None:
+    ann = _member("ann", _team("shop"))
+    _save(ann, "late")
+    assert "A saved filter is named 'late'" in _save(ann, "late", "state=discarded")
+    assert "There is no filter 'unknown'" in _save(ann, "other", "unknown=1")
+    assert "needs a name" in _save(ann, " ")
+    assert SavedFilter.objects.count() == 1
+
+
+def test_there_are_at_most_50(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_filters, "MOST", 1)
+    ann = _member("ann", _team("shop"))
+    _save(ann, "one")
+    assert "There are 1 saved filters" in _save(ann, "two")
+
+
+def test_values_of_a_saved_filter_are_encrypted_and_erased(rings: Rings) -> None:
+    rings(OLD)
+    ann = _member("ann", _team("shop"))
+    _save(ann, "Ann's orders", "state=parked&field=order_id:4711&q=4711")
+    row = SavedFilter.objects.get()
+    assert [row.filter["fields"][0], row.filter["named"][0]] == ["\x1a", "\x1a"]
+    assert _shown(ann) == {"Ann's orders": f"{LOT}?state=parked&q=4711&field=order_id%3A4711"}
+    assert installation_texts.erase_filters("4711", erasure.ERASED) == 2
+    row.refresh_from_db()
+    assert stored_filters.read_filter(row.filter).fields == (f"order_id:{erasure.ERASED}",)
+
+
+def test_readable_filters_are_sealed_when_payloads_are_encrypted(rings: Rings) -> None:
+    ann = _member("ann", _team("shop"))
+    _save(ann, "late", "field=order_id:4711")
+    assert SavedFilter.objects.get().filter["fields"] == "order_id:4711"
+    rings(OLD)
+    assert installation_texts.seal_texts() == 1
+    sieve = stored_filters.read_filter(SavedFilter.objects.get().filter)
+    assert sieve == MessageFilter(fields=("order_id:4711",))

@@ -1,0 +1,242 @@
+"""From a number that a customer says to the message, with one search."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from reprocessing.models import DeadLetterQueue, Letter, SearchEntry, Source
+from reprocessing.pipeline.search import reindex
+from tests.reprocessing.admin.parking_lot.parked_messages import LOOKS, dlq, parked, person
+
+pytestmark = pytest.mark.django_db
+
+SEARCH, LOT = "/admin/search", "/admin/reprocessing/parkedletter/"
+READS = (*LOOKS, "view_payload")
+REVEALS = (*READS, "reveal_payload")
+
+
+def _order(source: Source, number: object, **more: Any) -> Letter:  # noqa: ANN401  fields of a body
+    return parked(source, key=f"key-{number}", body=json.dumps({"order": {"id": number}, **more}).encode())
+
+
+def _shop(name: str = "orders", *fields: str, **columns: object) -> Source:
+    source = dlq(name)
+    declared = list(fields or ["order_id=body:order.id"])
+    DeadLetterQueue.objects.filter(pk=source.dlq_id).update(search_fields=declared, **columns)
+    return source
+
+
+def _indexed() -> None:
+    assert reindex.reindex_dlqs(seconds=10)
+
+
+def _page(client: Client, q: str, address: str = SEARCH, name: str = "q") -> str:
+    answer = client.get(address, {name: q}, follow=True)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
+
+
+def _opened(client: Client, q: str) -> str:
+    answer = client.get(SEARCH, {"q": q})
+    return str(answer.headers.get("Location", ""))
+
+
+@pytest.fixture
+def ann() -> Client:
+    return person("ann", *READS)
+
+
+@pytest.mark.parametrize("how", ["value", "field", "message id", "redrive id", "key", "key condition"])
+def test_one_exact_match_is_opened(how: str, ann: Client) -> None:
+    letter = _order(_shop(), 4711)
+    _order(letter.source or _shop(), 4712)
+    _indexed()
+    asked = {
+        "value": "4711", "field": "order_id:4711", "message id": letter.message_id,
+        "redrive id": str(letter.public_id), "key": "key-4711", "key condition": "key:key-4711",
+    }  # fmt: skip
+    assert _opened(ann, asked[how]) == f"{LOT}{letter.pk}/change/"
+
+
+def test_the_opened_message_says_what_matched(ann: Client) -> None:
+    letter = _order(_shop(), 4711)
+    _indexed()
+    told = {q: _page(ann, q) for q in (letter.message_id, "key-4711", "order_id:4711")}
+    assert f"Found by the search: message id is {letter.message_id}." in told[letter.message_id]
+    assert "Found by the search: ordering key is key-4711." in told["key-4711"]
+    assert "Found by the search: order_id is 4711 in 1 DLQ: orders." in told["order_id:4711"]
+
+
+def test_a_message_that_is_not_parked_is_opened_too(ann: Client) -> None:
+    letter = _order(_shop(), 4711)
+    Letter.objects.update(state="delivered", reason="")
+    _indexed()
+    assert _opened(ann, "4711") == f"/admin/reprocessing/letter/{letter.pk}/change/"
+
+
+def test_the_meaning_is_shown_with_the_dlqs_that_declare_the_field(ann: Client) -> None:
+    for name in ("orders", "billing", "returns"):
+        _order(_shop(name), 4711)
+    _indexed()
+    page = _page(ann, "order_id:4711")
+    assert "order_id is 4711 in 3 DLQs: billing, orders, returns" in page
+    assert re.search(r"<strong>3</strong> messages found", page)
+    assert "order_id is 4712 in 1 DLQ: orders" in _page(ann, "dlq:orders order_id:4712")
+
+
+def test_a_result_leads_to_the_same_filter_of_the_parking_lot(ann: Client) -> None:
+    for name in ("orders", "billing"):
+        _order(_shop(name), 4711)
+    _order(_shop("others"), 9)
+    _indexed()
+    (there,) = re.findall(rf'href="({LOT}\?[^"]*)"', _page(ann, "order_id:4711"))
+    assert there == f"{LOT}?state=parked&field=order_id%3A4711"
+    lot = unescape(ann.get(there).content.decode())
+    assert "<strong>2</strong> parked messages whose order_id is 4711" in lot
+    assert 'name="search" value="order_id:4711"' in lot
+
+
+def test_the_box_of_the_parking_lot_leads_to_an_address_to_share(ann: Client) -> None:
+    _order(_shop(), 4711)
+    _indexed()
+    answer = ann.get(LOT, {"search": "order_id:47* dlq:orders", "assigned": "-", "q": ""})
+    there = answer.headers["Location"]
+    one = DeadLetterQueue.objects.get().pk
+    assert there == f"{LOT}?dlq={one}&state=parked&assigned=-&field=order_id%3A47%2A"
+    assert "whose order_id begins with 47" in unescape(ann.get(there).content.decode())
+    assert "No DLQ declares" in _page(ann, "invoice:1", LOT, "search")
+
+
+def test_the_list_of_all_messages_is_searched_in_the_same_way(ann: Client) -> None:
+    letter = _order(_shop(), 4711)
+    _order(_shop("billing"), 4712)
+    _indexed()
+    page = _page(ann, "order_id:4711", "/admin/reprocessing/letter/")
+    assert letter.message_id in page
+    assert "1 message" in page
+    assert "No DLQ declares" in _page(ann, "invoice:1", "/admin/reprocessing/letter/")
+
+
+def test_every_page_has_the_box(ann: Client) -> None:
+    assert 'action="/admin/search"' in _page(ann, "", "/admin/")
+
+
+@pytest.mark.parametrize(
+    ("q", "told"),
+    [
+        ("ordr_id:4711", 'No DLQ declares the search field "ordr_id". Search fields are: order_id.'),
+        ("ordr_id:4711", "manage.py add_dlq NAME --search-field ordr_id=body:ordr_id"),
+        ("dlq:ordres 1", "You see no DLQ 'ordres'. Write dlq: and one of orders."),
+        ('"card', "A quotation mark has no partner"),
+        ("order_id:", "order_id:VALUE"),
+    ],
+)
+def test_a_wrong_search_says_what_to_write(q: str, told: str, ann: Client) -> None:
+    _shop()
+    _indexed()
+    page = _page(ann, q)
+    assert told in page
+    assert 'role="alert"' in page
+
+
+def test_a_word_that_is_no_id_and_no_value_is_searched_for_in_bodies(ann: Client) -> None:
+    letter = _order(_shop(), 4711, note="card declined")
+    _indexed()
+    page = _page(ann, "declined")
+    assert letter.message_id in page
+    assert 'No message has this id, key or value. Searched bodies for "declined" instead.' in page
+    assert "This was a scan of the bodies of all 1 messages" in page
+
+
+def test_a_scan_says_where_it_stopped(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("store.parking_lot.message_filters",):
+        monkeypatch.setattr(f"reprocessing.{module}.SEARCHED_LETTERS", 1)
+    source = _shop()
+    old, new = _order(source, 1, note="declined"), _order(source, 2, note="declined")
+    page = _page(ann, '"declined"')
+    assert (old.message_id in page, new.message_id in page) == (False, True)
+    assert f"newest 1 messages. It stopped at messages captured on {new.captured_at:%Y-%m-%d %H:%M} UTC" in page
+
+
+def test_nothing_found_says_what_would_have_to_be_declared(ann: Client) -> None:
+    _order(_shop(), 4711)
+    dlq("billing")
+    _indexed()
+    page = _page(ann, "order_id:9")
+    assert "No message found" in page
+    assert "were not searched: billing." in page
+    assert "manage.py add_dlq NAME --search-field order_id=body:order.id" in page
+
+
+def test_people_who_may_not_see_payloads_search_no_bodies_but_fields() -> None:
+    letter = _order(_shop(), 4711, note="declined")
+    _indexed()
+    bob = person("bob", *LOOKS)
+    assert "This searches bodies, which takes the permission" in _page(bob, '"declined"')
+    assert "No message found" in _page(bob, "declined")
+    assert _opened(bob, "4711") == f"{LOT}{letter.pk}/change/"
+
+
+def test_masked_values_are_found_only_by_who_may_reveal_them(ann: Client) -> None:
+    letter = _order(_shop("orders", masked_fields=["id"]), 4711)
+    _indexed()
+    page = _page(ann, "order_id:4711")
+    assert "No message found" in page
+    assert "Masked values are not searched" in page
+    assert _opened(person("eve", *REVEALS), "order_id:4711") == f"{LOT}{letter.pk}/change/"
+
+
+def test_a_filter_with_masked_values_shows_them_only_to_who_may_reveal_them(ann: Client) -> None:
+    _order(_shop("orders", masked_fields=["id"]), 4711)
+    _indexed()
+    eve = person("eve", *REVEALS)
+    assert "whose order_id is 4711" in _page(eve, "order_id:4711", LOT, "search")
+    assert "<strong>1</strong>" in _page(eve, "order_id:4711", LOT, "search")
+    assert "<strong>0</strong>" in _page(ann, "order_id:4711", LOT, "search")
+
+
+def test_other_teams_are_in_no_answer_count_or_name() -> None:
+    ours, theirs = _shop("ours"), _shop("theirs", "secret_id=body:order.id")
+    mine, hidden = _order(ours, 4711), _order(theirs, 4711)
+    _indexed()
+    group = Group.objects.create(name="us")
+    ours.dlq.teams.add(group)
+    theirs.dlq.teams.add(Group.objects.create(name="them"))
+    user = User.objects.create_user("bob", is_staff=True)
+    user.groups.add(group)
+    user.user_permissions.set(Permission.objects.filter(codename__in=READS))
+    bob = Client()
+    bob.force_login(user)
+    assert _opened(bob, "4711") == f"{LOT}{mine.pk}/change/"
+    for q in (hidden.message_id, str(hidden.public_id), "secret_id:4711", "x"):
+        page = _page(bob, q).replace(q.partition(":")[0], "")
+        assert [word for word in ("theirs", "secret", hidden.message_id) if word in page] == []
+
+
+def test_an_index_that_is_not_complete_is_said(ann: Client) -> None:
+    _order(_shop(), 4711)
+    assert "Search fields of orders are being indexed" in _page(ann, "order_id:4711")
+
+
+def test_the_search_takes_the_permission_to_see_messages() -> None:
+    assert person("bob").get(SEARCH).status_code == 403
+
+
+def test_results_have_pages(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprocessing.admin.search.search_page.SHOWN", 2)
+    source = _shop("orders", "tenant=body:tenant")
+    letters = [_order(source, number, tenant="acme") for number in range(3)]
+    _indexed()
+    first = _page(ann, "tenant:acme")
+    (following,) = re.findall(r'href="(\?[^"]*)" rel="next"', first)
+    second = unescape(ann.get(SEARCH + following).content.decode())
+    shown = [re.findall(r'class="lot-id"><a [^>]*>([^<]*)<', page) for page in (first, second)]
+    assert shown == [[letters[2].message_id, letters[1].message_id], [letters[0].message_id]]
+    assert SearchEntry.objects.count() == 3

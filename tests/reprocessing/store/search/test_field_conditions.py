@@ -1,0 +1,79 @@
+"""Searches by id, key and search field use indexes, also among many letters, and find only what a person sees."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+
+from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.models import DeadLetterQueue, Letter
+from reprocessing.pipeline.runs import feed_run
+from reprocessing.store.parking_lot import message_filters
+from reprocessing.store.search import found_letters, search_settings
+from tests.reprocessing.pipeline.bench import Workbench
+from tests.reprocessing.store.explained import explained
+from tests.reprocessing.store.seeded_letters import TABLES, nothing_is_vacuumed, seed, with_statistics
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+LETTERS = 20_000
+#: Buffers of a search for one message: a few descents in indexes.
+MOST = 400
+
+_ENTRIES = """
+INSERT INTO redrive_search_entry (letter_id, dlq_id, name, value, masked)
+SELECT l.id, l.dlq_id, f.name, CASE f.name WHEN 'tenant' THEN 'acme' ELSE l.id::text END, false
+  FROM redrive_letter l CROSS JOIN (VALUES ('order_id'), ('invoice'), ('tenant')) f(name)
+"""
+
+
+def _declared() -> Workbench:
+    bench = Workbench(fields={"search_fields": [f"{name}=body:{name}" for name in ("order_id", "invoice", "tenant")]})
+    (settings,) = search_settings.all_settings()
+    DeadLetterQueue.objects.update(search_indexed_for=settings.digest)
+    return bench
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_a_search_reads_only_what_it_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_filters, "patiently", nullcontext)  # sets a time limit, which cannot be explained
+    with nothing_is_vacuumed():
+        bench = _declared()
+        seed(bench, feed_run.standing_run(bench.dlq), 1, LETTERS)
+        with connection.cursor() as cursor:
+            cursor.execute(_ENTRIES)
+        with_statistics()
+        letter = Letter.objects.order_by("pk")[LETTERS // 2]
+        searches = {
+            "field": MessageFilter(states=(), fields=(f"order_id:{letter.pk}",)),
+            "two fields": MessageFilter(states=(), fields=(f"order_id:{letter.pk}", "tenant:acme")),
+            "prefix": MessageFilter(states=(), fields=(f"order_id:{str(letter.pk)[:-1]}*",)),
+            "value of any field": MessageFilter(states=(), named=str(letter.pk)),
+            "message id": MessageFilter(states=(), named=letter.message_id),
+            "redrive id": MessageFilter(states=(), named=str(letter.public_id)),
+            "key": MessageFilter(states=(), key=letter.ordering_key),
+            "nothing": MessageFilter(states=(), named="no such text"),
+        }
+        seen, found = dict[str, tuple[int, set[str]]](), dict[str, bool]()
+        for name, sieve in searches.items():
+            with explained() as statements:
+                page = found_letters.find_letters(sieve, below=None, limit=51)
+            found[name] = letter.pk in {one.id for one in page.letters}
+            scanned = {table for statement in statements for table in statement.scanned}
+            seen[name] = max(statement.buffers for statement in statements), scanned & {*TABLES, "redrive_search_entry"}
+    assert found == {name: name != "nothing" for name in searches}
+    assert {name: scanned for name, (_, scanned) in seen.items()} == {name: set() for name in searches}
+    assert {name: buffers for name, (buffers, _) in seen.items() if buffers > MOST} == {}
+
+
+def test_a_filter_limited_to_other_dlqs_finds_nothing() -> None:
+    bench = _declared()
+    bench.bury('{"order_id": 7}')
+    bench.capture()
+    sieve = MessageFilter(states=(), fields=("order_id:7",))
+    limits = ((), (bench.dlq.pk,), (bench.dlq.pk + 1,), None)
+    assert [message_filters.count_letters(replace(sieve, dlqs=dlqs)) for dlqs in limits] == [0, 1, 0, 1]
