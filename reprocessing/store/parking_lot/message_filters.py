@@ -241,7 +241,7 @@ def neighbours(sieve: MessageFilter, at: PageStart) -> tuple[int | None, int | N
     narrow = _where_reasons_are(sieve)
     if narrow is None:
         return None, None
-    asked = _patient(narrow) | {"at": at[0], "at_id": at[1]}
+    asked = patient_parameters(narrow) | {"at": at[0], "at_id": at[1]}
     where = where_clause(narrow)
     before, after = (rows.column(int, side.format(where=where), asked) for side in (_BEFORE, _AFTER))
     return next(iter(before), None), next(iter(after), None)
