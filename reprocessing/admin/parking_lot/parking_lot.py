@@ -65,8 +65,8 @@ class ParkingLot(MessagesAdmin):
             path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
         ]
         saved = [
-            path("saved", wrap(saved_filter_pages.save), name="parkedletter_save"),
-            path("saved/<int:saved>/delete", wrap(saved_filter_pages.delete), name="parkedletter_unsave"),
+            path("save", wrap(saved_filter_pages.save), name="parkedletter_save"),
+            path("unsave", wrap(saved_filter_pages.delete), name="parkedletter_unsave"),
         ]
         export = path("export", wrap(export_page.page), name="parkedletter_export")
         return [*deeds, *saved, export, *super().get_urls()]

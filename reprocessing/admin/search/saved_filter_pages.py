@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from reprocessing.admin.messages.readable_bytes import visible
 from reprocessing.admin.parking_lot import message_list
 from reprocessing.admin.parking_lot.confirm_forms import filter_of_query
+from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
 from reprocessing.store.search import saved_filters
@@ -59,10 +60,10 @@ def _save(request: HttpRequest, user: User, form: SaveForm, sieve: MessageFilter
 
 
 @require_POST
-def delete(request: HttpRequest, saved: int) -> HttpResponse:
+def delete(request: HttpRequest) -> HttpResponse:
     """Delete a saved filter that this person sees, and may delete."""
-    user = _user(request)
-    row = saved_filters.rows_seen_by(user).filter(pk=saved).first()
+    user, saved = _user(request), request.POST.get("saved", "")
+    row = saved_filters.rows_seen_by(user).filter(pk=saved).first() if visible_rows.is_id(saved) else None
     if row is None:
         raise Http404
     if not saved_filters.may_delete(user, row):

@@ -44,7 +44,7 @@ from reprocessing.store.replay.intent import IntendedSend
 from tests import envelopes
 from tests.reprocessing.admin.site import test_matrix
 from tests.reprocessing.admin.site.open_pages import addresses, furnished
-from tests.reprocessing.admin.site.sample_rows import operated, saved_filter
+from tests.reprocessing.admin.site.sample_rows import operated
 from tests.reprocessing.admin.site.test_matrix import EDITOR, OPERATOR
 from tests.reprocessing.pipeline.bench import Clock, Workbench
 from tests.reprocessing.post import Post, post
@@ -212,7 +212,7 @@ def deeds(letter: ParkedLetter) -> Iterator[str]:
     its |= {"rule": Rule.objects.earliest("pk").pk, "breaker": Breaker.objects.earliest("pk").pk}
     its |= {"route": NotificationRoute.objects.create(destination="ops").pk}
     its |= {"mark": ManagedObject.objects.earliest("pk").pk, "approval": Approval.objects.earliest("pk").pk}
-    its |= {"api_token": ApiToken.objects.earliest("pk").pk, "saved": saved_filter().pk}
+    its |= {"api_token": ApiToken.objects.earliest("pk").pk}
     for address in test_matrix.DEEDS:
         if not address.startswith(("/admin/auth/", "/admin/django_celery_beat/")):
             yield address.format(**its)

@@ -24,7 +24,6 @@ from tests.reprocessing.admin.site.sample_rows import (
     operated,
     requested,
     rows_of_everything,
-    saved_filter,
     schedules,
 )
 
@@ -74,7 +73,7 @@ OURS = {"changelist": LOOKING, "change": LOOKING, "history": LOOKING, "add": set
 DEEDS = {
     "/admin/stop": OPERATING, "/admin/resume": OPERATING,
     **{f"/admin/reprocessing/parkedletter/{deed}": OPERATING for deed in _DECIDING},
-    "/admin/reprocessing/parkedletter/saved": LOOKING, "/admin/reprocessing/parkedletter/saved/{saved}/delete": set(),
+    "/admin/reprocessing/parkedletter/save": LOOKING, "/admin/reprocessing/parkedletter/unsave": set(),
     "/admin/reprocessing/bulkaction/{operation}/abort": OPERATING,
     "/admin/reprocessing/parkedletter/{letter}/edit": READING,
     **{f"/admin/reprocessing/{desk}/{{letter}}/{deed}": READING
@@ -127,7 +126,7 @@ def _addresses() -> Iterator[tuple[str, str]]:
     examples |= {"approval": Approval.objects.earliest("pk").pk}
     examples |= {"dlq": letter.dlq_id, "lane": letter.lane_id, "target": letter.target_id}
     examples |= {"rule": Rule.objects.earliest("pk").pk, "api_token": ApiToken.objects.earliest("pk").pk}
-    examples |= {"group": FailureGroup.objects.earliest("pk").pk, "saved": saved_filter().pk}
+    examples |= {"group": FailureGroup.objects.earliest("pk").pk}
     examples |= {"breaker": Breaker.objects.earliest("pk").pk, "move": "open"}
     examples |= {"route": NotificationRoute.objects.earliest("pk").pk, "mark": ManagedObject.objects.earliest("pk").pk}
     for pattern, space in _patterns(get_resolver().url_patterns, ""):
@@ -192,7 +191,7 @@ def test_every_deed_is_done_by_those_it_is_for_and_by_no_other(people: dict[str,
         "approval": requested(letter).pk,
         "operation": operated().pk, "lane": letter.lane_id, "target": letter.target_id,
         "breaker": Breaker.objects.earliest("pk").pk, "route": NotificationRoute.objects.create(destination="ops").pk,
-        "api_token": api_token().pk, "saved": saved_filter().pk,
+        "api_token": api_token().pk,
         "mark": ManagedObject.objects.create(kind="rules", name="r", written={}, applied_by="ann").pk,
     }  # fmt: skip
     done = {}

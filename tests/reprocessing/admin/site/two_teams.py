@@ -34,7 +34,6 @@ from reprocessing.models import (
     Revision,
     Rule,
     Run,
-    SavedFilter,
     TargetCheck,
     Wave,
 )
@@ -69,7 +68,7 @@ class Team:
             "run": pk[Run], "operation": pk[BulkAction], "rule": pk[Rule], "breaker": pk[Breaker],
             "route": pk[NotificationRoute], "mark": 1, "api_token": 1,
             "approval": pk[Approval], "deed": "pause", "move": "open", "content_type_id": 1,
-            "group": self.letter.group_id, "saved": pk[SavedFilter],
+            "group": self.letter.group_id,
         }  # fmt: skip
 
 
