@@ -18,7 +18,7 @@ from redrive_service.sandbox.demo import ADMIN, Demo
 from redrive_service.sandbox.stack import Stack
 from tests.browser.chromium import LAPTOP, PHONE, Chromium, Window, program
 
-FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+FOLDER: Final = Path(__file__).resolve().parents[3] / "docs" / "screenshots"
 LARGEST: Final = 200_000  # bytes of one picture
 TALLEST: Final = 1_160  # pixels of one picture
 SIZES: Final = (LAPTOP, PHONE)
@@ -121,7 +121,7 @@ def work_for_people(stack: Stack) -> dict[str, str]:
     django.setup()
     from reprocessing.models import Run  # noqa: PLC0415  as above
     from reprocessing.pipeline.parking_lot import group_failures  # noqa: PLC0415  as above
-    from tests.browser import parked_for_screenshots  # noqa: PLC0415  as above
+    from tests.browser.screenshots import parked_for_screenshots  # noqa: PLC0415  as above
 
     letter = parked_for_screenshots.parked_letters(CAUSES)
     group_failures.assign_groups(batches=1)

@@ -1,0 +1,1 @@
+"""Screenshots of the admin for the documentation."""
