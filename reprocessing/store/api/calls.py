@@ -89,7 +89,7 @@ DELETE FROM redrive_api_call
 
 
 def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
-    """Lease the `Idempotency-Key` of a request. If it cannot be leased, return the reason: another class of `Claim`.
+    """Lease a request's `Idempotency-Key`; return `Leased`, or why not: `Answered`, `InProgress` or `OtherRequest`.
 
     `token`: id of the API token; two tokens may use the same key. Equal requests have an equal `request_hash`.
     """

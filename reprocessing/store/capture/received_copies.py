@@ -64,7 +64,8 @@ class MarkedCopy:
 class ReturnedCopy:
     """A received copy of a letter that was sent and came back to the DLQ.
 
-    `backoff_*`: the backoff (base and cap in seconds) that the letter's rule or rate class sets; None: not set.
+    `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, else of its rate class (a rate and a
+    backoff that rules give to letters); None: both have none, so the DLQ's backoff applies.
     """
 
     message_id: str
@@ -211,7 +212,7 @@ def refresh_known(
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return those of these received copies that are returns: a sent letter (of any DLQ) came back to this DLQ."""
+    """Return, of the received copies, the returns: copies of letters (of any DLQ) that were sent and came back here."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 

@@ -34,9 +34,9 @@ class _Seen:
 
 
 def missing_processes() -> list[str]:
-    """Return sentences for people: beat was not active for 60 s, or no worker was, and how to start it.
+    """Return a sentence for people for each that was not active for 60 s, beat or the workers: how to start it.
 
-    Empty: all is well.
+    Empty: beat and a worker were active.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []

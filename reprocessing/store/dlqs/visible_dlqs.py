@@ -132,7 +132,7 @@ def _rules(ids: Ids) -> Q:
 
 
 def _rate_classes(ids: Ids) -> Q:
-    """Select the rate classes of visible rules, and those that no rule uses."""
+    """Select the rate classes (rates and backoffs that rules use) of visible rules, and classes that no rule uses."""
     return Q(pk__in=Rule.objects.filter(_rules(ids)).values("rate_class")) | Q(rules=None)
 
 
@@ -189,7 +189,7 @@ def _audit_entries(ids: Ids) -> Q:
 
 
 def _unshared_targets(ids: Ids) -> Q:
-    """Select the targets that no other DLQ and no rule of all DLQs uses."""
+    """Select the targets that neither another DLQ uses nor a rule that applies to all DLQs."""
     sources, rules = Source.with_removed.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
     used = Q(pk__in=sources.values("target")) | Q(pk__in=rules.exclude(target=None).values("target"))
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))

@@ -271,7 +271,7 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane that is given back: due in `after` seconds. `why`: why it waits; `breaker_id`: of its head."""
+    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits."""
 
     lane_id: int
     fence: int

@@ -134,9 +134,9 @@ def sealed_text(text: str, part: Part) -> str:
 
 
 def opened_text(text: str, part: Part, *, of: str = "") -> str:
-    """Return the text that `sealed_text` or `Sealer.text` sealed. `of`: as for `Sealer.text`.
+    """Return the text that `sealed_text` or `Sealer.text` sealed.
 
-    Raises PayloadUnreadable.
+    `of`: the letter's message id, for texts of `Sealer.text`; else empty. Raises PayloadUnreadable.
     """
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of=of).decode()

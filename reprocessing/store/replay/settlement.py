@@ -190,7 +190,7 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Delay those of these waiting letters that were sent before and may still come back; return their ids.
+    """Delay waiting letters that were sent before and may still come back; return the ids of the delayed letters.
 
     This applies only to targets whose lanes wait for outcomes (`OUTLASTS`). A delayed letter keeps its lane and
     idempotency key, and may be closed only when it can no longer come back. Call it with the lanes locked. `owned`: the

@@ -145,7 +145,7 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled. First, in several transactions, remove the rule from its letters."""
+    """Delete a rule that `remove` disabled. Before that, take the rule off its letters, in several transactions."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -220,9 +220,9 @@ def messages_of(*some: Rule) -> dict[int, int | None]:
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return `messages_of` a rule as it was `before` a change, and as it is after; only where it is enabled.
+    """Return `messages_of` the enabled versions of a rule: of the rule `before` a change, and of the changed rule.
 
-    Empty: it is disabled in both cases.
+    Empty: the rule is disabled before and after the change.
     """
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}

@@ -175,8 +175,8 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force that apply to this DLQ, also rules for all DLQs, in the order in which they are tried.
+    """Return the rules in force, with their counts, in the order in which they are tried.
 
-    `dlq` None: the rules of all DLQs.
+    `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """
     return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})
