@@ -87,7 +87,7 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def deed_of(row: Approval) -> Deed:
-    """Return the deed of a stored request, decrypted. Raises PayloadUnreadable if its key is not available."""
+    """Return the deed of a stored request, decrypted. Raises PayloadUnreadable if the data key is not available."""
     body = attributes = None
     if row.body is not None and row.attributes is not None:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])

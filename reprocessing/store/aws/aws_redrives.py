@@ -228,6 +228,6 @@ def record_cancel(dlq: int, *, by: str, reason: str) -> None:
 def is_time_to_ask(dlq: int, *, every: float) -> bool:
     """Return whether AWS was last asked about this DLQ at least `every` seconds ago.
 
-    If so, record that it is asked now.
+    If so, record that AWS is asked now.
     """
     return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

@@ -57,7 +57,7 @@ SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bi
 
 
 def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
-    """Return those of these letters whose body was deleted, by the letter's id."""
+    """Return, by the letter's id, which of these letters' bodies were deleted."""
     if not letters:
         return {}
     return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}

@@ -79,7 +79,7 @@ class UnknownReturn:
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
-    """Return those of these received copies that came back to this DLQ from an attempt which is not in the database."""
+    """Return the received copies that came back to this DLQ from an attempt which is not in the database."""
     marked = [copy for copy in copies if copy.public_id is not None]
     return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 

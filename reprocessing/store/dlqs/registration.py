@@ -131,8 +131,8 @@ def write(
 ) -> Registered:
     """Add or change a DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
 
-    `seen`: the changes that a person saw; None: no check. `approval`: the `Parts` of an apply, or the id of the
-    approval that is being executed; None: the person `by` acts alone.
+    `seen`: the changes that a person saw; None: no check. `approval`: the id of the approval that is being
+    executed, or the `guard.Parts` of an apply (they collect what needs a second person); None: one person acts alone.
 
     Raises:
         DlqAlreadyRegistered: other changes than those in `seen` would be made.

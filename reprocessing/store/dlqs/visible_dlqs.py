@@ -121,7 +121,7 @@ def _path(name: str) -> Callable[[Ids], Q]:
 
 
 def _targets(ids: Ids) -> Q:
-    """Select the targets of visible sources and rules, and those whose failed messages go to a visible DLQ."""
+    """Select the targets of visible sources and rules, and the targets whose failed messages go to a visible DLQ."""
     sources, rules = Source.with_removed.filter(dlq__in=ids), Rule.objects.filter(_rules(ids))
     return Q(watched_by__in=ids) | Q(pk__in=sources.values("target")) | Q(pk__in=rules.values("target"))
 

@@ -114,7 +114,7 @@ def runs_that_wait(*, long: float) -> list[StalledRun]:
 
 
 def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
-    """Return runs whose sent messages have no outcome after `long` seconds, because these targets were never empty."""
+    """Return runs whose sent messages have no outcome after `long` seconds, because their targets were never empty."""
     if not targets:
         return []
     values = {

@@ -185,9 +185,9 @@ def close_silent(attempts: Sequence[int]) -> list[Deletable]:
 
 
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` last attempts with an unknown result whose messages can no longer come back, sorted by lane.
+    """Return up to `limit` attempts with an unknown result whose messages can no longer come back, sorted by lane.
 
-    Their deadline is over. Only attempts are returned whose outcome no watched DLQ can show.
+    Each is the last attempt of a parked letter. Only attempts are returned whose outcome no watched DLQ can show.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 

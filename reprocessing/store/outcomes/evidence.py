@@ -172,7 +172,7 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` last attempts with an unknown result that may be closed, sorted by lane.
+    """Return up to `limit` last attempts of parked letters, with an unknown result, that may be closed, sorted by lane.
 
     Their messages did not come back, and can no longer come back. `count_lag`: seconds by which SQS's counts may lag.
     """

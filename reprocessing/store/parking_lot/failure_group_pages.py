@@ -245,7 +245,10 @@ def letter_ids(group: int, *, below: int | None, limit: int) -> list[int]:
 
 
 def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]]:
-    """Return how many letters of each group were sent in each of the last 24 hours, or 14 days; the oldest first."""
+    """Return how many letters of each group were first sent in each of the last 24 hours, or of the last 14 days.
+
+    The first send is the producer's, before the letter failed. `days`: 14 days, not 24 hours. The oldest comes first.
+    """
     steps, seconds = (14, 86_400) if days else (24, 3_600)
     values = {"groups": list(groups), "step": "day" if days else "hour", "steps": steps, "seconds": seconds}
     found = {group: [0] * steps for group in groups}

@@ -172,7 +172,8 @@ def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> N
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
     """Return the ids of attempts that got the message id of an earlier attempt whose message has already come back.
 
-    Such a FIFO target dropped the resend as a repetition, so no second message will come back. Lock the lanes before.
+    A FIFO target returns an earlier message id if it dropped the second send as a repetition. Then no second message
+    will come back. Lock the lanes before.
     `sent`: the message id that the target gave, by attempt id.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))

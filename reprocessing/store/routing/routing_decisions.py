@@ -136,7 +136,7 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A letter whose decision was written; `new`: the rule or route changed."""
+    """A letter whose decision was written. `new`: the deciding rule, or what it decided (the route), has changed."""
 
     letter_id: int
     new: bool

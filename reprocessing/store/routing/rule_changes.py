@@ -78,8 +78,8 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
     """Create the rule, or change it; if its target is new, the target is saved, too.
 
-    A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the
-    `Parts` of an apply, or the id of the approval that is being executed; None: the person `by` acts alone.
+    A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the id
+    of the approval that is being executed, or the `guard.Parts` of an apply, or None, if the person `by` acts alone.
 
     Raises:
         InvalidRule: the rule could not be evaluated or applied.

@@ -180,7 +180,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 def _follow(moved: Sequence[_Move]) -> None:
     """After breakers have moved: mark attempts as `spared` (not counted), and open or end incidents.
 
-    Call it in the same transaction.
+    Call it in the transaction that moved the breakers.
     """
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})

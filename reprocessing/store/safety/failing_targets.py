@@ -178,7 +178,7 @@ def give_up_on_failing_targets() -> GivenUp:
 
 
 def _park(failing: _Failing, why: str) -> list[Deletable]:
-    """Park the message. Do nothing if a worker leases its lane, or if a copy of the message may still come back."""
+    """Park the run's only message, unless a worker leases its lane, or a sent copy of it may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
     rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there
