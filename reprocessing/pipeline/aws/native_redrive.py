@@ -2,7 +2,7 @@
 
 A hand-over is stored in the DLQ's row: while it is there, this service does not use the DLQ. The hand-over is committed
 before AWS is called, and ends at once if AWS refuses or was not called. Otherwise, also if the process dies or AWS's
-answer is lost, only AWS's list of redrives ends the hand-over. A sweep, or `native_redrive list`, reads this list. The
+answer is lost, only AWS's list of redrives ends the hand-over. `sweep`, or `native_redrive list`, reads this list. The
 hand-over is read before the list, because the list shows nothing of a later hand-over.
 """
 

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 class WorkCounts:
     """What is counted of one replay or capture.
 
-    `idle`: there was nothing to do, so it is added to the metrics only if it `failed`. `attempts`: how many, by target
-    id.
+    `idle`: nothing was to do, so the replay or capture is added to the metrics only if it `failed`. `attempts`: the
+    number of attempts, by target id.
     """
 
     idle: bool = False

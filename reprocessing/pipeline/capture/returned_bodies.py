@@ -18,7 +18,7 @@ from reprocessing.store.payloads.content import Sealer
 def returned_bodies(
     returned: Sequence[ReturnedCopy | UnknownReturn], copies: Mapping[str, ReceivedMessage], *, day: date
 ) -> list[ReturnedBody]:
-    """Return the bodies for those returned letters whose stored body was deleted, encrypted if payloads are encrypted.
+    """Return the bodies for returned letters whose stored bodies were deleted; encrypted, if payloads are encrypted.
 
     `copies`: the received copies, by message id. `day`: the day whose data key is used. Call it outside a
     transaction, because AWS KMS may have to unwrap a key.

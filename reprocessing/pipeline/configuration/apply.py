@@ -52,7 +52,7 @@ class _Apply:
 
     @property
     def covered(self) -> dict[str, Any]:
-        """Return the keyword arguments of functions whose changes may need a second person."""
+        """Return the keyword arguments (by, reason, approval) for functions whose changes may need a second person."""
         return {**self.signed, "approval": self.parts}
 
 

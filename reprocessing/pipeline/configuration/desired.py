@@ -95,7 +95,7 @@ def _target_of(source: str, to: str, before: str | None) -> str:
 
 
 def _inherit(state: State, now: State, given: State) -> None:
-    """Give the new values of changed policies to those DLQs with these policies that are not in the file."""
+    """Give the values of the file's policies to stored DLQs that have these policies and are not in the file."""
     for name, dlq in now[Kind.DLQ].items():
         policy = dlq["policy"]
         if name in given.get(Kind.DLQ, {}) or policy not in given.get(Kind.POLICY, {}):

@@ -87,7 +87,7 @@ def is_current(plan: Plan) -> bool:
 
 
 def objects_in_file(given: State, settings: State) -> State:
-    """Return, of these `settings`, those of the objects that are in the file (`given`)."""
+    """Return `settings` without the objects that are not in the file. `given`: the settings in the file."""
     return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
 
 
@@ -101,7 +101,7 @@ def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]
 
 
 def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
-    """Return the addition of an object without the settings that come neither from the file nor from its policy."""
+    """Return the change that adds an object, without settings that come neither from the file nor from its policy."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
     return replace(

@@ -79,7 +79,7 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
-    """Begin the hold. Return True if another worker has begun it, else False. `alone`: no other worker can begin it."""
+    """Begin the hold; return whether another worker began it before. `alone`: no other worker can begin it now."""
     last = TaskHints.objects.values_list("swept_at", flat=True).first()  # one sweep every 10 s: about the backup's time
     why = _WHY.format(known=known, ticks=ticks)
 

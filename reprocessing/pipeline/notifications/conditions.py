@@ -104,7 +104,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield `Holds` for each of these events, and `HoldsNot` for each open incident of these kinds without an event."""
+    """Yield `Holds` (true) for the event of each condition, `HoldsNot` for open incidents of `kinds` without event."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)

@@ -142,7 +142,7 @@ def _after_returns(
 
 
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
-    """Close heads without sending them, and find the next heads. `closings`: by lane id and fence, of leased lanes.
+    """Close heads of leased lanes without sending them, and find the next heads. `closings`: by (lane id, fence).
 
     If a head was sent before and may still come back, the head and its lane wait until it cannot. Then the gate decides
     again.

@@ -35,7 +35,7 @@ class PlanForecast:
     Attributes:
         prospect: figures of the selected letters.
         objections: how many selected letters cannot be sent, by reason.
-        shares: the same figures for each target.
+        shares: the figures of the selected letters for each target.
         under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
         parked: number of the DLQ's parked letters.
         run: the planned run.

@@ -48,7 +48,7 @@ class Observed:
         on_lanes: number of the DLQ's unfinished letters that belong to a run.
         unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
         prospect: figures of the letters that a run would send; None: the DLQ is new.
-        shares: the same figures for each target.
+        shares: figures of these letters for each target.
     """
 
     dlq: DescribedQueue

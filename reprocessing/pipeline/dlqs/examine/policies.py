@@ -84,8 +84,8 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No other DLQ's target needs captures of this one.
 
-    In mode observe, a DLQ is not captured. So yield a refusal for each target whose outcome, and for sent messages
-    whose outcome, only captures of the DLQ can show.
+    In mode observe, a DLQ is not captured. This check yields a refusal if captures are needed: for each target of
+    another DLQ whose outcome absence they prove, and for sent messages that wait for them.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
