@@ -62,7 +62,7 @@ class LeanHeaders(dict[str, str]):
 
 
 class PlainAnswer:
-    """A plain answer (status 200, known length). It has what urllib3 and botocore use of an answer."""
+    """A plain answer (status 200, known length), with the attributes and methods that urllib3 and botocore use."""
 
     status: Final = 200
     version_string: Final = "HTTP/1.1"

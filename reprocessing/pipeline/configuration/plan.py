@@ -101,7 +101,7 @@ def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]
 
 
 def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
-    """Return the change that adds an object, without settings that come neither from the file nor from its policy."""
+    """Return the change that adds an object, without settings that neither the file nor the DLQ's policy sets."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
     return replace(

@@ -147,7 +147,7 @@ def _has_lost_access(user: User) -> bool:
 def record_use(token: int, *, reads: bool) -> None:
     """Record that an API token was used now.
 
-    `reads`: the request changed nothing; the token's row counts such requests.
+    `reads`: the request only read data; the token's row counts these requests.
     """
     used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
     ApiToken.objects.filter(pk=token).update(**used)

@@ -146,7 +146,7 @@ def _breakers(ids: Ids) -> Q:
 
 
 def _reports(ids: Ids) -> Q:
-    """Select the reports about visible messages, by redrive id, message id, or message id in the target."""
+    """Select the reports about messages of visible DLQs: by redrive id, message id, or message id in the target."""
     letters, attempts = Letter.objects.filter(dlq__in=ids), Attempt.objects.filter(letter__dlq__in=ids)
     return (
         Q(Exists(letters.filter(public_id=OuterRef("public_id"))))

@@ -49,7 +49,7 @@ def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
 
 
 def open_findings() -> dict[str, int | None]:
-    """Return, for each open incident of redrive_doctor, its DLQ's id (None: it is about the service), by its subject."""
+    """Return, by subject, the DLQ's id of each open incident of redrive_doctor; None: it is about no DLQ."""
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 

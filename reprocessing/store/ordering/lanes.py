@@ -291,7 +291,7 @@ def are_leased() -> bool:
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return the ids of up to `limit` due lanes without a task hint; they count as hinted for `lifetime` seconds."""
+    """Return the ids of up to `limit` due lanes without a task hint, and return none of them again for `lifetime` s."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

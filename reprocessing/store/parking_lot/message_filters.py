@@ -1,4 +1,4 @@
-"""Turn a message filter into a SQL condition, which lists, counts, previews, bulk actions and exports use.
+"""Turn a message filter into a SQL condition. Lists, counts, previews, bulk actions and exports use the condition.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.

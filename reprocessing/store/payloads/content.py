@@ -152,7 +152,7 @@ def digests(bodies: Iterable[bytes]) -> list[bytes]:
 
 
 def keyed(hashes: Sequence[bytes]) -> list[bytes]:
-    """Return these hashes unchanged; with encryption, return their HMACs with the installation's key."""
+    """Return hashes of private values as they are stored: unchanged, or as HMACs if payloads are encrypted."""
     key = payload_keys.current_key(INSTALLATION)
     return list(hashes) if key is None else [key.digest(found) for found in hashes]
 

@@ -1,4 +1,4 @@
-"""Record the outcomes of attempts, and change letters, claims (reserved idempotency keys) and copies by them."""
+"""Record the outcomes of attempts, and change letters, claims (reserved idempotency keys) and copies accordingly."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def record_reasons(whys: Mapping[int, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A waiting letter that a rule of another rulebook version holds or delays."""
+    """A waiting letter that is held or delayed by a rule as it was before the rules last changed (another version)."""
 
     letter_id: int
     lane_id: int
@@ -192,7 +192,7 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return up to `limit` waiting letters that rules of another rulebook version hold or delay, sorted by id.
+    """Return up to `limit` waiting letters that rules of another version of the rulebook hold or delay, sorted by id.
 
     Only letters with ids above `above`.
     """

@@ -1,7 +1,7 @@
 """Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller
-reschedules the letters that the former rules held or delayed.
+A change of the rules in force raises the rulebook's version (a number) in the same transaction. After the commit, the
+caller reschedules the letters that the former rules held or delayed.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rate class, or change it. The rulebook's version stays, so rules do not decide about letters again."""
+    """Create or change a rate class (rate and backoff for letters of rules). Rules do not decide again about letters."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)

@@ -43,13 +43,13 @@ class InForce:
 
 
 def version() -> int:
-    """Return the rulebook's version; 0 if no rule was ever added."""
+    """Return the rulebook's version, a number that each change of a rule raises; 0 if no rule was ever added."""
     found = rows.column(int, "SELECT version FROM redrive_rulebook WHERE id = 1", {})
     return found[0] if found else 0
 
 
 def in_force() -> InForce:
-    """Return the rules that are enabled and valid now, and the rulebook's version.
+    """Return the rules that are enabled and valid now, and their version (raised by each change of a rule).
 
     The version is read first: if rules change meanwhile, the returned version is outdated, and rules decide again.
     """
@@ -107,7 +107,7 @@ def _backoff(row: Row) -> Backoff | None:
 
 
 def lock() -> Rulebook:
-    """Lock the rulebook until the caller's transaction ends, so that only one transaction at a time changes rules."""
+    """Lock the rules until the caller's transaction ends, so that only one transaction at a time changes rules."""
     Rulebook.objects.get_or_create(pk=1)
     return Rulebook.objects.select_for_update().get(pk=1)
 

@@ -142,7 +142,7 @@ SELECT t.id AS target_id, t.arn AS name, count(*) AS letters, max(place) AS long
 
 
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
-    """Return the figures of a planned run; without a run, of all captured letters of the DLQ that are in no run."""
+    """Return numbers of a planned run's letters; without a run, of all captured letters of the DLQ in no run."""
     return rows.fetch(PlanFigures, _of(run, _PROSPECT), {"dlq": dlq, "run": run})[0]
 
 
@@ -152,7 +152,7 @@ def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
 
 
 def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
-    """Return the figures of each target of a planned run (without a run: of captured letters that are in no run).
+    """Return, for each target, numbers of a planned run's letters (without a run: of captured letters in no run).
 
     `count_lag`: delay of SQS's counts in seconds.
     """

@@ -47,8 +47,8 @@ class Observed:
         dlqs: every watched DLQ, by ARN.
         on_lanes: number of the DLQ's unfinished letters that belong to a run.
         unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
-        prospect: figures of the letters that a run would send; None: the DLQ is new.
-        shares: figures of these letters for each target.
+        prospect: numbers of the letters that a run would send; None: the DLQ is new.
+        shares: the numbers of these letters for each target.
     """
 
     dlq: DescribedQueue

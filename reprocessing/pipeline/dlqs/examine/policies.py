@@ -84,8 +84,8 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No other DLQ's target needs captures of this one.
 
-    In mode observe, a DLQ is not captured. This check yields a refusal if captures are needed: for each target of
-    another DLQ whose outcome absence they prove, and for sent messages that wait for them.
+    A DLQ in mode observe is not captured. For this mode, the check yields a refusal for each target of another DLQ
+    whose outcome absence needs these captures, and a refusal if sent messages still wait for such a capture.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
