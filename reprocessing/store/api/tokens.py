@@ -42,7 +42,7 @@ class MadeToken:
 
 
 def by_secret(secret: str) -> ApiToken | None:
-    """Return the token with this secret (None: there is none). It may be revoked or expired: see `state_of`."""
+    """Return the token with this secret, even a revoked or expired token (see `state_of`); None: there is none."""
     if not can_be_token(secret):
         return None
     return ApiToken.objects.select_related("user").filter(token_hash=token_digest(secret)).first()

@@ -44,7 +44,7 @@ class ReturnedBody:
 
 @dataclass(frozen=True, slots=True)
 class LetterWithoutBody:
-    """A letter whose body was deleted. Its DLQ and message id are needed to encrypt a body that came back."""
+    """A letter whose body was deleted, with the DLQ and message id that are needed to encrypt a body that came back."""
 
     id: int
     dlq_id: int

@@ -1,6 +1,7 @@
 """After a restore from a backup: record returned messages that were sent after the backup was made.
 
-Such a message has a letter's redrive id, and the number of an attempt that is not in the database. It failed again.
+Such a message has a letter's redrive id, and the number of an attempt that is not in the database. The
+message failed again.
 """
 
 from __future__ import annotations

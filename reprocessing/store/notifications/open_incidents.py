@@ -56,6 +56,6 @@ def open_findings() -> dict[str, int | None]:
 def orphaned_incidents() -> list[tuple[EventKind, str]]:
     """Return open incidents whose cause has ended, as pairs (kind, subject).
 
-    Their breaker is closed, their run is not paused, or their hold after a restore has ended.
+    The cause has ended if the incident's breaker is closed, its run is not paused, or its hold after a restore is over.
     """
     return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

@@ -195,7 +195,7 @@ def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts of parked letters with outcome unknown; return copies in DLQs that may be deleted.
 
-    This frees their lanes and idempotency keys. Lock the lanes before.
+    The letters' lanes and idempotency keys become free. Lock the lanes before.
     """
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 

@@ -159,7 +159,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create or change a rate class (rate and backoff for letters of rules). Rules do not decide again about letters."""
+    """Create or change a rate class (rate and backoff for letters of rules). Rules do not decide about letters anew."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)

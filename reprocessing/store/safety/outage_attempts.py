@@ -120,7 +120,8 @@ class _Recounted:
 def count_again(letters: Collection[int]) -> dict[int, int]:
     """Count `spared` attempts again, if a message sent between the attempt and the breaker's opening succeeded.
 
-    Return the number of attempts that count, by letter id, for the letters that changed. It is at most `max_attempts`.
+    Return the number of attempts that count, by letter id, for the letters that changed. The number is at most
+    `max_attempts`.
     """
     if not letters:
         return {}
