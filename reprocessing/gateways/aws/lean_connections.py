@@ -1,8 +1,9 @@
 """Make HTTP exchanges on the connections of a botocore client, in a quarter of the time that http.client takes.
 
 urllib3 and botocore still open, keep, check and close the connections, with proxies, TLS, timeouts and all errors. This
-module writes only requests whose headers are `LeanHeaders`. It reads only plain answers: status 200, a known length,
-and a head that is complete in the first bytes. http.client's parser, which takes most of the time, reads all others.
+module writes only requests whose headers are `LeanHeaders`. This module reads only plain answers: status 200, a known
+length, and a head that is complete in the first bytes. http.client's parser, which takes most of the time, reads all
+other answers.
 """
 
 from __future__ import annotations
