@@ -36,7 +36,7 @@ def count_tick(marks: TickWatermark) -> bool:
 def is_database_current(marks: TickWatermark) -> bool:
     """Return whether PostgreSQL is current; False: it was restored, and the hold has begun. Call it before sends.
 
-    No tick is counted. It costs one call to Redis.
+    No tick is counted. A call of this function costs one call to Redis.
     """
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)

@@ -157,7 +157,7 @@ def keys(case: Case) -> Iterator[Finding]:
 def backoff_problem(base: float, cap: float) -> Finding | None:
     """Return a finding if the initial backoff `base` is longer than the longest backoff `cap`; else None.
 
-    Both are seconds.
+    Both backoffs are in seconds.
     """
     if base > cap:
         return refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")
