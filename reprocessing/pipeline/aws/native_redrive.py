@@ -191,8 +191,8 @@ def check_before_resuming(dlq: int | None) -> None:
 def check_before_leasing(runs: Sequence[int] | None) -> None:
     """Ask AWS, for each DLQ with due lanes, whether its own redrive moves the DLQ's messages (docs/adr/0032).
 
-    `runs`: only lanes of these runs; None: of all runs. Call it outside transactions. If AWS was asked about all these
-    DLQs in the last seconds, this costs one SQL statement.
+    `runs`: only lanes of these runs; None: of all runs. Call it outside transactions. If AWS answered about all these
+    DLQs in the last 45 s, this costs one SQL statement.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)

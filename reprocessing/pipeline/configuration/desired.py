@@ -95,7 +95,7 @@ def _target_of(source: str, to: str, before: str | None) -> str:
 
 
 def _inherit(state: State, now: State, given: State) -> None:
-    """Give the values of the file's policies (named settings) to stored DLQs with these policies, not in the file."""
+    """Give the settings of the file's policies to stored DLQs that have these policies and are not in the file."""
     for name, dlq in now[Kind.DLQ].items():
         policy = dlq["policy"]
         if name in given.get(Kind.DLQ, {}) or policy not in given.get(Kind.POLICY, {}):

@@ -212,7 +212,7 @@ def refresh_known(
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return, of the received copies, the returns: copies of letters (of any DLQ) that were sent and came back here."""
+    """Return the received copies that are returns: copies of sent letters (of any DLQ) that came back to this DLQ."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 

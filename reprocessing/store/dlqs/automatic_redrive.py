@@ -34,7 +34,7 @@ class _Seen:
 
 
 def missing_processes() -> list[str]:
-    """Return a sentence for people for each that was not active for 60 s, beat or the workers: how to start it.
+    """Return sentences for people, if beat or the workers were not active in the last 60 s, and how to start them.
 
     Empty: beat and a worker were active.
     """

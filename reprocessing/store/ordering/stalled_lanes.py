@@ -17,7 +17,7 @@ TICK_TASK: Final = "reprocessing.tick"
 
 @dataclass(frozen=True, slots=True)
 class StalledLanes:
-    """Lanes of a DLQ that are stalled in the same way."""
+    """The number of lanes (`n`) of a DLQ that are stalled in the same way (`how`), and since when the first is."""
 
     dlq: str
     how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)

@@ -256,7 +256,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return the filter, limited to a DLQ if only one has letters with the filter's reasons; None: no DLQ has any.
+    """Return the filter, limited to one DLQ if only this DLQ has letters with the filter's reasons; None: no DLQ has.
 
     For a single DLQ, PostgreSQL can use an index.
     """
