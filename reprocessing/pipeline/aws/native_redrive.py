@@ -233,7 +233,10 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Update all recorded redrives by AWS's lists, and find redrives of DLQs that are not captured regularly."""
+    """Update all recorded redrives by AWS's lists, and record redrives that somebody else began.
+
+    Only DLQs are checked for the latter whose letters are still to be sent, and whose copies AWS could move now.
+    """
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:

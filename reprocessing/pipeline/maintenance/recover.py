@@ -1,4 +1,4 @@
-"""The sweep, which runs regularly: finish the work of dead workers, and repeat calls to AWS that failed."""
+"""The sweep, which runs every 10 s: finish the work of dead workers, and repeat calls to AWS that failed."""
 
 from __future__ import annotations
 

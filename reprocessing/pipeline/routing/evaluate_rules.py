@@ -105,7 +105,7 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return the rules that cannot be evaluated on too many letters; each rule at most once a minute.
+        """Return the rules that fail on at least 1 % of the letters that they check; each rule at most once a minute.
 
         The tuples have the rule, the number of letters on which it failed, and the number of letters on which it was
         evaluated.

@@ -1,4 +1,4 @@
-"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and a worker have been active lately."""
+"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and a worker were active lately (60 s)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Read and write data keys, which encrypt payloads, and keep in memory the keys that this process has unwrapped.
 
 A data key is stored wrapped: encrypted by a wrapping key, which may be in AWS KMS. Because KMS costs time and money, an
-unwrapped key is kept for some seconds. `use_ring` sets the function that returns the wrapping keys, since this layer
-does not call AWS KMS.
+unwrapped key is kept in memory for a limited time. `use_ring` sets the function that returns the wrapping keys, since
+this layer does not call AWS KMS.
 """
 
 from __future__ import annotations
