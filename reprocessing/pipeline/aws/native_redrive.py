@@ -235,7 +235,7 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 def sweep() -> None:
     """Update all recorded redrives by AWS's lists, and record redrives that somebody else began.
 
-    Only DLQs are checked for the latter whose letters are still to be sent, and whose copies AWS could move now.
+    Redrives that somebody else began are looked for only in DLQs with letters to send and visible copies.
     """
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)

@@ -71,7 +71,7 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
 
 
 def _is_abreast(known: int | None, ticks: int) -> bool:
-    """Return whether PostgreSQL has counted all ticks that Redis knows. If not, begin the hold."""
+    """Return whether PostgreSQL's count of ticks is not below the count in Redis. If it is below, begin the hold."""
     if known is None or known <= ticks:
         return True
     now = restore_detection.read_ticks()

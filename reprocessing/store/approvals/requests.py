@@ -114,7 +114,7 @@ def lock(approval: int) -> Approval | None:
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
     """Record a person's decision about a locked request: approved, declined, or done alone (`state`).
 
-    If it is not declined, the caller executes the deed in the same transaction.
+    Unless the request is declined, the caller executes the deed in the same transaction.
     """
     _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
     _record(row, state, by=by, reason=reason)

@@ -162,7 +162,7 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. To find them, encrypted bodies are searched for the filter's text.
+    """Return the parameters of `where_clause`. If bodies are encrypted, search them here for the filter's text.
 
     Raises:
         InvalidFilter: the search took longer than `seconds` (None: there is no limit).

@@ -154,7 +154,7 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
 
 
 def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
-    """Delay waiting letters that cannot be decrypted, so that no rule decided about them; return their ids.
+    """Delay waiting letters about which no rule could decide, as they cannot be decrypted; return their ids.
 
     Lock their lanes before. `owned`: the caller leases the lanes; if false, letters of leased lanes are not changed.
     """
@@ -202,8 +202,8 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
     """Let due lanes whose breaker permits no send be leased once, so that the current rules decide about their heads.
 
-    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force;
-    if not, lanes are left out, too, if no version has ever decided about their head.
+    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force.
+    If there are none, lanes about whose head no version has ever decided are left out, too.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass
