@@ -1,4 +1,4 @@
-"""Send batches of letters, in FIFO order. If AWS refuses a batch because of one letter, send it in halves."""
+"""Send batches of letters, in order per message group. If AWS refuses a batch because of one letter, halve the batch."""
 
 from __future__ import annotations
 

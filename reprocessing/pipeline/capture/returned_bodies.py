@@ -1,4 +1,4 @@
-"""Take the bodies of letters whose stored bodies were deleted from the copies that came back to the DLQ."""
+"""Restore deleted bodies of letters: take the bodies from the letters' copies that came back to the DLQ."""
 
 from __future__ import annotations
 

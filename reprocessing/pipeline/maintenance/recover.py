@@ -103,8 +103,7 @@ def _tell(dlq: DeadLetterQueue) -> bool:
     """Send a batch of notices (which letters were parked, or left the parking lot) to the parking queue.
 
     Return whether notices may be left. Nothing is sent if sends are stopped. A worker that freezes for 10 s after
-    reading the notices sends none: another worker may have sent them
-    meanwhile.
+    reading the notices sends none: another worker may have sent them meanwhile.
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR

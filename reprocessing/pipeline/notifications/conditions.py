@@ -175,7 +175,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield at most one observation for each stalled run: if outcomes are missing, that; else that nothing is sent."""
+    """Yield at most one observation for each stalled run: that outcomes are missing, or else that nothing is sent."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)

@@ -218,7 +218,7 @@ def _failed(
 
     If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id. If
     such a letter is parked, no other letter with its key is sent while it may still come back. With the target's
-    setting `--advance settled`, its lane waits as well.
+    setting `--advance settled`, the letter's lane waits for as long.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

@@ -55,7 +55,7 @@ class RoutedLanes:
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """Letters, with their lanes and the fences of the lanes' leases; None: the caller has not leased the lane."""
+    """Letters, with their lanes and the fences of the lanes' leases. Fence None: the caller has not leased the lane."""
 
     lanes: list[int]
     fences: list[int | None]

@@ -1,6 +1,6 @@
-"""Seal and erase texts that belong to no DLQ: those of consumer reports, and those that filters search for.
+"""Seal and erase texts that belong to no DLQ: texts of consumer reports, and texts that filters search for.
 
-They are sealed (encrypted) with the installation's data key.
+These texts are sealed (encrypted) with the installation's data key.
 """
 
 from __future__ import annotations
