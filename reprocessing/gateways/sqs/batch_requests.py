@@ -1,4 +1,4 @@
-"""Send batches of letters, in order per message group. If AWS refuses a batch because of one letter, halve the batch."""
+"""Send batches of letters, in order per message group. If AWS refuses a batch because of a letter, halve the batch."""
 
 from __future__ import annotations
 
