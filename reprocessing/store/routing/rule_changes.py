@@ -110,9 +110,10 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
 
 
 def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cover = None) -> bool:
-    """Enable or disable a rule; return whether it changed. `approval`, and ApprovalNeeded: as for `save_rule`.
+    """Enable or disable a rule; return whether it changed. `approval`: see `save_rule`.
 
-    Raises InvalidRule if a rule to be enabled could not be evaluated or applied.
+    Raises ApprovalNeeded if a second person is needed, InvalidRule if a rule to enable could not be evaluated or
+    applied.
     """
     with transaction.atomic():
         rules.lock()

@@ -1,6 +1,6 @@
 """Raise or lower the share of a target's rate that is allowed (the ramp-up), by the outcomes of attempts.
 
-A repeated call changes nothing; a call that is lost with its process is made up for by the next call.
+A repeated call changes nothing. If a process dies before its call, a later call does the work.
 """
 
 from __future__ import annotations
