@@ -153,8 +153,8 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDl
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured.
 
-    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic, during a capture, and if a
-    capture that began after SQS's count emptied the DLQ.
+    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic and during a capture, and if a
+    capture emptied the DLQ and began later than SQS counted the visible messages.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):

@@ -79,7 +79,7 @@ class StalledRun:
     """A run that does not progress.
 
     Attributes:
-        cause: a value of `domain.notifications.standstill.Standstill`.
+        cause: not_consumed, unhealthy, rate_unknown or not_taken (`domain.notifications.standstill`).
         target: the name of the target that the run waits for.
         messages: waiting messages in the lanes that were read.
         seconds: the time since the run last progressed.
