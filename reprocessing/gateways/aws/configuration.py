@@ -27,7 +27,7 @@ _SUFFIXES: Final = {"events": "EVENTBRIDGE"}
 class AwsConfigurationIsUnclear(QueueUnreachable, BotoCoreError):
     """The AWS configuration of this process cannot be used, so no request was sent.
 
-    It is a QueueUnreachable and a BotoCoreError, so handlers of either exception catch it.
+    This exception is a QueueUnreachable and a BotoCoreError, so handlers of either class catch it.
 
     Attributes:
         what: what is wrong, without the full stop.

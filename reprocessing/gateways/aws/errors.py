@@ -142,9 +142,9 @@ def _may_quote(code: str) -> bool:
 
 
 def out_of_reach(queue: QueueAddress | str, action: str, error: Exception, service: str = "sqs") -> QueueUnreachable:
-    """Return the exception to raise for a failed call. Its text names the queue or ARN, the action, and what to do.
+    """Return the exception to raise for a failed call, whose text names the queue or ARN, the action, and what to do.
 
-    It is a QueueRequestRefused if AWS refused for good (`is_refusal`), else a QueueUnreachable.
+    The exception is a QueueRequestRefused if AWS refused for good (`is_refusal`), else a QueueUnreachable.
     """
     name = queue if isinstance(queue, str) else queue.url
     renew_credentials(error)
@@ -225,7 +225,7 @@ def _is_bad_certificate(error: Exception) -> bool:
 
 @contextmanager
 def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> Iterator[None]:
-    """Raise AWS errors in this block as QueueUnreachable. Its text names the queue or ARN, the action, and what to do.
+    """Raise AWS errors in this block as QueueUnreachable, whose text names the queue or ARN, action, and what to do.
 
     `action` is a name of the AWS API, such as SendMessage. `service` is its prefix in IAM policies.
     """
@@ -239,7 +239,7 @@ def reaching(target: QueueAddress | str, action: str, service: str = "sqs") -> I
 def reaching_cloudwatch(target: str, action: str) -> Iterator[None]:
     """Raise AWS errors in this block as CloudWatchUnreachable.
 
-    Its text names the target, the action, and what to do.
+    The error's text names the target, the action, and what to do.
     """
     try:
         yield

@@ -1,8 +1,9 @@
 """Make HTTP exchanges on the connections of a botocore client, in a quarter of the time that http.client takes.
 
 urllib3 and botocore still open, keep, check and close the connections, with proxies, TLS, timeouts and all errors. This
-module writes only requests whose headers are `LeanHeaders`. It reads only plain answers: status 200, a known length,
-and a head that is complete in the first bytes. http.client's parser, which takes most of the time, reads all others.
+module writes only requests whose headers are `LeanHeaders`. This module reads only plain answers: status 200, a known
+length, and a head that is complete in the first bytes. http.client's parser, which takes most of the time, reads all
+other answers.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class LeanHeaders(dict[str, str]):
 
 
 class PlainAnswer:
-    """A plain answer (status 200, known length). It has what urllib3 and botocore use of an answer."""
+    """A plain answer (status 200, known length), with the attributes and methods that urllib3 and botocore use."""
 
     status: Final = 200
     version_string: Final = "HTTP/1.1"

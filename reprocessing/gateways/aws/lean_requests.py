@@ -1,8 +1,8 @@
 """Make frequent SQS requests in 15 % of the processor time that botocore takes.
 
-botocore makes the first request of each action. That request becomes the template of the next requests. They are signed
-with the client's credentials, and use its connections, proxies, certificates and timeouts. If an answer is not a plain
-success, botocore reads it, and raises its usual errors.
+botocore makes the first request of each action. That request becomes the template of the next requests. The next
+requests are signed with the client's credentials, and use the client's connections, proxies, certificates and timeouts.
+If an answer is not a plain success, botocore reads it, and raises its usual errors.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def run_beside(act: Callable[[], Done]) -> Future[Done]:
 def run_in_parallel(act: Callable[[Work], Done], works: Sequence[Work], threads: int) -> list[Done]:
     """Call `act` for every item of `works`, in parallel, and return the results in the order of `works`.
 
-    The calling thread makes calls too. It waits only for calls that have begun, so calls of this function may be
+    The calling thread makes calls, too, and waits only for calls that have begun, so calls of this function may be
     nested. After an error, no further call begins, and the error is raised when all calls have ended.
     """
     if len(works) <= 1 or threads <= 1:

@@ -12,7 +12,7 @@ from botocore.loaders import Loader, create_loader
 
 
 def new_session() -> botocore.session.Session:
-    """Return a new session. It has its own credentials and configuration."""
+    """Return a new session, with its own credentials and configuration."""
     session = botocore.session.get_session()
     session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
     return session

@@ -59,8 +59,8 @@ def publish(
 ) -> Outcomes:
     """Publish letters to the topic with this ARN, ten in a request. Return the outcomes by attempt id.
 
-    On a FIFO topic, letters of one group are sent in the given order. If a letter was not accepted, later letters
-    of its group are not sent. Attributes of every type are sent, and SNS refuses types that it does not support.
+    On a FIFO topic, letters of one message group are sent in the given order. If a letter was not accepted, later
+    letters of its group are not sent. Attributes of every type are sent; SNS refuses types that it does not know.
 
     Raises:
         QueueUnreachable: `topic` is not an ARN. Failures of SNS or of the network are returned as outcomes.

@@ -112,7 +112,7 @@ class Request:
         """Return the outcome of the ended request; None: the server had closed the reused connection.
 
         After None, nothing was sent: repeat the request on a new connection. `error`: libcurl's error number; None: no
-        error. An answer counts only if it is complete, or longer than `LARGEST` bytes.
+        error. An answer counts only if it is complete, or was cut off at `LARGEST` bytes.
         """
         if self._was_stale:
             return None

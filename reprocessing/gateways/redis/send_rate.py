@@ -82,7 +82,7 @@ class Rates:
         tokens.
 
         Args:
-            key: a target's id, or a rate class's name.
+            key: a target's id, or `class:ID` for the rate class (a rate that rules give to letters) with this id.
             wanted: number of tokens, 1 or more.
             rate: letters a second, above 0; 0.2 is one letter in five seconds.
             burst: letters that may be sent at once, in addition to the rate; None: as many as in one second.
@@ -129,7 +129,7 @@ class Rates:
     def peek(self, key: int | str, rate: float, burst: float | None = None) -> Granted:
         """Return how many tokens of a target are available (`count`), without taking any.
 
-        `retry_after` is the time until one token is available. `key`, `rate` and `burst`: as for `take`.
+        `retry_after` is the time until one token is available. For `key`, `rate` and `burst`, see `take`.
 
         Raises:
             RateLimitUnavailable: Redis did not answer within a second.

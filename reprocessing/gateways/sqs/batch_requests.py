@@ -1,4 +1,4 @@
-"""Send batches of letters, in FIFO order. If AWS refuses a batch because of one letter, send it in halves."""
+"""Send batches of letters, in order per message group. If AWS refuses a batch because of a letter, halve the batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BatchSender(Generic[Packed]):
     Attributes:
         ask: sends one batch.
         service: the name of the AWS service, for texts that people read.
-        fifo: whether letters have groups. If a letter was not accepted, later letters of its group are not sent.
+        fifo: whether letters have message groups. After a letter that was not accepted, no letter of its group is sent.
     """
 
     ask: SendBatch[Packed]
@@ -35,7 +35,9 @@ class BatchSender(Generic[Packed]):
 def send_chains(
     chains: Sequence[Sequence[list[Packed]]], way: BatchSender[Packed], *, may_start: Callable[[], bool], threads: int
 ) -> Outcomes:
-    """Send chains of batches, and return the outcomes by attempt id. Only different chains are sent in parallel.
+    """Send chains of batches, and return the outcomes by attempt id.
+
+    The batches of one chain are sent one after another; different chains are sent in parallel.
 
     Args:
         chains: the result of `batches.batch_chains`.

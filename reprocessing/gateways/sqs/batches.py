@@ -1,4 +1,4 @@
-"""Pack letters into batch requests, within SQS's limits of entries and bytes, and in the order of FIFO groups."""
+"""Pack letters into batch requests, within SQS's limits of entries and bytes, in the order of message groups."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def batch_chains(
 ) -> list[list[list[Packed]]]:
     """Return the letters in chains of batches. A batch has up to ten letters and `space` bytes.
 
-    Send the batches of one chain one after another. Different chains may be sent in parallel. Letters of one FIFO group
-    are in one batch, in order, or in one chain if they do not fit into a batch. A letter larger than `largest`, the
-    queue's known limit, is alone in its batch: the limit may have been raised, and if not, no other letter is refused.
+    Send the batches of one chain one after another. Different chains may be sent in parallel. Letters of one FIFO
+    message group are in order in one batch, or in one chain if a batch is too small. A letter larger than `largest`,
+    the queue's known limit, is alone in its batch: if the queue refuses it, no other letter is refused.
     """
     made: list[list[list[Packed]]] = []
     room, left = 0, 0
@@ -145,7 +145,7 @@ def _units(items: Iterable[Packed], *, fifo: bool) -> Iterable[Sequence[Packed]]
 
 
 def _cut(unit: Sequence[Packed], largest: int, space: int) -> list[list[Packed]]:
-    """Return the letters of one group in batches, in order."""
+    """Divide letters that must be sent in order, such as those of one message group, into batches of one chain."""
     loads: list[list[Packed]] = [[]]
     left = space
     for item in unit:

@@ -83,7 +83,7 @@ class QueueFacts:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """SQS's counts of messages in a queue. They are approximate, and up to a minute old."""
+    """SQS's counts of messages in a queue, which are approximate, and up to a minute old."""
 
     visible: int
     in_flight: int

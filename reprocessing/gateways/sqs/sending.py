@@ -27,7 +27,7 @@ def send(
     """Send letters, ten in a request, several requests at a time. Return the outcomes by attempt id.
 
     Requests are not retried, with one exception: if SQS refuses a batch because of an invalid letter, the batch is sent
-    again in halves, until the invalid letter is alone. Letters of one FIFO group are sent in the given order. If a
+    again in halves, until the invalid letter is alone. Letters of one message group are sent in the given order. If a
     letter was not accepted, later letters of its group are not sent.
 
     Args:

@@ -53,7 +53,7 @@ def request(needed: ApprovalNeeded, *, by: str, reason: str, lasts: timedelta) -
 
 
 def _require_parked(deed: Deed) -> None:
-    """Lock the letter to edit. If somebody erased it meanwhile, its edited content must not be stored."""
+    """Lock the letter to edit. Raises ApprovalRefused if it is not parked any more, such as after an erasure."""
     for letter in decisions.lock_letters(deed.letters, need_lane=False):
         if letter.refusal:
             raise ApprovalRefused(f"{deed.title}: nothing was requested, because {letter.refusal}.")

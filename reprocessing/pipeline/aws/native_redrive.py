@@ -2,7 +2,7 @@
 
 A hand-over is stored in the DLQ's row: while it is there, this service does not use the DLQ. The hand-over is committed
 before AWS is called, and ends at once if AWS refuses or was not called. Otherwise, also if the process dies or AWS's
-answer is lost, only AWS's list of redrives ends the hand-over. A sweep, or `native_redrive list`, reads this list. The
+answer is lost, only AWS's list of redrives ends the hand-over. `sweep`, or `native_redrive list`, reads this list. The
 hand-over is read before the list, because the list shows nothing of a later hand-over.
 """
 
@@ -191,8 +191,8 @@ def check_before_resuming(dlq: int | None) -> None:
 def check_before_leasing(runs: Sequence[int] | None) -> None:
     """Ask AWS, for each DLQ with due lanes, whether its own redrive moves the DLQ's messages (docs/adr/0032).
 
-    `runs`: only lanes of these runs; None: of all runs. Call it outside transactions. If AWS was asked about all these
-    DLQs in the last seconds, this costs one SQL statement.
+    `runs`: only lanes of these runs; None: of all runs. Call it outside transactions. If AWS answered about all these
+    DLQs in the last 45 s, this costs one SQL statement.
     """
     if dlqs := aws_redrive_checks.dlqs_to_ask_about(runs):
         _look_at(dlqs)
@@ -233,7 +233,10 @@ def _listed(dlq: DeadLetterQueue) -> tuple[DeadLetterQueue, list[Move] | QueueUn
 
 
 def sweep() -> None:
-    """Update all recorded redrives by AWS's lists, and find redrives of DLQs that are not captured regularly."""
+    """Update all recorded redrives by AWS's lists, and record redrives that somebody else began.
+
+    Redrives that somebody else began are looked for only in DLQs with letters to send and visible copies.
+    """
     for redrive in aws_redrives.all_current():
         dlq = DeadLetterQueue.objects.get(pk=redrive.dlq_id)
         try:

@@ -32,7 +32,7 @@ def publish_all(region: str, namespace: str, *, now: datetime, count_lag: float)
 
     Growth is marked as published before it is sent, and unmarked if CloudWatch refused it. If the process dies in
     between, growth is missing, but is never counted twice. In the first call, and after a gap of 15 minutes, growth
-    is dropped.
+    is dropped, because CloudWatch would show all of it in one minute.
     """
     goes_on = metrics.put_attempted_since(now - AT_MOST_LATE)
     counters.fold_deltas()

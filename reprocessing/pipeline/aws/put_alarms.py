@@ -65,7 +65,7 @@ def put_differing(looks: Sequence[AlarmComparison], actions: tuple[str, ...]) ->
 
 
 def actions_in_region(actions: Collection[str], region: str) -> tuple[str, ...]:
-    """Return those of these action ARNs that alarms of a region can use: ARNs with this region, or without a region."""
+    """Return which of these action ARNs alarms of a region can use: ARNs with this region, or without a region."""
     return tuple(action for action in actions if action.split(":")[3] in {"", region})
 
 

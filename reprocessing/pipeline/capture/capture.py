@@ -70,9 +70,9 @@ def letters(  # noqa: PLR0913  # arguments are passed by name
     """Capture a DLQ until it has run dry, or for `seconds`; return the counts. The DLQ must not be in mode observe.
 
     A copy is deleted from the DLQ only after its letter is committed. `alone`: returns whether no other reader hides
-    messages of the DLQ. It is called at the beginning, and when the DLQ has run dry; only if both calls return True, a
-    message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called after
-    each poll, with the counts so far. `receivers`: number of threads that receive.
+    messages of the DLQ. `alone` is called at the beginning, and when the DLQ has run dry; only if both calls return
+    True, a message that was not received counts as absent. `stop`: returns whether to end early. `on_progress`: called
+    after each poll, with the counts so far. `receivers`: number of threads that receive.
 
     Raises:
         django.db.Error: PostgreSQL failed. Messages that were not stored become visible again.
@@ -263,7 +263,7 @@ class _Capture:
     def _admit(self, copies: dict[str, ReceivedMessage]) -> list[Deletable]:
         """Store new letters; return the copies that may be deleted.
 
-        These are the copies of all new letters, if more than `held_copies_limit` copies would be kept in the DLQ.
+        All copies of new letters may be deleted if this DLQ keeps none, or would keep more than `held_copies_limit`.
         """
         at_capture = self._at_capture or self._held + len(copies) > self._dlq.held_copies_limit
         digests = content.digests(copy.body for copy in copies.values())

@@ -14,9 +14,9 @@ Delete = Callable[[QueueAddress, Mapping[str, str]], Deleted]
 
 
 def delete_from_dlq(dlq: DeadLetterQueue, deletable: Sequence[Deletable], *, by: Delete = delete) -> int:
-    """Delete copies from one DLQ, ten in a request; return how many were deleted. The next sweep retries the others.
+    """Delete copies from one DLQ, ten in a request; return how many were deleted.
 
-    `by`: the function that sends the requests.
+    The next sweep (`recover.py`) retries the others. `by`: the function that sends the requests.
     """
     address = QueueAddress(url=dlq.url, region=dlq.region, role=dlq.role_arn)
     done = by(address, {copy.message_id: copy.handle for copy in deletable})

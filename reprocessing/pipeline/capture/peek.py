@@ -55,7 +55,7 @@ class Peeked:
 def messages(dlq: DeadLetterQueue, *, limit: int) -> Peeked:
     """Return up to `limit` visible messages of a DLQ. In the DLQ, only their receive counts change.
 
-    The DLQ is leased meanwhile, so that no capture takes the hidden messages for absent.
+    The DLQ is leased meanwhile, so that no capture counts the hidden messages as absent.
 
     Raises:
         DlqNotReadable: the DLQ is being captured, is in mode observe, or has a redrive policy of its own.

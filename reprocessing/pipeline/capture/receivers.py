@@ -119,7 +119,7 @@ class ReceiverPool:
     def _begins(self) -> bool:
         """Return whether this thread polls again.
 
-        If all threads had enough empty polls, first wait for running polls.
+        If the polls so far show that the queue has run dry, first wait for running polls, which may bring messages.
         """
         with self._guard:
             while self._all_quiet() and self._polling and not self._over.is_set():

@@ -1,4 +1,4 @@
-"""Take the bodies of letters whose stored bodies were deleted from the copies that came back to the DLQ."""
+"""Restore deleted bodies of letters: take the bodies from the letters' copies that came back to the DLQ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reprocessing.store.search.search_settings import SearchSettings
 def returned_bodies(
     returned: Sequence[ReturnedCopy | UnknownReturn], copies: Mapping[str, ReceivedMessage], *, day: date
 ) -> list[ReturnedBody]:
-    """Return the bodies for those returned letters whose stored body was deleted, encrypted if payloads are encrypted.
+    """Return the bodies for returned letters whose stored bodies were deleted; encrypted, if payloads are encrypted.
 
     `copies`: the received copies, by message id. `day`: the day whose data key is used. Call it outside a
     transaction, because AWS KMS may have to unwrap a key.

@@ -52,14 +52,14 @@ class _Apply:
 
     @property
     def covered(self) -> dict[str, Any]:
-        """Return the keyword arguments of functions whose changes may need a second person."""
+        """Return the keyword arguments (by, reason, approval) for functions whose changes may need a second person."""
         return {**self.signed, "approval": self.parts}
 
 
 def apply(plan: Plan, *, by: str, source: str) -> bool:
     """Write the changes of a plan. Return False, and write nothing, if stored settings changed since the plan was made.
 
-    `source`: where the file comes from, such as a commit. A second apply waits until the first has ended.
+    `source`: the file's version, such as a commit (may be empty). A second apply waits until the first has ended.
 
     Raises:
         ConfigurationRefused: the plan has problems, PostgreSQL refuses a value, or somebody added one of the objects.

@@ -110,7 +110,7 @@ def _rule(name: str, settings: Settings, desired: State) -> Iterator[Problem]:
 def rule_row(name: str, settings: Settings) -> Rule:
     """Return the rule that these settings describe, without saving it.
 
-    Its DLQ, target and rate class may not be stored yet.
+    The rule's DLQ, target and rate class may not be stored yet.
     """
     plain = {field: value for field, value in settings.items() if field not in {"dlq", "target", "rate_class"}}
     times = {field: plain[field] and datetime.fromisoformat(plain[field]) for field in ("valid_from", "valid_until")}

@@ -86,7 +86,7 @@ def _defaults(fifo: bool) -> Settings:  # noqa: FBT001  # private; the name tell
 
 
 def _target_of(source: str, to: str, before: str | None) -> str:
-    """Return the ARN of a source's target; ITSELF if only an examination finds it, such as for a new subscription."""
+    """Return the ARN of a source's target; `ITSELF`: the source must be examined first, such as a new subscription."""
     if to != ITSELF:
         return to
     arn = read(source)
@@ -95,7 +95,7 @@ def _target_of(source: str, to: str, before: str | None) -> str:
 
 
 def _inherit(state: State, now: State, given: State) -> None:
-    """Give the new values of changed policies to those DLQs with these policies that are not in the file."""
+    """Give the settings of the file's policies to stored DLQs that have these policies and are not in the file."""
     for name, dlq in now[Kind.DLQ].items():
         policy = dlq["policy"]
         if name in given.get(Kind.DLQ, {}) or policy not in given.get(Kind.POLICY, {}):

@@ -17,7 +17,7 @@ _TITLE: Final = "Apply a configuration file"
 
 
 def deed_of(plan: Plan, source: str) -> Deed:
-    """Return the deed that applies exactly this plan; `source`: where the file comes from."""
+    """Return the deed that applies exactly this plan. `source`: the file's version, such as a commit; may be empty."""
     said = {
         # A list, because JSON objects in PostgreSQL do not keep the order of the file.
         "given": [[kind.value, [[*item] for item in names.items()]] for kind, names in plan.given.items()],
@@ -30,13 +30,13 @@ def deed_of(plan: Plan, source: str) -> Deed:
 
 
 def plan_again(deed: Deed, conf: Conf) -> Plan:
-    """Return the plan that the deed's file has now. AWS is asked about its queues, as by `make_plan`."""
+    """Compare the deed's file with the present settings and queues, as `make_plan` does; return the plan."""
     given: State = {Kind(kind): dict(names) for kind, names in deed.arguments["given"]}
     return make_plan(given, conf, prune=deed.arguments["prune"])
 
 
 def source_of(deed: Deed) -> str:
-    """Return where the deed's file comes from."""
+    """Return the version of the deed's file, such as a commit (`apply_config --source`); empty: none was given."""
     return str(deed.arguments["source"])
 
 

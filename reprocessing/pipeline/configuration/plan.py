@@ -30,8 +30,8 @@ class Plan:
         missing: stored objects that are not in the file, and that the apply does not remove.
         problems: what must be corrected in the file before it can be applied.
         examined: the results of the examinations of queues and targets.
-        marked: the objects of the file are recorded as managed, with exactly these settings.
-        prune: objects that are missing in a section of the file are removed.
+        marked: whether the objects of the file are recorded as managed, with exactly these settings.
+        prune: whether objects that are missing in a section of the file are removed.
     """
 
     given: State
@@ -87,7 +87,7 @@ def is_current(plan: Plan) -> bool:
 
 
 def objects_in_file(given: State, settings: State) -> State:
-    """Return, of these `settings`, those of the objects that are in the file (`given`)."""
+    """Return `settings` without the objects that are not in the file. `given`: the settings in the file."""
     return {kind: {name: settings[kind][name] for name in names} for kind, names in given.items()}
 
 
@@ -101,7 +101,7 @@ def _changes(given: State, now: State, desired: State) -> Iterator[ObjectChange]
 
 
 def _without_defaults(change: ObjectChange, given: State, desired: State) -> ObjectChange:
-    """Return the addition of an object without the settings that come neither from the file nor from its policy."""
+    """Return the change that adds an object, without settings that neither the file nor the DLQ's policy sets."""
     policy = desired[change.kind][change.name].get("policy") if change.kind is Kind.DLQ else None
     names = {*given[change.kind][change.name], *desired[Kind.POLICY].get(policy or "", ())}
     return replace(

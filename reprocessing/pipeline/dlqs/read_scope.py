@@ -119,7 +119,6 @@ class ScopeReader:
         `queues`: URLs by ARN. Queues without an age in CloudWatch are left out. If a queue is not in AWS, the result is
         empty.
 
-
         Raises:
             CloudWatchUnreachable: CloudWatch refused or did not answer.
         """

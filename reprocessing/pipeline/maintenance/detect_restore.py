@@ -36,7 +36,7 @@ def count_tick(marks: TickWatermark) -> bool:
 def is_database_current(marks: TickWatermark) -> bool:
     """Return whether PostgreSQL is current; False: it was restored, and the hold has begun. Call it before sends.
 
-    No tick is counted. It costs one call to Redis.
+    No tick is counted. A call of this function costs one call to Redis.
     """
     stand = restore_detection.read_ticks()
     return stand is None or _is_abreast(marks.known(str(stand.database)), stand.ticks)
@@ -71,7 +71,7 @@ def begin_hold(marks: TickWatermark, restored_to: datetime, *, by: str, reason: 
 
 
 def _is_abreast(known: int | None, ticks: int) -> bool:
-    """Return whether PostgreSQL has counted all ticks that Redis knows. If not, begin the hold."""
+    """Return whether PostgreSQL's count of ticks is not below the count in Redis. If it is below, begin the hold."""
     if known is None or known <= ticks:
         return True
     now = restore_detection.read_ticks()
@@ -79,7 +79,7 @@ def _is_abreast(known: int | None, ticks: int) -> bool:
 
 
 def _hold(known: int, ticks: int, *, alone: bool = False) -> bool:
-    """Begin the hold. Return True if another worker has begun it, else False. `alone`: no other worker can begin it."""
+    """Begin the hold; return whether another worker began it before. `alone`: no other worker can begin it now."""
     last = TaskHints.objects.values_list("swept_at", flat=True).first()  # one sweep every 10 s: about the backup's time
     why = _WHY.format(known=known, ticks=ticks)
 

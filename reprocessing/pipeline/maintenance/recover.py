@@ -1,4 +1,4 @@
-"""The sweep, which runs regularly: finish the work of dead workers, and repeat calls to AWS that failed."""
+"""The sweep, which runs every 10 s: finish the work of dead workers, and repeat calls to AWS that failed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def sweep_service(book: route.RuleBook | None = None) -> route.RuleBook:
 def sweep_dlq(dlq: DeadLetterQueue, *, conf: Conf) -> None:
     """Delete copies of finished or expiring letters of a DLQ, and hide the other copies longer.
 
-    Also let lanes continue that nothing holds any more, and send notices about parked letters to the parking queue.
+    Also let lanes continue that nothing holds any more, and send messages about parked letters to the parking queue.
     """
     capture_lease.mark_finished_copies(dlq.pk, limit=_COPIES)
     expiry_rescue.mark_expiring_copies(dlq.pk, limit=_GROUP)
@@ -106,10 +106,10 @@ def _extend(dlq: DeadLetterQueue, conf: Conf) -> None:
 
 
 def _tell(dlq: DeadLetterQueue) -> bool:
-    """Send a batch of notices to the parking queue, unless sends are stopped; return whether notices may be left.
+    """Send a batch of notices (which letters were parked, or left the parking lot) to the parking queue.
 
-    A worker that freezes for 10 s after reading the notices sends none: another worker may have sent them
-    meanwhile.
+    Return whether notices may be left. Nothing is sent if sends are stopped. A worker that freezes for 10 s after
+    reading the notices sends none: another worker may have sent them meanwhile.
     """
     clock = suspend_aware_clock()
     until = clock() + _NEWS_FOR

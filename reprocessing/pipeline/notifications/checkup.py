@@ -1,4 +1,4 @@
-"""Run the checks of redrive_doctor regularly, and notify people of the errors that they find."""
+"""Run the checks of redrive_doctor (every 10 minutes by default), and notify people of the errors that they find."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _parked(conf: Conf, is_open: Open) -> Iterator[Observation]:
 
 
 def _all_of(kinds: Collection[EventKind], found: Collection[Event], is_open: Open) -> Iterator[Observation]:
-    """Yield `Holds` for each of these events, and `HoldsNot` for each open incident of these kinds without an event."""
+    """Yield `Holds` (true) for the event of each condition, `HoldsNot` for open incidents of `kinds` without event."""
     yield from map(Holds, found)
     there = {(event.kind, event.subject) for event in found}
     yield from (HoldsNot(*place) for place in is_open if place[0] in kinds and place not in there)
@@ -175,7 +175,7 @@ def _growing(
 
 
 def _stalled(conf: Conf, back_for: float, is_open: Open) -> Iterator[Observation]:
-    """Yield at most one observation for each stalled run: if outcomes are missing, that; else that nothing is sent."""
+    """Yield at most one observation for each stalled run: that outcomes are missing, or else that nothing is sent."""
     long = conf.thresholds.stalled_for.total_seconds()
     if back_for < min(long, _BACK_FOR):
         yield from (NotKnown(*place) for place in is_open if place[0] is EventKind.RUN_STALLED)

@@ -59,8 +59,8 @@ def record_json(given: Sequence[object], *, reporter: int | None, dice: Dice) ->
 def record_parsed(some: Sequence[ConsumerReport], *, reporter: int | None, dice: Dice) -> Recorded:
     """Record reports in one transaction, and apply them; return how many were recorded.
 
-    Copies of letters that are then finished are deleted by the next sweep. `reporter`: id of the reporter; None: a
-    consumer with access to this database. `dice`: returns random numbers for backoffs.
+    The next sweep (`recover.py`) deletes copies of letters that are then finished. `reporter`: id of the reporter;
+    None: a consumer with access to this database. `dice`: returns random numbers for backoffs.
     """
     if not some:
         return Recorded()

@@ -45,7 +45,7 @@ def rewrap_keys(on_progress: Callable[[Rotated], None]) -> Rotated:
 def seal_readable(day: date, on_progress: Callable[[Rotated], None]) -> Rotated:
     """Encrypt payloads, edits, reports, filters and texts of targets that are stored readable; return the counts.
 
-    `day`: the day for which each DLQ's data key is used. If the process is killed, a second call continues.
+    `day`: the data keys of this day are used. If the process is killed, a second call continues.
     """
     done = Rotated()
 

@@ -130,7 +130,7 @@ def is_sent_for_spared_attempts(standing: LaneState) -> bool:
 
 
 def _spent(failures: LastFailures | None, *, on_trial: bool) -> Verdict | None:
-    """Return the verdict about a head that has no attempts left; None: the head is sent as a canary."""
+    """Return the decision (verdict) about a head that has no attempts left; None: the head is sent as a canary."""
     match cause := failure_cause(failures):
         case MessageFails():
             return Park(ParkedReason.ATTEMPTS_SPENT)

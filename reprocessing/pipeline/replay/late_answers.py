@@ -65,7 +65,7 @@ _lingering: set[_Lingering] = set()
 
 
 def follow_stream(stream: Stream, finish: Finish, *, lease: float) -> None:
-    """Start a thread that waits for the answers to a stream's open requests, records them, and renews the leases.
+    """Start a thread that waits for the answers to a slice's open requests (`stream`), records them, and renews leases.
 
     `finish`: records outcomes. `lease`: length of the leases (s).
     """

@@ -24,7 +24,7 @@ def lease_due(  # noqa: PLR0913  # arguments are passed by name
     Args:
         owner: name of the slice that leases.
         room: highest number of lanes.
-        lease: length of the leases.
+        lease: length of the leases (a timedelta).
         only: ids of lanes; other lanes are leased only if none of these lanes is due.
         runs: only lanes of these runs (ids); None: lanes of all runs.
         but: ids of circuit breakers; a lane whose head has one of these breakers is leased only if it is in `only`.

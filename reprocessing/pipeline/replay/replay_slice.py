@@ -1,4 +1,4 @@
-"""Replay due lanes for a few seconds: lease them, then apply rules, check the gate, send and settle their heads."""
+"""Replay due lanes for 5 s (a slice): lease them, then apply rules, check the gate, send and settle their heads."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Report:
 
 @dataclass(slots=True)
 class Slice:
-    """A slice: for a few seconds, one worker leases due lanes and replays them."""
+    """A slice: one worker leases due lanes and replays them, for 5 s by default."""
 
     owner: str  # unique name of the slice, written to the lanes that it leases
     conf: Conf

@@ -142,7 +142,7 @@ def _after_returns(
 
 
 def heads(closings: Mapping[tuple[int, int], LetterClosing], *, lease: float) -> Settled:
-    """Close heads without sending them, and find the next heads. `closings`: by lane id and fence, of leased lanes.
+    """Close heads of leased lanes without sending them, and find the next heads. `closings`: by (lane id, fence).
 
     If a head was sent before and may still come back, the head and its lane wait until it cannot. Then the gate decides
     again.
@@ -219,7 +219,7 @@ def _failed(
 
     If the outcome is unknown, the target may have the letter, which keeps its idempotency key and deduplication id. If
     such a letter is parked, no other letter with its key is sent while it may still come back. With the target's
-    setting `--advance settled`, its lane waits as well.
+    setting `--advance settled`, the letter's lane waits for as long.
     """
     known = isinstance(failure, Refused) and not attempt.unsure
     outcome = AttemptOutcome.REFUSED if isinstance(failure, Refused) else AttemptOutcome.UNKNOWN

@@ -1,4 +1,4 @@
-"""Send letters to slow targets (HTTP, Lambda), hundreds at the same time, and return outcomes in groups."""
+"""Send letters to slow targets (HTTP, Lambda), hundreds at a time, and return the outcomes a hundred at a time."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Stream:
                     self._note([(call.attempt, Unknown("the request could not be started")) for call in of])
 
     def take_ended(self, *, within: float) -> list[tuple[IntendedSend, Outcome]]:
-        """Wait up to `within` seconds for a group of outcomes, and return it; empty: the group is not complete yet."""
+        """Wait up to `within` s until 100 outcomes are known, or one is 0.1 s old; return them. Empty: not yet."""
         until = time.monotonic() + within
         while True:
             now = time.monotonic()

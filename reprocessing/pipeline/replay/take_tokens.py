@@ -30,12 +30,11 @@ class MeteredHeads:
 def take_for_heads(
     going: Sequence[LaneState], *, targets: Mapping[int, Target], send_limits: Mapping[int, SendLimit], rates: Rates
 ) -> MeteredHeads:
-    """Take tokens for as many heads as possible: one token of the target and, if it has a rate, one of the rate class.
+    """Take tokens for as many heads as possible: each needs a token of its target, if the target has a rate limit.
 
-    If the run of a head has a rate of its own, the head takes a token of the run, too.
-
-    `send_limits`: by breaker id. `targets`: by id. No more tokens of a rate class or a run are taken than of the
-    target.
+    A head that a rule put into a rate class also needs a token of the class, if the class has a rate limit; a head whose
+    run has a rate of its own also needs a token of the run. These tokens are taken only for heads that can get a token
+    of the target. `send_limits`: by breaker id. `targets`: by id.
     """
     metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
@@ -96,8 +95,8 @@ class _Meter:
     def take_of_classes(self, some: Sequence[LaneState], room: int) -> tuple[list[LaneState], float | None]:
         """Take tokens of the rate classes of one target's heads, for `room` heads at most.
 
-        Return the heads that got a token, or whose class has no rate; and the monotonic time at which the first token
-        expires (None: no class has a rate).
+        Return the heads that got a token, or need none (no rate class, or a class without a rate); and the monotonic
+        time at which the first token expires (None: no token was taken).
         """
         left: list[LaneState] = []
         until: float | None = None
@@ -134,9 +133,10 @@ class _Meter:
     def take(
         self, some: list[LaneState], until: float | None, limit: _Limit
     ) -> tuple[list[LaneState], float | None]:  # fmt: skip
-        """Take available tokens of a limit; return the heads that got a token, and when the first token expires.
+        """Take the available tokens of a limit; return the heads that got a token, and when their first token expires.
 
-        `until`: the monotonic time at which tokens that these heads have already expire; None: they have none.
+        Times are monotonic. `until`: these heads hold tokens of another limit, which expire at this time; None: they
+        hold no tokens yet.
         """
         try:
             token: Granted = self.rates.take(limit.key, len(some), limit.rate, limit.burst)

@@ -86,9 +86,9 @@ class RuleBook:
         return any(self._of(dlq).reads_bodies for dlq in dlqs)
 
     def ask(self, letter: RoutableLetter) -> RoutingResult:
-        """Return the rules' decision about a letter. Content that cannot be read raises no error: it is a result.
+        """Return the rules' decision about a letter. If content cannot be read, the result says so.
 
-        The texts of such results contain no message data.
+        No error is raised then, and the text of the result contains no message data.
         """
         dlq = self._of(letter.dlq_id)
         if not dlq.routes.rules:
@@ -105,7 +105,7 @@ class RuleBook:
         return routed
 
     def failing_rules(self) -> list[tuple[Rule, int, int]]:
-        """Return the rules that cannot be evaluated on too many letters; each rule at most once a minute.
+        """Return the rules that fail on at least 1 % of the letters that they check; each rule at most once a minute.
 
         The tuples have the rule, the number of letters on which it failed, and the number of letters on which it was
         evaluated.

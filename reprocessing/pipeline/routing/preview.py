@@ -20,7 +20,7 @@ IDS_SHOWN = 10  # most message ids that are shown for each rule
 
 @dataclass(slots=True)
 class RulePreview:
-    """How many letters one rule would act on, and how many it would not, for what reasons."""
+    """How many letters one rule matches: those that it would act on, and others, by the reason why it would not."""
 
     name: str
     action: str

@@ -55,7 +55,7 @@ class RoutedLanes:
 
 @dataclass(frozen=True, slots=True)
 class _Lot:
-    """Letters, with their lanes and the fences of the lanes' leases; None: the caller has not leased the lane."""
+    """Letters, with their lanes and the fences of the lanes' leases. Fence None: the caller has not leased the lane."""
 
     lanes: list[int]
     fences: list[int | None]
@@ -116,7 +116,8 @@ def route_heads(standings: Sequence[LaneState], book: RuleBook, *, lease: float)
 def _make_up_for_changes(lot: _Lot, book: RuleBook) -> None:
     """Route these letters again if the rules changed while they were routed.
 
-    A change of the rules routes only letters again that rules hold or delay at that moment, so it misses these.
+    A change of the rules routes letters again that rules hold or delay at that moment. It misses letters whose
+    decision was not written yet.
     """
     while rules.version() != book.version:
         book = RuleBook.load()

@@ -38,9 +38,10 @@ class PlanForecast:
     """What a planned run of a DLQ would do.
 
     Attributes:
-        prospect: figures of the selected letters.
+        prospect: figures (letters, lanes, expiry) of the selected letters.
         objections: how many selected letters cannot be sent, by reason.
-        shares: the same figures for each target, with the run's own limits; `configured`: without them.
+        shares: the figures of the selected letters for each target, with the run's own limits.
+        configured: the same figures without the run's own limits.
         expiring: when SQS deletes the copies of the selected letters.
         as_of: when the letters were counted; None: now.
         under_way: how many letters are in progress in the DLQ's running runs, by run name; these are sent, too.
@@ -280,7 +281,7 @@ def _limited(share: TargetFigures, run: Run) -> TargetFigures:
 
 
 def _paced(shares: list[TargetFigures], *, by_beat: bool) -> list[TargetFigures]:
-    """Return the figures with `every` set: the seconds between two captures that show whether letters came back."""
+    """Return a target's figures with `every` set: seconds between captures that show whether letters came back."""
     cadences = (
         schedule.poll_intervals([share.watched_by_id for share in shares if share.watched_by_id]) if by_beat else {}
     )

@@ -24,7 +24,7 @@ _RUNS = 20  #: most started runs whose letters one call enlists
 
 @dataclass(frozen=True, slots=True)
 class EnlistResult(Enlisted):
-    """How many letters were enlisted. A lane that gets letters in two batches counts twice.
+    """How many letters were enlisted, and on how many lanes (a lane that gets letters in two batches counts twice).
 
     `left`: letters are left, which the next poll enlists.
     """

@@ -39,8 +39,8 @@ class RunAction:
         out_of: the states of a run in which the action is possible.
         did: the past participle for texts, such as paused.
         does: returns sentences that say what the action will do.
-        act: executes the action. Its arguments are the run, the given values (reason, stop_dlq), and who acts; it
-            returns None if the run did not change.
+        act: executes the action, with the arguments run, given values (reason, stop_dlq), and who acts; returns None if
+            the run did not change.
     """
 
     name: str

@@ -3,7 +3,7 @@
 If a client repeats a request with the same key, it gets the stored response, and nothing is done again. A request
 leases its key before it acts, and stores its response afterwards. While the lease lasts, a repeated request gets an
 error that asks the client to wait. If the process is killed, no response is stored: when the lease has ended, a
-repeated request leases the key and acts again. This changes nothing twice: each change is compare-and-set, or has an id
+repeated request leases the key and acts again. Nothing is changed twice: each change is compare-and-set, or has an id
 made from the key.
 """
 
@@ -89,7 +89,7 @@ DELETE FROM redrive_api_call
 
 
 def lease_key(token: int, key: str, request_hash: bytes) -> Claim:
-    """Lease the `Idempotency-Key` of a request. If it cannot be leased, return the reason: another class of `Claim`.
+    """Lease a request's `Idempotency-Key`; return `Leased`, or why not: `Answered`, `InProgress` or `OtherRequest`.
 
     `token`: id of the API token; two tokens may use the same key. Equal requests have an equal `request_hash`.
     """

@@ -42,7 +42,7 @@ class MadeToken:
 
 
 def by_secret(secret: str) -> ApiToken | None:
-    """Return the token with this secret (None: there is none). It may be revoked or expired: see `state_of`."""
+    """Return the token with this secret, even a revoked or expired token (see `state_of`); None: there is none."""
     if not can_be_token(secret):
         return None
     return ApiToken.objects.select_related("user").filter(token_hash=token_digest(secret)).first()
@@ -147,7 +147,7 @@ def _has_lost_access(user: User) -> bool:
 def record_use(token: int, *, reads: bool) -> None:
     """Record that an API token was used now.
 
-    `reads`: the request changed nothing; the token's row counts such requests.
+    `reads`: the request only read data; the token's row counts these requests.
     """
     used = {"last_used_at": database_now()} | ({"reads": F("reads") + 1} if reads else {})
     ApiToken.objects.filter(pk=token).update(**used)

@@ -124,7 +124,7 @@ def _dlqs(messages: Messages) -> list[int]:
 def _take_turns(messages: Messages, by: str) -> None:
     """Lock these DLQs until the commit, so that a concurrent deed sees this deed's messages.
 
-    Delete sums older than a day.
+    Also delete the person's records of messages handled alone that are older than a day.
     """
     for dlq in sorted(limits.limits_of(_dlqs(messages))):
         rows.execute(_TURN, {"dlq": dlq})

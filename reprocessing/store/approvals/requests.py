@@ -88,7 +88,7 @@ def create(  # noqa: PLR0913  # each by its name
 
 
 def deed_of(row: Approval) -> Deed:
-    """Return the deed of a stored request, decrypted. Raises PayloadUnreadable if its key is not available."""
+    """Return the deed of a stored request, decrypted. Raises PayloadUnreadable if the data key is not available."""
     body = attributes = None
     if row.body is not None and row.attributes is not None:
         message_id = Letter.objects.values_list("message_id", flat=True).get(pk=row.letters[0])
@@ -115,7 +115,7 @@ def lock(approval: int) -> Approval | None:
 def decide(row: Approval, state: ApprovalState, *, by: str, reason: str) -> None:
     """Record a person's decision about a locked request: approved, declined, or done alone (`state`).
 
-    If it is not declined, the caller executes the deed in the same transaction.
+    Unless the request is declined, the caller executes the deed in the same transaction.
     """
     _end(row, state, decided_by=by, decided_key=person_key(by), decision_reason=reason)
     _record(row, state, by=by, reason=reason)

@@ -69,9 +69,9 @@ def dlqs_to_ask_about(runs: Sequence[int] | None) -> list[int]:
 
 
 def record_answer(dlq: int, *, at: datetime) -> None:
-    """Record that AWS answered `ListMessageMoveTasks` for a DLQ. Before, commit the redrives that AWS listed.
+    """Record that AWS answered `ListMessageMoveTasks` for a DLQ.
 
-    `at`: when AWS was called, by PostgreSQL's clock.
+    The caller must have committed the redrives that AWS listed. `at`: when AWS was called, by PostgreSQL's clock.
     """
     rows.execute(_ANSWERED, {"dlq": dlq, "at": at})
 

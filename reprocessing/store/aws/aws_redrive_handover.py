@@ -1,7 +1,7 @@
 """Hand a DLQ to AWS's own redrive, only while this service cannot capture, send or delete the DLQ's messages.
 
 One transaction locks the DLQ's row. A capture's lease updates this row, and every enlistment locks it (`lock_out_aws`).
-If a drain and a hand-over begin at the same moment, the second of the two waits for the first, and then sees it.
+If a drain and a hand-over begin at the same moment, the second of the two waits for the first, and then is refused.
 """
 
 from __future__ import annotations

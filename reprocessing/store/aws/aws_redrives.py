@@ -163,7 +163,7 @@ def record_task(redrive: AwsRedrive, handle: str) -> None:
 def record_unrequested(dlq: int, *, to: str, handle: str, after: datetime | None) -> bool:
     """Record a redrive of AWS that this service did not start; return whether it was recorded.
 
-    It is not recorded during a capture, or if a redrive of this DLQ is recorded already. The arguments are fields of
+    Nothing is recorded during a capture, or if a redrive of this DLQ is recorded already. The arguments are fields of
     `AwsRedrive`.
     """
     values = {"dlq": dlq, "by": UNKNOWN_REQUESTER, "to": to, "handle": handle, "after": after}
@@ -228,6 +228,6 @@ def record_cancel(dlq: int, *, by: str, reason: str) -> None:
 def is_time_to_ask(dlq: int, *, every: float) -> bool:
     """Return whether AWS was last asked about this DLQ at least `every` seconds ago.
 
-    If so, record that it is asked now.
+    If so, record that AWS is asked now.
     """
     return rows.execute(_ASKED, {"dlq": dlq, "every": every}) == 1

@@ -29,7 +29,7 @@ class CaptureLease:
 
 @dataclass(frozen=True, slots=True)
 class RenewedLease:
-    """A lease that was renewed at the time `at`. `has_let_go`: some letters may be marked as moved by AWS."""
+    """A lease that was renewed at the time `at`. `has_let_go`: AWS's own redrive may have moved messages of the DLQ."""
 
     at: datetime
     has_let_go: bool

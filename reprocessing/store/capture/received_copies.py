@@ -65,7 +65,8 @@ class MarkedCopy:
 class ReturnedCopy:
     """A received copy of a letter that was sent and came back to the DLQ.
 
-    `backoff_*`: the backoff (base and cap in seconds) that the letter's rule or rate class sets; None: not set.
+    `backoff_*`: the backoff (base and cap in seconds) of the letter's rule, else of its rate class (a rate and a
+    backoff that rules give to letters); None: both have none, so the DLQ's backoff applies.
     """
 
     message_id: str
@@ -221,7 +222,7 @@ def refresh_known(
 
 
 def find_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[ReturnedCopy]:
-    """Return those of these received copies that are returns: a sent letter (of any DLQ) came back to this DLQ."""
+    """Return the received copies that are returns: copies of sent letters (of any DLQ) that came back to this DLQ."""
     return rows.fetch(ReturnedCopy, _RETURNS, {**rows.arrays(MarkedCopy, copies), "dlq": dlq})
 
 

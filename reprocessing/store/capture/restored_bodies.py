@@ -46,7 +46,7 @@ class ReturnedBody:
 
 @dataclass(frozen=True, slots=True)
 class LetterWithoutBody:
-    """A letter whose body was deleted. Its DLQ and message id are needed to encrypt a body that came back."""
+    """A letter whose body was deleted, with the DLQ and message id that are needed to encrypt a body that came back."""
 
     id: int
     dlq_id: int
@@ -59,7 +59,7 @@ SELECT id, dlq_id, message_id FROM redrive_letter WHERE id = ANY(%(letters)b::bi
 
 
 def letters_without_body(letters: Sequence[int]) -> dict[int, LetterWithoutBody]:
-    """Return those of these letters whose body was deleted, by the letter's id."""
+    """Return, by the letter's id, which of these letters' bodies were deleted."""
     if not letters:
         return {}
     return {letter.id: letter for letter in rows.fetch(LetterWithoutBody, _WITHOUT_BODY, {"letters": list(letters)})}

@@ -68,7 +68,7 @@ SELECT * FROM copies
 
 @dataclass(frozen=True, slots=True)
 class ReturnedMessage:
-    """A copy of a message that came back. `due`: seconds until its letter may be tried again."""
+    """A copy of a message that came back. `due`: seconds until its letter may be sent again."""
 
     message_id: str
     handle: str

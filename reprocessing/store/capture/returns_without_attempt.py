@@ -1,6 +1,7 @@
 """After a restore from a backup: record returned messages that were sent after the backup was made.
 
-Such a message has a letter's redrive id, and the number of an attempt that is not in the database. It failed again.
+Such a message has a letter's redrive id, and the number of an attempt that is not in the database. The
+message failed again.
 """
 
 from __future__ import annotations
@@ -79,13 +80,13 @@ class UnknownReturn:
 
 
 def find_unknown_returns(dlq: int, copies: Sequence[MarkedCopy]) -> list[UnknownReturn]:
-    """Return those of these received copies that came back to this DLQ from an attempt which is not in the database."""
+    """Return the received copies that came back to this DLQ from an attempt which is not in the database."""
     marked = [copy for copy in copies if copy.public_id is not None]
     return rows.fetch(UnknownReturn, _FORGOTTEN, {**rows.arrays(MarkedCopy, marked), "dlq": dlq}) if marked else []
 
 
 def record(dlq: int, back: Sequence[UnknownReturn], handles: Sequence[str], *, until: datetime) -> None:
-    """Record returned copies, and queue those of their letters that are sending, awaiting or delivered.
+    """Record returned copies, and queue each of their letters again that is sending, awaiting or delivered.
 
     Lock the letters' lanes before. `handles`: the copies' receipt handles. `until`: when the copies become visible in
     SQS again; after this time, nothing is recorded.

@@ -1,4 +1,4 @@
-"""Define the default settings of DLQs, for settings that neither a person nor a policy sets."""
+"""Define the default settings of DLQs, for settings that neither a person nor a policy (named settings) sets."""
 
 from __future__ import annotations
 

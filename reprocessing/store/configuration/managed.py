@@ -32,7 +32,7 @@ class Drift:
 def write_marks(objects: State, *, by: str, source: str) -> None:
     """Record that a configuration file manages these objects, and lock them, so that the admin cannot change them.
 
-    Other objects of these kinds are not managed any more. `source`: where the file comes from, such as a commit.
+    Other objects of these kinds are not managed any more. `source`: the file's version, such as a commit; may be empty.
     """
     now = database_now()
     ManagedObject.objects.filter(kind__in=list(objects)).exclude(_named(objects)).delete()

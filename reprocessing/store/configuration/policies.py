@@ -1,4 +1,4 @@
-"""Find policies by name."""
+"""Find policies (named settings for several DLQs) by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reprocessing.models import Policy
 
 
 def find_policy(name: str | None) -> Policy | None:
-    """Return the policy with this name; without a name, None.
+    """Return the policy (settings for several DLQs) with this name; if no name is given, None.
 
     Raises:
         InvalidPolicy: no policy has this name; the message lists the names.

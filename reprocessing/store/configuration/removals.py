@@ -145,8 +145,8 @@ _REMOVE: Final[Mapping[Kind, Callable[[str, str, str], None]]] = {
 def remove(kind: Kind, name: str, *, by: str, reason: str, approval: Cover = None) -> None:
     """Remove an object for which `objections` yields nothing.
 
-    A rule is only disabled: after the commit, call `rule_changes.erase`. `approval`: the `Parts` of the apply; None:
-    the person `by` acts alone.
+    A rule is only disabled: after the commit, call `rule_changes.erase`. `approval`: the apply's `guard.Parts`, which
+    collect the changes that need a second person; None: the person `by` acts alone.
     """
     match kind:
         case Kind.RULE:

@@ -1,4 +1,4 @@
-"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and a worker have been active lately."""
+"""Describe, for people, how a DLQ is redriven in its mode, and whether beat and a worker were active lately (60 s)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class _Seen:
 
 
 def missing_processes(*, cure: bool = True) -> list[str]:
-    """Return sentences for people: beat was not active for 60 s, or no worker was. Empty: all is well.
+    """Return sentences for people, if beat or the workers were not active in the last 60 s.
 
-    `cure`: whether each says how to start the process.
+    Empty: beat and a worker were active. `cure`: each sentence also says how to start the process.
     """
     seen = rows.fetch(_Seen, _SEEN, {"tick": TICK_TASK})[0]
     said = []

@@ -61,7 +61,7 @@ def uses_of_queue(arn: str, role: str = "") -> Iterator[ResourceUse]:
 
 
 def targets_of(dlqs: Sequence[DeadLetterQueue]) -> list[Target]:
-    """Return the targets of these DLQs: the targets of their source queues, and of rules for these DLQs or for all."""
+    """Return the targets of these DLQs: the targets of their source queues, and of rules for these or for all DLQs."""
     ruled = Rule.objects.filter(Q(dlq__in=dlqs) | Q(dlq=None), target__isnull=False).values("target")
     return list(
         Target.objects.filter(Q(sources__dlq__in=dlqs, sources__removed_at=None) | Q(pk__in=ruled))

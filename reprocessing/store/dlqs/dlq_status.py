@@ -153,8 +153,8 @@ def dlq_statuses(dlq: int | None = None, *, copies: bool = True, seen: VisibleDl
 def uncaptured(watch: DlqStatus, in_sight: int) -> int:
     """Return how many visible messages of a DLQ are not captured.
 
-    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic, during a capture, and if a
-    capture that began after SQS's count emptied the DLQ.
+    `in_sight`: number of visible copies of captured letters. Return 0 in mode automatic and during a capture, and if a
+    capture emptied the DLQ and began later than SQS counted the visible messages.
     """
     asked, drained = watch.depth_at, watch.drained_through
     if watch.mode == Mode.AUTOMATIC or watch.captured_until or (asked and drained and drained >= asked):
@@ -174,7 +174,7 @@ class _Expiry:
 
 
 def expiries(dlq: int | None = None) -> dict[int, datetime]:
-    """Return, by the DLQ's id, when SQS deletes the first copy of an unfinished letter. `dlq`: only it; None: all."""
+    """Return, by the DLQ's id, when SQS deletes the first copy of an unfinished letter. `dlq` None: for all DLQs."""
     return {row.dlq_id: row.at for row in rows.fetch(_Expiry, _EXPIRIES, {"dlq": dlq})}
 
 
@@ -185,11 +185,10 @@ class _InSight:
 
 
 def visible_copies(dlq: int | None = None, *, visibility: float, count_lag: float) -> dict[int, int]:
-    """Return, by the DLQ's id, how many copies of captured letters SQS counted as visible. `dlq`: only it; None: all.
+    """Return, by the DLQ's id, how many copies of captured letters SQS counted as visible.
 
-    DLQs in mode automatic are left out.
-
-    `visibility`: visibility timeout of a capture's receives (s); `count_lag`: delay of SQS's counts (s).
+    `dlq`: only this DLQ; None: all DLQs that are not in mode automatic. `visibility`: visibility timeout of a capture's
+    receives (s); `count_lag`: delay of SQS's counts (s).
     """
     found = rows.fetch(_InSight, _IN_SIGHT, {"dlq": dlq, "visibility": visibility, "count_lag": count_lag})
     return {row.dlq_id: row.n for row in found}

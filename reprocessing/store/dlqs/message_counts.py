@@ -90,6 +90,6 @@ def message_counts(*, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, MessageCounts]
 def trends(hours: int, *, seen: VisibleDlqs = EVERY_DLQ) -> dict[int, Trend]:
     """Return captures, deliveries and failures of the last `hours` hours, with the current hour, by the DLQ's id.
 
-    A DLQ without any is left out.
+    DLQs without captures, deliveries and failures are left out.
     """
     return {trend.dlq_id: trend for trend in rows.fetch(Trend, _TRENDS, {"hours": hours, "dlqs": seen.array})}

@@ -39,8 +39,8 @@ class DlqProposal:
     Attributes:
         dlq: values by the name of the row's field; `interval` in seconds, `crontab` as a text of five fields.
         ways: the ARN of a source queue's target, by the ARN of the source queue.
-        targets: by the target's ARN, values by the name of the row's field; `watched_by` is the ARN of the target's
-            DLQ.
+        targets: the values of each target by the name of the row's field, by the target's ARN; `watched_by` is the
+            ARN of the target's DLQ.
         default_source: ARN of the source queue that messages without a named source queue get.
         teams: names of the groups whose members see the DLQ; None: no change.
     """
@@ -131,8 +131,8 @@ def write(
 ) -> Registered:
     """Add or change a DLQ as `register` does, but in the caller's transaction. After the commit, call `after_commit`.
 
-    `seen`: the changes that a person saw; None: no check. `approval`: the `Parts` of an apply, or the id of the
-    approval that is being executed; None: the person `by` acts alone.
+    `seen`: the changes that a person saw; None: no check. `approval`: the id of the approval that is being
+    executed, or the `guard.Parts` of an apply (they collect what needs a second person); None: one person acts alone.
 
     Raises:
         DlqAlreadyRegistered: other changes than those in `seen` would be made.
@@ -189,7 +189,7 @@ def lifts_approvals(dlq: DeadLetterQueue, wanted: Fields) -> bool:
 
 
 def _lifted(dlq: DeadLetterQueue, wanted: Fields) -> dict[str, Any]:
-    """Return those wanted settings that let one person do more than now, or let the service send automatically."""
+    """Return the wanted settings that let one person do more than now, or let the service send automatically."""
     default = limits.default_limit()
 
     def effective(limit: int | None) -> int | None:

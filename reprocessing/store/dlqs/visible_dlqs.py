@@ -121,7 +121,7 @@ def _path(name: str) -> Callable[[Ids], Q]:
 
 
 def _targets(ids: Ids) -> Q:
-    """Select the targets of visible sources and rules, and those whose failed messages go to a visible DLQ."""
+    """Select the targets of visible sources and rules, and the targets whose failed messages go to a visible DLQ."""
     sources, rules = Source.with_removed.filter(dlq__in=ids), Rule.objects.filter(_rules(ids))
     return Q(watched_by__in=ids) | Q(pk__in=sources.values("target")) | Q(pk__in=rules.values("target"))
 
@@ -132,7 +132,7 @@ def _rules(ids: Ids) -> Q:
 
 
 def _rate_classes(ids: Ids) -> Q:
-    """Select the rate classes of visible rules, and those that no rule uses."""
+    """Select the rate classes (rates and backoffs that rules use) of visible rules, and classes that no rule uses."""
     return Q(pk__in=Rule.objects.filter(_rules(ids)).values("rate_class")) | Q(rules=None)
 
 
@@ -146,7 +146,7 @@ def _breakers(ids: Ids) -> Q:
 
 
 def _reports(ids: Ids) -> Q:
-    """Select the reports about visible messages, by redrive id, message id, or message id in the target."""
+    """Select the reports about messages of visible DLQs: by redrive id, message id, or message id in the target."""
     letters, attempts = Letter.objects.filter(dlq__in=ids), Attempt.objects.filter(letter__dlq__in=ids)
     return (
         Q(Exists(letters.filter(public_id=OuterRef("public_id"))))
@@ -189,7 +189,7 @@ def _audit_entries(ids: Ids) -> Q:
 
 
 def _unshared_targets(ids: Ids) -> Q:
-    """Select the targets that no other DLQ and no rule of all DLQs uses."""
+    """Select the targets that neither another DLQ uses nor a rule that applies to all DLQs."""
     sources, rules = Source.with_removed.exclude(dlq__in=ids), Rule.objects.filter(Q(dlq=None) | ~Q(dlq__in=ids))
     used = Q(pk__in=sources.values("target")) | Q(pk__in=rules.exclude(target=None).values("target"))
     return ~used & (Q(watched_by=None) | Q(watched_by__in=ids))

@@ -55,8 +55,8 @@ UPDATE redrive_parking_queue_message SET sent_at = redrive_now() WHERE id = ANY(
 def pending_messages(dlq: int, *, limit: int) -> list[PendingMessage]:
     """Return the oldest messages that are to be sent to this DLQ's parking queue: up to `limit`, or about 16 MiB.
 
-    Messages about letters that cannot be decrypted are left out: they wait until their keys are available. If there are
-    only such messages, those after them are read, `_BATCHES` times at most.
+    Messages about letters that cannot be decrypted are left out: they wait until their keys are available. If all
+    `limit` messages that were read are left out, the next are read, 20 times at most (`_BATCHES`).
     """
     above = 0
     for _ in range(_BATCHES):

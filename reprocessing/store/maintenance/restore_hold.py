@@ -148,7 +148,7 @@ def begin_hold(restored_to: datetime, *, by: str, reason: str, anew: bool = Fals
 
 
 def doubt_newly_captured() -> int:
-    """Require a decision about letters captured since the hold began whose messages were sent before; return how many.
+    """Require a decision about letters captured since the hold began, but first sent before it; return how many.
 
     Between the backup and the restore, these messages may have been captured and redriven already.
     """
@@ -163,7 +163,7 @@ def count_unfinished() -> int:
 def count_attempts_since(restored_to: datetime) -> int:
     """Return how many attempts began after the time of the backup.
 
-    If any did, the service has sent since the restore.
+    If there are any, the service has sent messages since the restore.
     """
     return rows.value(int, _SENT_SINCE, {"restored_to": restored_to})
 
@@ -182,7 +182,7 @@ def undrained_dlqs() -> list[str]:
 
 
 def refuse_release(*, early: bool) -> None:
-    """Raise an error if the hold after a restore cannot be ended. `early`: DLQs need not be drained.
+    """Raise an error if the hold after a restore cannot be ended. `early`: allow DLQs that are not drained.
 
     Raises:
         RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).
@@ -202,7 +202,7 @@ def refuse_release(*, early: bool) -> None:
 
 
 def end_hold(*, by: str, reason: str, early: bool) -> RestoreHold | None:
-    """End the hold after a restore, and return the hold; None: there is none. `early`: DLQs need not be drained.
+    """End the hold after a restore, and return the hold; None: there is none. `early`: allow DLQs that are not drained.
 
     Raises:
         RestoreUnresolved: letters still need a decision, or DLQs are not drained (see `undrained_dlqs`).

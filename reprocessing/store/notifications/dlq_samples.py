@@ -64,8 +64,8 @@ class _Since:
 def record_samples(uncaptured: Mapping[int, int], *, within: float) -> None:
     """Record how many uncaptured, captured and unfinished messages each DLQ has now (a sample).
 
-    `uncaptured`: how many messages are only in SQS, by the DLQ's id. Samples older than twice `within` seconds are
-    deleted.
+    `uncaptured`: how many messages are only in SQS, by the DLQ's id; only these DLQs get a sample. Samples older than
+    twice `within` seconds are deleted.
     """
     rows.execute(_NOTE, {**_columns(uncaptured), "within": within, "came_to": metrics.LETTER_EVENTS})
 

@@ -1,4 +1,4 @@
-"""Record which DLQ the regular checks of redrive_doctor checked last, so that they check all DLQs one after another."""
+"""Record which DLQs the automatic checks of redrive_doctor checked last, so that they check all DLQs in turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read when beat and workers were last active, and since when the conditions of notifications are checked regularly."""
+"""Read when beat and workers were last active, and how long notifications' conditions were checked without a gap."""
 
 from __future__ import annotations
 

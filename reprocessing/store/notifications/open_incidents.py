@@ -49,13 +49,13 @@ def open_incidents(kinds: Collection[EventKind]) -> set[tuple[EventKind, str]]:
 
 
 def open_findings() -> dict[str, int | None]:
-    """Return, by subject, the DLQ's id of each open incident of redrive_doctor; None: it is about the service."""
+    """Return, by subject, the DLQ's id of each open incident of redrive_doctor; None: it is about no DLQ."""
     return {finding.subject: finding.dlq_id for finding in rows.fetch(_Finding, _FINDINGS, {})}
 
 
 def orphaned_incidents() -> list[tuple[EventKind, str]]:
     """Return open incidents whose cause has ended, as pairs (kind, subject).
 
-    Their breaker is closed, their run is not paused, or their hold after a restore has ended.
+    The cause has ended if the incident's breaker is closed, its run is not paused, or its hold after a restore is over.
     """
     return [(EventKind(place.kind), place.subject) for place in rows.fetch(_Place, _LEFT_OPEN, {})]

@@ -72,7 +72,7 @@ def find_route(destination: str) -> Route:
 
 
 def read_route(row: NotificationRoute) -> Route:
-    """Return the route that is stored in this row."""
+    """Return the notification route that a row of the database stores."""
     return Route(
         row.destination, read_kinds(row.kinds or ["all"]), tuple(sorted(row.dlqs.values_list("name", flat=True)))
     )

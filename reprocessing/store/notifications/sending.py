@@ -197,7 +197,7 @@ def _free(
 
 
 def _count_messages(found: Collection[_Group]) -> None:
-    """Add to examples about failure groups how many unfinished or parked messages each group has now."""
+    """Add the present number of unfinished or parked messages to notifications' examples about failure groups."""
     examples = [row["facts"] for group in found if group.kind in _OF_GROUPS for row in group.examples]
     messages = unfinished_messages({facts["group_id"] for facts in examples})
     for facts in examples:

@@ -79,7 +79,7 @@ class StalledRun:
     """A run that does not progress.
 
     Attributes:
-        cause: a value of `domain.notifications.standstill.Standstill`.
+        cause: not_consumed, unhealthy, rate_unknown or not_taken (`domain.notifications.standstill`).
         target: the name of the target that the run waits for.
         messages: waiting messages in the lanes that were read.
         seconds: the time since the run last progressed.
@@ -114,7 +114,7 @@ def runs_that_wait(*, long: float) -> list[StalledRun]:
 
 
 def runs_that_await(targets: Collection[UnseenEmpty], *, long: float) -> list[StalledRun]:
-    """Return runs whose sent messages have no outcome after `long` seconds, because these targets were never empty."""
+    """Return runs whose sent messages have no outcome after `long` seconds, because their targets were never empty."""
     if not targets:
         return []
     values = {

@@ -272,7 +272,7 @@ def renew(lanes: Sequence[int], fences: Sequence[int], *, lease: float) -> set[i
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A leased lane that is given back: due in `after` seconds. `why`: why it waits; `breaker_id`: of its head."""
+    """A leased lane that is given back, and is due in `after` seconds. `why`: why the lane waits."""
 
     lane_id: int
     fence: int
@@ -292,7 +292,7 @@ def are_leased() -> bool:
 
 
 def hint(*, limit: int, lifetime: float) -> list[int]:
-    """Return the ids of up to `limit` due lanes without a task hint; they count as hinted for `lifetime` seconds."""
+    """Return the ids of up to `limit` due lanes without a task hint, and return none of them again for `lifetime` s."""
     return rows.column(int, _HINT, {"limit": limit, "lifetime": lifetime})
 
 

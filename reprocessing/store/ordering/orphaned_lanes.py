@@ -60,8 +60,8 @@ class OrphanedAttempt:
 def close_attempts(owner: str, lanes: Sequence[int]) -> list[OrphanedAttempt]:
     """Close the attempts that killed workers left open in these lanes, with outcome unknown; return these attempts.
 
-    Their letters are queued again, or parked if no attempt is left. `owner`: name of the worker that leases the lanes
-    now. Call it in a transaction, with the lanes locked.
+    The attempts' letters are queued again, or parked if no attempt is left. `owner`: name of the worker that leases the
+    lanes now. Call it in a transaction, with the lanes locked.
     """
     values = {"lanes": list(lanes), "owner": owner}
     closed = rows.fetch(OrphanedAttempt, _CLOSE, values)

@@ -142,7 +142,7 @@ class UnplacedParkedLetter(UnplacedLetter):
 
 
 def unplaced_parked_letters(letters: Collection[int]) -> Iterator[list[UnplacedParkedLetter]]:
-    """Yield lists (about 16 MiB each) of those of these letters that are parked and have no ordering key or no lane."""
+    """Yield, in lists of about 16 MiB, which of these letters are parked and have no ordering key or no lane."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(UnplacedParkedLetter, _STRAYS, values):
         yield content.opened(found)
@@ -188,7 +188,7 @@ class LetterWithoutSource:
 
 
 def letters_without_source(letters: Collection[int]) -> Iterator[list[LetterWithoutSource]]:
-    """Yield lists (about 16 MiB each) of those of these letters that are parked and have no source queue."""
+    """Yield, in lists of about 16 MiB, which of these letters are parked and have no source queue."""
     values = {"letters": list(letters), "above": 0}
     while found := rows.fetch(LetterWithoutSource, _NAMELESS, values):
         yield content.opened(found)

@@ -17,7 +17,7 @@ TICK_TASK: Final = "reprocessing.tick"
 
 @dataclass(frozen=True, slots=True)
 class StalledLanes:
-    """Lanes of a DLQ that are stalled in the same way."""
+    """The number of lanes (`n`) of a DLQ that are stalled in the same way (`how`), and since when the first is."""
 
     dlq: str
     how: str  #: overdue, abandoned (leased past the lease), or held (though no letter holds them)
@@ -56,8 +56,9 @@ SELECT a.name, 'held', count(*), NULL FROM redrive_lane n JOIN asked a ON a.id =
 def find_stalled(dlqs: list[int] | None, *, long: float, lost: float, most: int = 500) -> list[StalledLanes]:
     """Count the lanes of these DLQs (None: of all) that are stalled for no recorded reason, by DLQ and kind (`how`).
 
-    A lane is stalled if it was due for `long` seconds while nothing was sent with its breaker, if its lease ended
-    `lost` seconds ago, or if it is held and no letter holds it. `most`: count at most so many overdue lanes of a run.
+    A lane is stalled if it has been due for `long` seconds, while no letter was sent to its head's target or rate
+    class; if its lease ended `lost` seconds ago; or if it is held and no letter holds it. `most`: count at most so many
+    overdue lanes of a run.
     """
     values = {"dlqs": dlqs, "long": float(long), "lost": float(lost), "most": most}
     return rows.fetch(StalledLanes, _STALLED, values)

@@ -185,9 +185,9 @@ def close_silent(attempts: Sequence[int]) -> list[Deletable]:
 
 
 def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` last attempts with an unknown result whose messages can no longer come back, sorted by lane.
+    """Return up to `limit` attempts with an unknown result whose messages can no longer come back, sorted by lane.
 
-    Their deadline is over. Only attempts are returned whose outcome no watched DLQ can show.
+    Each is the last attempt of a parked letter. Only attempts are returned whose outcome no watched DLQ can show.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"limit": limit})
 
@@ -195,7 +195,7 @@ def outlasted_unwatched_attempts(*, limit: int) -> list[OpenAttempt]:
 def close_unknown(attempts: Sequence[int]) -> list[Deletable]:
     """Close attempts of parked letters with outcome unknown; return copies in DLQs that may be deleted.
 
-    This frees their lanes and idempotency keys. Lock the lanes before.
+    The letters' lanes and idempotency keys become free. Lock the lanes before.
     """
     return rows.fetch(Deletable, _GIVE_UP, {"attempts": list(attempts)})
 

@@ -172,9 +172,10 @@ def presumable_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
 
 
 def outlasted_attempts(*, count_lag: float, limit: int) -> list[OpenAttempt]:
-    """Return up to `limit` last attempts with an unknown result that may be closed, sorted by lane.
+    """Return up to `limit` last attempts of parked letters, with an unknown result, that may be closed, sorted by lane.
 
-    Their messages did not come back, and can no longer come back. `count_lag`: seconds by which SQS's counts may lag.
+    The attempts' messages did not come back, and can no longer come back. `count_lag`: seconds by which SQS's counts
+    may lag.
     """
     return rows.fetch(OpenAttempt, _OUTLASTED, {"count_lag": count_lag, "limit": limit})
 
@@ -185,9 +186,10 @@ def watched_targets() -> list[WatchedTarget]:
 
 
 def record_looks(looks: Sequence[TargetLook], *, at: object, took: float) -> None:
-    """Record looks: what SQS's counts of target queues showed. They were requested at `at`, and took `took` seconds.
+    """Record looks: what SQS's counts of target queues showed.
 
-    Delete looks that are older than a day plus the target's window.
+    `at`: when the counts were requested. `took`: seconds until SQS had answered. Delete looks that are older than a day
+    plus the target's window.
     """
     if looks:
         rows.execute(_SIGHT, {**rows.arrays(TargetLook, looks), "at": at, "took": took})

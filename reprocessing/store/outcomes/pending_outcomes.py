@@ -211,7 +211,7 @@ def _unseen(pending: PendingOutcome) -> str:
 
 
 def _lacking(pending: PendingOutcome) -> str:
-    """Return, as text for people, what the evidence lacks first; empty: it is complete."""
+    """Return, as text for people, which evidence is missing first; empty: no evidence is missing."""
     if pending.needed_from is not None:
         if pending.drained_through is not None and pending.drained_through >= pending.needed_from:
             return ""

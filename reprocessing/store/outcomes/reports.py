@@ -161,5 +161,5 @@ def write_reports(said: Sequence[ConsumerReport], reporter: int | None, digests:
 
 
 def unmatched_attempts() -> list[int]:
-    """Return the ids of attempts with a report to apply: it arrived before the attempt's message id was stored."""
+    """Return the ids of attempts with a report to apply, which arrived before the attempt's message id was stored."""
     return rows.column(int, _UNHEARD, {"lately": RECENT_SECONDS, "most": _MOST})

@@ -185,7 +185,7 @@ def create(  # noqa: PLR0913  # each by its name
 def _pass(
     act: BulkActionKind, sieve: MessageFilter, arguments: Mapping[str, Any], *, by: str, approval: int | None
 ) -> None:
-    """Check whether a bulk action as a whole needs a second person. Its batches are not checked again."""
+    """Check that a bulk action as a whole needs no second person; the batches of the action are not checked again."""
     known = _DEEDS[act]
     if known is None or (approval is None and not limits.is_any_limited()):
         return

@@ -223,7 +223,7 @@ def discard_letters(letters: Sequence[int]) -> set[int]:
 
 
 def advance_held_lanes(dlq: int) -> None:
-    """Let held lanes of a DLQ continue: lanes without a parked letter, or all, if parked letters do not hold lanes now.
+    """Let held lanes of a DLQ continue: those without a parked letter; or all, if its `when_parked` is not hold now.
 
     This function commits by itself. The caller must not hold a lock on the DLQ's row: other transactions lock lanes
     first, so both would wait for each other.

@@ -30,7 +30,8 @@ class ExportBound:
 class ExportedLetter:
     """An exported letter.
 
-    On request, it has the bytes that would be sent, and (`original_*`) the captured bytes if edited.
+    The bytes that would be sent, and the captured bytes of an edited letter (`original_*`), are included only on
+    request.
     """
 
     id: int

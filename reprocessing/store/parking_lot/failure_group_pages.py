@@ -169,7 +169,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class NewestLetters:
-    """The newest letter of a group, and how many ordering keys (`keys`) the newest letters (`letters` of them) have."""
+    """The newest letter (`letter`) of a group; and how many keys (`keys`) its newest `letters` letters have."""
 
     group_id: int
     letters: int
@@ -245,7 +245,11 @@ def letter_ids(group: int, *, below: int | None, limit: int) -> list[int]:
 
 
 def letters_by_hour(groups: Sequence[int], *, days: bool) -> dict[int, list[int]]:
-    """Return how many letters of each group were sent in each of the last 24 hours, or 14 days; the oldest first."""
+    """Return how many letters of each group were first sent in each of the last 24 hours, or of the last 14 days.
+
+    The first send is the producer's, before the letter failed. `days`: count by day, not by hour. The oldest comes
+    first.
+    """
     steps, seconds = (14, 86_400) if days else (24, 3_600)
     values = {"groups": list(groups), "step": "day" if days else "hour", "steps": steps, "seconds": seconds}
     found = {group: [0] * steps for group in groups}

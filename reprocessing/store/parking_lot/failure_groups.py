@@ -222,8 +222,8 @@ class _PutGroup:
 def ungrouped_letters(*, limit: int) -> list[UngroupedLetter]:
     """Return up to `limit` letters, sorted by id, that need a failure group.
 
-    They have none, or were parked, or reported as failed, since they got their group. A letter whose payload cannot be
-    decrypted has no body and no attributes.
+    Such letters have no group, or were parked or reported as failed after they got their group. A letter whose payload
+    cannot be decrypted has no body and no attributes.
     """
     found = rows.fetch(UngroupedLetter, _UNSORTED, {"limit": limit, "most": BODY_LIMIT})
     readable, problems = content.opened_or_why(found)

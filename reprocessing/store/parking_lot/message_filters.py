@@ -1,4 +1,4 @@
-"""Turn a message filter into a SQL condition, which lists, counts, previews, bulk actions and exports use.
+"""Turn a message filter into a SQL condition. Lists, counts, previews, bulk actions and exports use the condition.
 
 A query that takes longer than 5 seconds raises `InvalidFilter`. Values are always parameters. States are literals, so
 that PostgreSQL uses the partial indexes of the parking lot.
@@ -181,7 +181,7 @@ def newest_first(sieve: MessageFilter) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. To find them, encrypted bodies are searched for the filter's text.
+    """Return the parameters of `where_clause`. If bodies are encrypted, search them here for the filter's text.
 
     Raises:
         InvalidFilter: the search took longer than `seconds` (None: there is no limit).
@@ -289,7 +289,7 @@ def require_exhaustive(sieve: MessageFilter) -> None:
 
 
 def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
-    """Return the filter, limited to a DLQ if only one has letters with the filter's reasons; None: no DLQ has any.
+    """Return the filter, limited to one DLQ if only this DLQ has letters with the filter's reasons; None: no DLQ has.
 
     For a single DLQ, PostgreSQL can use an index.
     """

@@ -1,4 +1,4 @@
-"""Find letters whose body may only be a pointer to an object in S3 (SQS extended client)."""
+"""Find letters whose body may be a pointer to the real body, an object in S3 (SQS extended client)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SELECT l.id, l.message_id, coalesce(v.body, p.body) AS body, coalesce(v.attribut
 
 @dataclass(frozen=True, slots=True)
 class PossiblePointer:
-    """A letter whose body may only be a pointer to an object in S3."""
+    """A letter whose body may be a pointer to the real body, an object in S3."""
 
     id: int
     message_id: str

@@ -32,7 +32,7 @@ class AnswerText:
 
 
 def sealed(texts: Sequence[AnswerText]) -> list[str]:
-    """Return the texts, cut to a maximal length, and sealed with the data keys of their DLQs.
+    """Return the texts, cut to 500 characters, and sealed with the data keys of their DLQs.
 
     Call it outside a transaction, because AWS KMS may be called.
     """
@@ -45,7 +45,7 @@ def sealed(texts: Sequence[AnswerText]) -> list[str]:
 
 
 def detail_for(letter: Letter, detail: str, *, shown: bool, revealed: bool) -> str:
-    """Return the `detail` of the letter or of an attempt, as a person may read it.
+    """Return the `detail` (why it failed) of the letter or of an attempt, as a person may read it.
 
     A text of the target is left out, unless the page shows the payload (`shown`). If the DLQ masks fields, the whole
     text is masked, unless `revealed`: masking rules cannot find a field's value in a text.

@@ -134,9 +134,9 @@ def sealed_text(text: str, part: Part) -> str:
 
 
 def opened_text(text: str, part: Part, *, of: str = "") -> str:
-    """Return the text that `sealed_text` or `Sealer.text` sealed. `of`: as for `Sealer.text`.
+    """Return the text that `sealed_text` or `Sealer.text` sealed.
 
-    Raises PayloadUnreadable.
+    `of`: the letter's message id, for texts of `Sealer.text`; else empty. Raises PayloadUnreadable.
     """
     sealed = sealing.from_text(text)
     return text if sealed is None else opened_bytes(sealed, part, of=of).decode()
@@ -152,7 +152,7 @@ def digests(bodies: Iterable[bytes]) -> list[bytes]:
 
 
 def keyed(hashes: Sequence[bytes]) -> list[bytes]:
-    """Return these hashes unchanged; with encryption, return their HMACs with the installation's key."""
+    """Return hashes of private values as they are stored: unchanged, or as HMACs if payloads are encrypted."""
     key = payload_keys.current_key(INSTALLATION)
     return list(hashes) if key is None else [key.digest(found) for found in hashes]
 

@@ -1,6 +1,6 @@
-"""Seal and erase texts that belong to no DLQ: those of consumer reports, and those that filters search for.
+"""Seal and erase texts that belong to no DLQ: texts of consumer reports, and texts that filters search for.
 
-They are sealed (encrypted) with the installation's data key.
+These texts are sealed (encrypted) with the installation's data key.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def erase_filters(value: str, erased: str) -> int:
 
 
 def _texts(column: _Column, *, sealed: bool) -> Iterator[list[_Text]]:
-    """Yield lists of the texts of a column that are sealed (`sealed`), or that are readable."""
+    """Yield the texts of a column in lists: the sealed texts if `sealed` is true, else the readable texts."""
     statement = _READ.format(table=column.table, text=column.text)
     above = 0
     while found := rows.fetch(_Text, statement, {"above": above, "sealed": sealed}):

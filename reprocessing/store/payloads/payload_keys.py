@@ -1,8 +1,8 @@
 """Read and write data keys, which encrypt payloads, and keep in memory the keys that this process has unwrapped.
 
 A data key is stored wrapped: encrypted by a wrapping key, which may be in AWS KMS. Because KMS costs time and money, an
-unwrapped key is kept for some seconds. `use_ring` sets the function that returns the wrapping keys, since this layer
-does not call AWS KMS.
+unwrapped key is kept in memory for a limited time. `use_ring` sets the function that returns the wrapping keys, since
+this layer does not call AWS KMS.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _unwrapped = _Unwrapped()
 
 
 def context_of(place: Place) -> str:
-    """Return the text that must be given to unwrap a data key of this place; with another text, unwrapping fails."""
+    """Return the text that must be given to unwrap the data key of a place (DLQ and day); another text fails."""
     dlq, day = place
     return "redrive installation" if dlq is None else f"redrive dlq {dlq} {day or 'search'}"
 
@@ -159,7 +159,7 @@ def unwrapped_keys(ids: Collection[int]) -> dict[int, DataKey]:
 
 
 def current_key(place: Place) -> DataKey | None:
-    """Return the data key that seals new content of this place; create it if there is none. None: nothing is sealed.
+    """Return the data key for new content of a place (DLQ and day); create a missing key. None: nothing is encrypted.
 
     Call it outside a transaction, because AWS KMS may be called.
     """
@@ -199,7 +199,7 @@ def is_live(key_id: int) -> bool:
 
 
 def not_wrapped_by_first(*, limit: int) -> list[StoredKey]:
-    """Return up to `limit` data keys that a former wrapping key wraps, not the first, which wraps new data keys."""
+    """Return up to `limit` data keys that the first wrapping key, which wraps new data keys, does not wrap yet."""
     return rows.fetch(StoredKey, _LEFT, {"first": _unwrapped.ring()[0].first, "limit": limit})
 
 

@@ -134,7 +134,7 @@ class Sealed:
 def seal_payloads(above: int, day: date) -> Sealed:
     """Seal up to 500 readable payloads (8 MiB) of letters with ids above `above`, in one transaction.
 
-    `day`: the day for which each DLQ's data key is used.
+    `day`: each DLQ has a data key for each day; the keys of this day are used.
     """
     found = rows.fetch(_Readable, _READABLE, {"above": above, "limit": LETTERS, "chunk": CHUNK})
     if not found:
@@ -163,7 +163,7 @@ def seal_payloads(above: int, day: date) -> Sealed:
 def seal_edits(above: int, day: date) -> Sealed:
     """Seal up to 20 readable edits with ids above `above`, in one transaction.
 
-    `day`: the day for which each DLQ's data key is used.
+    `day`: each DLQ has a data key for each day; the keys of this day are used.
     """
     found = rows.fetch(_ReadableEdit, _READABLE_EDITS, {"above": above, "limit": 20})
     if not found:
@@ -193,7 +193,7 @@ def seal_edits(above: int, day: date) -> Sealed:
 def seal_details(above: int, day: date) -> Sealed:
     """Seal the readable texts of targets in up to 500 attempts with ids above `above`, in one transaction.
 
-    `day`: the day for which each DLQ's data key is used.
+    `day`: each DLQ has a data key for each day; the keys of this day are used.
     """
     found = rows.fetch(_Detail, _DETAILS, {"above": above})
     if not found:

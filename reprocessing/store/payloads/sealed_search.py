@@ -1,4 +1,4 @@
-"""Search sealed (encrypted) bodies for a text. PostgreSQL cannot decrypt bodies, so this process does, in chunks."""
+"""Search sealed (encrypted) bodies for a text. PostgreSQL cannot decrypt bodies, so this process decrypts them."""
 
 from __future__ import annotations
 

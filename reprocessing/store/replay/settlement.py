@@ -1,4 +1,4 @@
-"""Record the outcomes of attempts, and change letters, claims (reserved idempotency keys) and copies by them."""
+"""Record the outcomes of attempts, and change letters, claims (reserved idempotency keys) and copies accordingly."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def record_message_ids(attempts: Sequence[int], sent: Sequence[str | None]) -> N
 def returned_attempts(sent: Mapping[int, str]) -> set[int]:
     """Return the ids of attempts that got the message id of an earlier attempt whose message has already come back.
 
-    Such a FIFO target dropped the resend as a repetition, so no second message will come back. Lock the lanes before.
+    A FIFO target returns an earlier message id if it dropped the second send as a repetition. Then no second message
+    will come back. Lock the lanes before.
     `sent`: the message id that the target gave, by attempt id.
     """
     return set(rows.column(int, _BACK, {"attempts": list(sent), "sent": list(sent.values())}))
@@ -190,7 +191,7 @@ class LetterClosing:
 
 
 def put_off_letters(letters: Sequence[int], *, owned: bool = True) -> set[int]:
-    """Delay those of these waiting letters that were sent before and may still come back; return their ids.
+    """Delay waiting letters that were sent before and may still come back; return the ids of the delayed letters.
 
     This applies only to targets whose lanes wait for outcomes (`OUTLASTS`). A delayed letter keeps its lane and
     idempotency key, and may be closed only when it can no longer come back. Call it with the lanes locked. `owned`: the

@@ -84,5 +84,5 @@ def next_hint_round(*, most: int, least_life: float, most_life: float) -> HintRo
 
 
 def is_due(what: str, *, every: float) -> bool:
-    """Return whether the last sweep (or purge, by `what`) is `every` seconds ago. If so, record that one begins now."""
+    """Return whether the last sweep (purge, by `what`) began at least `every` s ago; if so, record that it begins."""
     return rows.execute(_DUE, {"what": what, "every": every}) == 1

@@ -112,7 +112,7 @@ SELECT count(*) AS n FROM redrive_letter
 
 
 def load_waiting(letters: Collection[int], *, bodies: bool) -> list[RoutableLetter]:
-    """Return those of these letters that are waiting, sorted by id, up to about 16 MiB of letters.
+    """Return which of these letters are waiting, sorted by id, up to about 16 MiB of letters.
 
     `bodies`: load bodies, too. A letter that cannot be decrypted has the reason in `unreadable`.
     """

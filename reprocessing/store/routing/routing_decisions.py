@@ -136,7 +136,7 @@ UPDATE redrive_lane n SET breaker_id = NULL
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A letter whose decision was written; `new`: the rule or route changed."""
+    """A letter whose decision was written. `new`: the deciding rule, or what it decided (the route), has changed."""
 
     letter_id: int
     new: bool
@@ -154,7 +154,7 @@ def write(decided: Sequence[RoutingDecision], lanes: Collection[int], *, version
 
 
 def put_off_unreadable(letters: Collection[int], lanes: Collection[int], *, owned: bool) -> set[int]:
-    """Delay waiting letters that cannot be decrypted, so that no rule decided about them; return their ids.
+    """Delay waiting letters about which no rule could decide, as they cannot be decrypted; return their ids.
 
     Lock their lanes before. `owned`: the caller leases the lanes; if false, letters of leased lanes are not changed.
     """
@@ -184,7 +184,7 @@ def record_reasons(whys: Mapping[int, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A waiting letter that a rule of another rulebook version holds or delays."""
+    """A waiting letter that is held or delayed by a rule as it was before the rules last changed (another version)."""
 
     letter_id: int
     lane_id: int
@@ -192,7 +192,7 @@ class Stopped:
 
 
 def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Stopped]:
-    """Return up to `limit` waiting letters that rules of another rulebook version hold or delay, sorted by id.
+    """Return up to `limit` waiting letters that rules of another version of the rulebook hold or delay, sorted by id.
 
     Only letters with ids above `above`.
     """
@@ -202,8 +202,8 @@ def stopped_letters(*, version: int, above: int, limit: int = GROUP) -> list[Sto
 def wake_for_new_rules(version: int, *, rules: bool) -> None:
     """Let due lanes whose breaker permits no send be leased once, so that the current rules decide about their heads.
 
-    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force;
-    if not, lanes are left out, too, if no version has ever decided about their head.
+    Lanes are left out if this rulebook `version` has decided about their head. `rules`: whether any rules are in force.
+    If there are none, lanes about whose head no version has ever decided are left out, too.
     """
     while rows.execute(_LOOK_AGAIN, {"version": version, "rules": rules, "limit": GROUP}):
         pass

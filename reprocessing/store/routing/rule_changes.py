@@ -1,7 +1,7 @@
 """Add, change, enable, disable and remove rules and rate classes, each with an audit log entry.
 
-A change of the rules in force raises the rulebook's version in the same transaction. After the commit, the caller
-reschedules the letters that the former rules held or delayed.
+A change of the rules in force raises the rulebook's version (a number) in the same transaction. After the commit, the
+caller reschedules the letters that the former rules held or delayed.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _differences(name: str, row: Model | None, fields: Fields) -> list[Differenc
 def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cover = None) -> RuleChange:
     """Create the rule, or change it; if its target is new, the target is saved, too.
 
-    A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the
-    `Parts` of an apply, or the id of the approval that is being executed; None: the person `by` acts alone.
+    A rule that is disabled before and after decides about no message, so it needs no second person. `approval`: the id
+    of the approval that is being executed, or the `guard.Parts` of an apply, or None, if the person `by` acts alone.
 
     Raises:
         InvalidRule: the rule could not be evaluated or applied.
@@ -110,9 +110,10 @@ def save_rule(name: str, fields: Fields, *, by: str, reason: str, approval: Cove
 
 
 def set_enabled(rule: int, *, enabled: bool, by: str, reason: str, approval: Cover = None) -> bool:
-    """Enable or disable a rule; return whether it changed. `approval`, and ApprovalNeeded: as for `save_rule`.
+    """Enable or disable a rule; return whether it changed. `approval`: see `save_rule`.
 
-    Raises InvalidRule if a rule to be enabled could not be evaluated or applied.
+    Raises ApprovalNeeded if a second person is needed, InvalidRule if a rule to enable could not be evaluated or
+    applied.
     """
     with transaction.atomic():
         rules.lock()
@@ -145,7 +146,7 @@ def remove(rule: int, *, by: str, reason: str, approval: Cover = None) -> None:
 
 
 def erase(rule: int) -> None:
-    """Delete a rule that `remove` disabled. First, in several transactions, remove the rule from its letters."""
+    """Delete a rule that `remove` disabled. Before that, take the rule off its letters, in several transactions."""
     while rows.execute(_FORGET, {"rule": rule}):
         pass
     rows.in_transaction(partial(_erase, rule))
@@ -159,7 +160,7 @@ def _erase(rule: int) -> None:
 
 
 def save_rate_class(name: str, fields: Fields, *, by: str, reason: str) -> RuleChange:
-    """Create the rate class, or change it. The rulebook's version stays, so rules do not decide about letters again."""
+    """Create or change a rate class (rate and backoff for letters of rules). Rules do not decide about letters anew."""
     with transaction.atomic():
         rules.lock()
         changes = differences_of_class(name, fields)
@@ -220,9 +221,9 @@ def messages_of(*some: Rule) -> dict[int, int | None]:
 
 
 def counted_messages(row: Rule, before: Rule | None) -> dict[int, int | None]:
-    """Return `messages_of` a rule as it was `before` a change, and as it is after; only where it is enabled.
+    """Return `messages_of` the enabled versions of a rule: of the rule `before` a change, and of the changed rule.
 
-    Empty: it is disabled in both cases.
+    Empty: the rule is disabled before and after the change.
     """
     in_force = [rule for rule in (row, before) if rule and rule.enabled]
     return messages_of(*in_force) if in_force else {}

@@ -35,7 +35,7 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - a value of any column, for 
 
 
 def write(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns as JSON values. A row becomes its id; a target that is not stored yet becomes its field values."""
+    """Return a rule's columns as JSON: a DLQ, target or rate class as its id, a target without a row as its fields."""
     return {name: _written(value) if name in _REFERENCES else as_json(value) for name, value in fields.items()}
 
 

@@ -43,13 +43,13 @@ class InForce:
 
 
 def version() -> int:
-    """Return the rulebook's version; 0 if no rule was ever added."""
+    """Return the rulebook's version, a number that each change of a rule raises; 0 if no rule was ever added."""
     found = rows.column(int, "SELECT version FROM redrive_rulebook WHERE id = 1", {})
     return found[0] if found else 0
 
 
 def in_force() -> InForce:
-    """Return the rules that are enabled and valid now, and the rulebook's version.
+    """Return the rules that are enabled and valid now, and their version (raised by each change of a rule).
 
     The version is read first: if rules change meanwhile, the returned version is outdated, and rules decide again.
     """
@@ -107,7 +107,7 @@ def _backoff(row: Row) -> Backoff | None:
 
 
 def lock() -> Rulebook:
-    """Lock the rulebook until the caller's transaction ends, so that only one transaction at a time changes rules."""
+    """Lock the rules until the caller's transaction ends, so that only one transaction at a time changes rules."""
     Rulebook.objects.get_or_create(pk=1)
     return Rulebook.objects.select_for_update().get(pk=1)
 
@@ -175,8 +175,8 @@ SELECT u.name, u.action, d.name AS dlq, u.match_count, u.last_hit_at, u.error_co
 
 
 def rule_statuses(dlq: int | None = None) -> list[RuleStatus]:
-    """Return the rules in force that apply to this DLQ, also rules for all DLQs, in the order in which they are tried.
+    """Return the rules in force, with their counts, in the order in which they are tried.
 
-    `dlq` None: the rules of all DLQs.
+    `dlq`: only the rules that apply to this DLQ, which are its own rules and the rules for all DLQs; None: every rule.
     """
     return rows.fetch(RuleStatus, _STANDING, {"dlq": dlq})

@@ -85,7 +85,7 @@ def next_batches(run: int) -> list[list[int]]:
 def count_free(dlq: int, *, through: int | None = None) -> FreeLetters:
     """Return how many letters of a DLQ a standing run could take.
 
-    `through`: only letters with ids up to it; None: all.
+    `through`: only letters with ids up to this id; None: all letters.
     """
     return rows.fetch(FreeLetters, _FREE, {"dlq": dlq, "through": through})[0]
 

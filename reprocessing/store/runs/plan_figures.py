@@ -211,7 +211,7 @@ _STORE: Final[LiteralString] = "UPDATE redrive_run SET figures = %(figures)b::js
 
 
 def plan_figures_of(dlq: int, *, run: int | None = None) -> PlanFigures:
-    """Return the figures of a planned run; without a run, of all captured letters of the DLQ that are in no run.
+    """Return numbers of a planned run's letters; without a run, of all captured letters of the DLQ in no run.
 
     `returned` is counted up to `MAX_COUNT`.
     """
@@ -225,7 +225,7 @@ def blocked_counts(dlq: int, *, run: int | None = None) -> list[BlockedCount]:
 
 
 def target_figures(dlq: int, *, run: int | None = None, count_lag: float = 0.0) -> list[TargetFigures]:
-    """Return the figures of each target of a planned run (without a run: of captured letters that are in no run).
+    """Return, for each target, numbers of a planned run's letters (without a run: of captured letters in no run).
 
     `count_lag`: delay of SQS's counts in seconds.
     """

@@ -116,7 +116,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RoughRunCounts(RunCounts):
-    """Counts of a large run, where at most 50,000 letters of each state are counted.
+    """Counts of a run of more than 20,000 letters, where at most 50,000 letters of each state are counted.
 
     Held letters and failed attempts are not counted (0). `delivered` includes letters that are presumed delivered.
     `capped`: names of the fields whose true count may be higher.
@@ -142,7 +142,7 @@ def count_letters(run: int) -> RunCounts:
 
 
 def estimate_counts(run: int, *, selected: int | None) -> RunCounts:
-    """Return how many letters a run has in each state. In a large run, up to 50,000 letters of each state are counted.
+    """Return how many letters a run has in each state. Above 20,000 letters, up to 50,000 of each state are counted.
 
     `selected`: the number of letters that the plan selected. If only one state has more than 50,000 letters, its count
     is `selected` minus the counts of the other states.

@@ -133,9 +133,10 @@ def next_letters(dlq: int, run: int, *, through: int, most: int) -> list[int]:
 
 
 def lock_free_letters(dlq: int, run: int, letters: Sequence[int]) -> list[int]:
-    """Lock, and return by id, those of these letters that have no run and that would overtake no letter outside `run`.
+    """Lock the letters that may join the run `run`; return their ids.
 
-    Until the caller's transaction ends, no other run can select them.
+    A letter may join if it is captured and has no run, and if all captured letters before it in its lane are given,
+    too, or are in the run. Until the caller's transaction ends, no other run can select the locked letters.
     """
     lock_selection(dlq)
     return rows.column(int, _LEADING_FREE, {"dlq": dlq, "run": run, "letters": list(letters)})

@@ -62,9 +62,9 @@ def reset(  # noqa: PLR0913  # each by its name
 ) -> list[BreakerStatus]:
     """Close or open, for a person, the circuit breakers of these targets; return their new states.
 
-    `rate_class`: only breakers of this rate class; None: all. When a breaker is closed, earlier outcomes no longer
-    count, and its ramp-up restarts. When a breaker is opened, it stays open for `seconds` (None: for its cooldown);
-    then a canary is sent as usual.
+    `rate_class`: only breakers for letters that rules put into this rate class (its id); None: all breakers. When a
+    breaker is closed, earlier outcomes no longer count, and its ramp-up restarts. When a breaker is opened, it stays
+    open for `seconds` (None: for its cooldown); then a canary is sent as usual.
     """
     which = {"targets": sorted(set(targets)), "class": rate_class, "breaker": None, "was": None, "epoch": None}
     return _reset(which, to, by, reason, seconds)

@@ -72,6 +72,6 @@ class BreakerStatus:
 def breaker_statuses(targets: Collection[int], *, rate_class: int | None = None) -> list[BreakerStatus]:
     """Return the breakers of these targets, each target's own breaker first.
 
-    `rate_class`: only the breakers of this rate class; None: all.
+    `rate_class`: only the breakers for letters that rules put into this rate class (its id); None: all breakers.
     """
     return rows.fetch(BreakerStatus, _BEARINGS, {"targets": sorted(set(targets)), "class": rate_class})

@@ -84,7 +84,7 @@ def windows(
     """Return by breaker id the outcomes of the newest attempts in the breaker's epoch (its window).
 
     `ids`, `epochs`: the breakers and their present epochs. `sizes`: the highest number of attempts in each window. A
-    window ends with the newest failure; if `settled`, with the newest settled attempt.
+    window ends with the newest failed attempt; with `settled`, with the newest attempt whose outcome is known.
     """
     some = [min(size, ATTEMPTS_READ) for size in sizes]
     values = {"ids": list(ids), "epochs": list(epochs), "sizes": some, "settled": settled, "depth": ATTEMPTS_READ}

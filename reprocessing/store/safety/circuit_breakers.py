@@ -1,6 +1,6 @@
 """Open and close circuit breakers by the outcomes of attempts.
 
-A repeated call changes nothing; a call that is lost with its process is made up for by the next call. A canary is a
+A repeated call changes nothing. If a process dies before its call, a later call does the work. A canary is a
 single letter that is sent to test the target after the cooldown.
 
 Call these functions outside a transaction, after the commit that recorded outcomes. A row is written only if it has
@@ -180,7 +180,7 @@ def _move(wanted: Sequence[_Move]) -> set[int]:
 def _follow(moved: Sequence[_Move]) -> None:
     """After breakers have moved: mark attempts as `spared` (not counted), and open or end incidents.
 
-    Call it in the same transaction.
+    Call it in the transaction that moved the breakers.
     """
     opened = [move for move in moved if move.state == BreakerState.OPEN]
     spare_epochs({(move.row.id, move.row.epoch) for move in opened})

@@ -59,7 +59,7 @@ def of_dlqs(dlq: int | None = None) -> dict[int, CommonFailure]:
 
 
 def of_run(run: int, dlq: int) -> CommonFailure | None:
-    """Return the most common failure of this run; None if none of its newest attempts failed."""
+    """Return the most common failure of this run; None: none of the newest 100 attempts of each breaker failed."""
     return _most(rows.fetch(_Failed, _FAILED, {"dlq": dlq, "run": run, "depth": DEPTH})).get(dlq)
 
 

@@ -1,4 +1,4 @@
-"""Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message."""
+"""Pause automatic runs whose target has failed for `give_up_after`, or park the only message for the target."""
 
 from __future__ import annotations
 
@@ -157,9 +157,10 @@ class GivenUp:
 
 
 def give_up_on_failing_targets() -> GivenUp:
-    """Pause automatic runs whose target has failed for the DLQ's `give_up_after`, or park the run's only message.
+    """Pause automatic runs whose target has failed for `give_up_after` (a setting of the DLQ, 24 hours by default).
 
-    `give_up_after` is 24 hours by default. This function commits by itself.
+    If the run has only one message for the target, park this message instead, and let the run go on. This function
+    commits by itself.
     """
     paused: list[PausedRun] = []
     deletable: list[Deletable] = []
@@ -178,7 +179,7 @@ def give_up_on_failing_targets() -> GivenUp:
 
 
 def _park(failing: _Failing, why: str) -> list[Deletable]:
-    """Park the message. Do nothing if a worker leases its lane, or if a copy of the message may still come back."""
+    """Park the run's only message for the target, unless its lane is leased, or a sent copy may still come back."""
     letter_id, lane_id = failing.letter_id or 0, failing.lane_id or 0
     started_again = "UPDATE redrive_breaker SET failing_since = NULL WHERE id = %(breaker)b"
     rows.execute(started_again, {"breaker": failing.breaker_id})  # for the next message that is tried there

@@ -222,7 +222,7 @@ def checks_of(targets: Sequence[int]) -> list[CheckStatus]:
 def add_check(target: int, asked: CheckQuestion, *, by: str, reason: str) -> int:
     """Add a health check, or change the target's check of the same kind and subject; return its id.
 
-    With an audit log entry. A changed check is unknown until it has run.
+    An audit log entry is written. A changed check is unknown until it has run.
     """
     values = {field: found for field, (found,) in rows.arrays(CheckQuestion, [asked]).items()}
     return rows.value(int, _ADD, {**values, "target": target, "by": by, "reason": reason})

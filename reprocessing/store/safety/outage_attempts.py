@@ -120,7 +120,8 @@ class _Recounted:
 def count_again(letters: Collection[int]) -> dict[int, int]:
     """Count `spared` attempts again, if a message sent between the attempt and the breaker's opening succeeded.
 
-    Return the number of attempts that count, by letter id, for the letters that changed. It is at most `max_attempts`.
+    Return the number of attempts that count, by letter id, for the letters that changed. The number is at most
+    `max_attempts`.
     """
     if not letters:
         return {}
@@ -142,9 +143,10 @@ def spare_late(attempts: Collection[int]) -> int:
 
 
 def spare_epochs(epochs: Collection[tuple[int, int]]) -> int:
-    """Mark failed attempts as `spared` (not counted), by pairs (breaker, ended epoch); return how many letters.
+    """Mark failed attempts of breakers' ended epochs as `spared` (not counted); return the number of letters.
 
-    Call it in the transaction that opened the breakers, after opening them: senders lock the breaker before the lanes.
+    An epoch lasts until the breaker changes its state. Call this in the transaction that opened the breakers, after
+    opening them: senders lock the breaker before the lanes.
     """
     if not epochs:
         return 0

@@ -1,6 +1,6 @@
 """Raise or lower the share of a target's rate that is allowed (the ramp-up), by the outcomes of attempts.
 
-A repeated call changes nothing; a call that is lost with its process is made up for by the next call.
+A repeated call changes nothing. If a process dies before its call, a later call does the work.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class _Due(Ramp):
 
 
 def step_due_ramps(ids: Collection[int]) -> int:
-    """Do the next ramp-up step of those of these breakers whose step is due, if an attempt was settled since the last.
+    """Do the due ramp-up steps of these breakers, which set the allowed share of the rate; return how many were done.
 
-    A step sets the share of the rate that is allowed. Return how many breakers got a step.
+    A step is due when the interval of the ramp-up is over, and an attempt was settled since the last step.
     """
     due = rows.fetch(_Due, _DUE, {"ids": sorted(set(ids)), "idle": rate_ramp.IDLE_SECONDS})
     if not due:

@@ -46,7 +46,8 @@ SELECT count(*)::int AS seen, count(*) FILTER (WHERE again)::int AS again,
 def pause_looping_runs() -> list[PausedRun]:
     """Pause automatic runs whose redriven messages keep coming back as new letters; return the paused runs.
 
-    Call it outside transactions.
+    The limits are in `domain.safety.redrive_loop`: of the DLQ's newest 50 messages, at least 80 % must have a
+    body that was delivered twice in the last hour, with at least 10 different bodies. Call it outside transactions.
     """
     paused: list[PausedRun] = []
     for run in rows.column(int, _SUSPECTED, {"least": DIFFERENT * ROUNDS}):

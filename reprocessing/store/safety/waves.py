@@ -1,6 +1,6 @@
 """Judge the open wave of a run (1, 10, 100, then all letters) by its letters' outcomes, and open the next wave.
 
-A repeated call changes nothing; a call that is lost with its process is made up for by the next call. A transaction
+A repeated call changes nothing. If a process dies before its call, a later call does the work. A transaction
 that changes a run and its waves locks the run first (FOR NO KEY UPDATE, so that an intent that has locked the wave need
 not wait), then the wave.
 """

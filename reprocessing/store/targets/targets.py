@@ -111,9 +111,10 @@ def _values(target: Target, wanted: Fields) -> dict[str, Any]:
 
 
 def _keep_policy(target: Target) -> None:
-    """Give a Celery target the health check that its queue has a redrive policy; remove the check from other targets.
+    """Add a health check of the queue's redrive policy to a Celery target; remove this check from other targets.
 
-    A Celery worker deletes the messages that it rejects if the queue has no redrive policy.
+    Without a redrive policy on its queue, such a target is unhealthy, and nothing is sent: the Celery worker would
+    delete the messages that it rejects.
     """
     its = {"target": target, "kind": CheckKind.POLICY, "subject": ""}
     if target.kind == TargetKind.CELERY:

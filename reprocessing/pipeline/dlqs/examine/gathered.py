@@ -47,8 +47,8 @@ class Observed:
         dlqs: every watched DLQ, by ARN.
         on_lanes: number of the DLQ's unfinished letters that belong to a run.
         unsettled: number of sent letters, of any DLQ, whose outcome a capture of this DLQ will show.
-        prospect: figures of the letters that a run would send; None: the DLQ is new.
-        shares: the same figures for each target.
+        prospect: numbers of the letters that a run would send; None: the DLQ is new.
+        shares: the numbers of these letters for each target.
     """
 
     dlq: DescribedQueue
@@ -86,7 +86,7 @@ class Wanted:
         target: values by field for the targets of all sources of the DLQ.
         teams: names of the groups whose members see the DLQ; None: no change.
         targets: values by field for single targets, by ARN.
-        ways: the targets of single sources, by the source's ARN. They replace the stored targets.
+        ways: the targets of single sources, by the source's ARN, which replace the stored targets.
         default_source: ARN of the source of messages that do not name their source.
         names_default: if `sources` has a single source, this source becomes the default source.
     """

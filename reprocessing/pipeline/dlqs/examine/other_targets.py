@@ -90,7 +90,8 @@ def unnamed_failures(case: Case) -> Iterator[Finding]:
 def published(case: Case) -> Iterator[Finding]:
     """No message is published again.
 
-    This check yields a warning for each topic or bus that is a target, and in mode automatic a refusal.
+    This check yields a warning for each topic or bus that is a target, because all its subscribers get the message
+    again; in mode automatic, a refusal.
     """
     for arn, target in case.observed.other_targets.items():
         if target.kind in _PUBLISHED:

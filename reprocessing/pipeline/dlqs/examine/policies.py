@@ -84,8 +84,8 @@ def awaited(case: Case) -> Iterator[Finding]:
 def dependent_targets(case: Case) -> Iterator[Finding]:
     """No other DLQ's target needs captures of this one.
 
-    In mode observe, a DLQ is not captured. So yield a refusal for each target whose outcome, and for sent messages
-    whose outcome, only captures of the DLQ can show.
+    A DLQ in mode observe is not captured. For this mode, the check yields a refusal for each target of another DLQ
+    whose outcome absence needs these captures, and a refusal if sent messages still wait for such a capture.
     """
     if case.mode != Mode.OBSERVE or case.observed.row is None:
         return
@@ -157,7 +157,7 @@ def keys(case: Case) -> Iterator[Finding]:
 def backoff_problem(base: float, cap: float) -> Finding | None:
     """Return a finding if the initial backoff `base` is longer than the longest backoff `cap`; else None.
 
-    Both are seconds.
+    Both backoffs are in seconds.
     """
     if base > cap:
         return refuse("--backoff-cap is below --backoff-base.", "Raise --backoff-cap or lower --backoff-base.")

@@ -44,7 +44,7 @@ def identity(case: Case) -> Iterator[Finding]:
 def of_the_service(case: Case, own: Sequence[str]) -> Iterator[Finding]:
     """The DLQ is not one of the service's own queues, nor the DLQ of one.
 
-    This check yields a refusal if it is. `own`: the URLs of the service's own queues.
+    This check yields a refusal if the DLQ is such a queue. `own`: the URLs of the service's own queues.
     """
     arns = {QueueAddress.of(url).arn for url in own}
     if not arns.isdisjoint({case.arn, case.arn.removesuffix("-dlq"), *case.observed.sources}):

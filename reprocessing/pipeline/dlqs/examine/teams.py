@@ -31,7 +31,10 @@ def groups(case: Case) -> Iterator[Finding]:
 
 
 def nobody(case: Case) -> Iterator[Finding]:
-    """A team sees the DLQ."""
+    """A team sees the DLQ.
+
+    This check yields a warning if a new DLQ has no team, although other DLQs have one.
+    """
     if case.observed.row is None and not case.proposal.teams and visible_dlqs.has_teams():
         yield warn(
             f"{case.name} has no team: only people with the permission view_all_dlqs see it.",

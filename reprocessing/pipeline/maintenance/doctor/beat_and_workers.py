@@ -76,5 +76,5 @@ def _consumed(found: BeatStatus, control: str) -> DoctorFinding:
 
 
 def _is_late(age: float | None) -> bool:
-    """Return whether the age is unknown, negative (the time is in the future), or above 60 s."""
+    """Return whether the age (s) of the last tick sent or taken is unknown, below 0 (in the future), or above 60."""
     return age is None or not 0 <= age <= _SILENT

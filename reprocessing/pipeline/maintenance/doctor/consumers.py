@@ -33,7 +33,7 @@ from reprocessing.models.target import QUEUE_KINDS
 def remarks(rows: Sequence[DeadLetterQueue], now: datetime) -> Iterator[DoctorFinding]:
     """Yield findings about the consumers of these DLQs' source queues.
 
-    If CloudWatch refuses, their state is unknown.
+    If CloudWatch refuses or does not answer, a finding says that the state of the consumers is unknown.
     """
     found = Target.objects.filter(sources__dlq__in=rows, sources__removed_at=None, kind__in=QUEUE_KINDS)
     places: dict[tuple[str, str], list[QueueAddress]] = {}

@@ -79,7 +79,7 @@ def _schedule(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
 
 
 def _polls(row: DeadLetterQueue, now: datetime) -> Iterator[DoctorFinding]:
-    """Yield a finding if scheduled polls do not run: the DLQ's depth, which each poll records, is too old."""
+    """Yield a finding if scheduled polls do not run: three intervals and 5 minutes have passed since the last poll."""
     if (
         row.crontab is not None
         or row.depth_at is None
