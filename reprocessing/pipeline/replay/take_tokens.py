@@ -32,9 +32,9 @@ def take_for_heads(
 ) -> MeteredHeads:
     """Take tokens for as many heads as possible: each needs a token of its target, if the target has a rate limit.
 
-    A head that a rule put into a rate class also needs a token of the class, if the class has a rate limit; a head whose
-    run has a rate of its own also needs a token of the run. These tokens are taken only for heads that can get a token
-    of the target. `send_limits`: by breaker id. `targets`: by id.
+    A head that a rule put into a rate class also needs a token of the class, if the class has a rate limit. A head
+    whose run has a rate of its own also needs a token of the run. These tokens are taken only for heads that can get a
+    token of the target. `send_limits`: by breaker id. `targets`: by id.
     """
     metered, meter = MeteredHeads(), _Meter(send_limits, rates)
     by_target: dict[int, list[LaneState]] = {}
