@@ -66,7 +66,7 @@ def get_bulk_action(request: HttpRequest, bulk_action: int) -> BulkActionView:
 def start_bulk(request: HttpRequest, bulk: BulkRequest) -> BulkAnswer:
     """Release, discard or restore all messages that a filter matches.
 
-    Workers change the messages in batches. Also takes the scope of the action: messages:release, messages:discard, or
+    Workers change the messages in batches. Also needs the scope of the action: messages:release, messages:discard, or
     messages:assign for assignments and notes.
     """
     caller, kind = caller_of(request), BulkActionKind(bulk.action)
@@ -127,7 +127,7 @@ def _arguments(caller: Caller, kind: BulkActionKind, bulk: BulkRequest) -> dict[
         require_assignee(bulk.to)
         found["to"] = bulk.to
     if bulk.target:
-        cure = "Add it in the admin, or send the name of another target."
+        cure = "Add the target in the admin, or send the name of another target."
         found["target"] = release_target.find_target(bulk.target, seen=caller.seen, cure=cure).pk
     return found
 

@@ -151,7 +151,7 @@ def test_the_next_action_is_the_first_button() -> None:
     ann = person("ann", *DECIDES, "operate_run", "view_lane")
     address = f"/admin/reprocessing/letter/{letter.pk}/change/"
     lot = opens(ann, f"/admin/reprocessing/parkedletter/{letter.pk}/change/")
-    assert re.search(r'<button type="submit" class="button default">(Release|Replay)…', lot)
+    assert re.search(r'<button type="submit" class="button default">Release…', lot)
     Letter.objects.update(state="captured", reason="", finished_at=None)
     assert (
         f'<a class="button default" href="/admin/reprocessing/run/add/?dlq={source.dlq_id}">Plan a run…</a>'
@@ -409,7 +409,7 @@ def decided(letter: Letter) -> str:
     return re.sub(r"<[^>]*>", "", found[1])
 
 
-def test_routing_shows_who_replayed_after_a_quarantine() -> None:
+def test_routing_shows_who_released_after_a_quarantine() -> None:
     letter = parked(dlq(), reason="quarantined")
     rule_changes.save_rule("bad", {"action": "quarantine", "conditions": []}, by="ann", reason="a test")
     letter.rule, letter.route = Rule.objects.get(), "quarantine"
@@ -419,7 +419,7 @@ def test_routing_shows_who_replayed_after_a_quarantine() -> None:
     letter.refresh_from_db()
     after = decided(letter)
     assert before == "the rule bad: quarantine"
-    assert after == "ben, who replayed it; before that, the rule bad quarantined it"
+    assert after == "ben, who released it; before that, the rule bad quarantined it"
 
 
 def test_sequence_is_readable() -> None:
