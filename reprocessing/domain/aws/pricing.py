@@ -69,9 +69,9 @@ def charged_requests(size: int) -> int:
 
 
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
-    """Return the least and the most charged requests to send or receive messages of `size` bytes in all.
+    """Return the least and the most requests that SQS charges to send or receive messages of `size` bytes in all.
 
-    `one_by_one`: messages that cannot share a call, so at least so many calls are needed.
+    `one_by_one`: how many of the messages cannot share a call; at least this many calls are needed.
     """
     if not messages:
         return 0, 0
@@ -83,7 +83,7 @@ def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost
     """Return the cost of sending letters once. `size`: their bytes in all; `each`: US dollars for a request.
 
     `longest`: how many letters the longest lane has. Letters of one lane (one ordering key) are never sent in the same
-    call, so at least so many calls are needed.
+    call, so at least `longest` calls are needed.
     """
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
@@ -98,7 +98,8 @@ def cost_of_deletes(copies: int, *, each: float) -> Cost:
 def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
     """Return the cost of capturing a DLQ with `messages` of `size` bytes in all, until the DLQ is empty.
 
-    The upper bound assumes one message for each receive, and twice `EMPTY_RECEIVES` empty receives of each receiver.
+    The upper bound assumes one message for each receive, and six empty receives (twice `EMPTY_RECEIVES`) of each
+    receiver.
     """
     least, most = _calls(messages, size, one_by_one=0)
     silence = EMPTY_RECEIVES * receivers

@@ -60,7 +60,10 @@ SelectorsByPurpose = Mapping[str, Selector]
 
 
 def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
-    """Return the selectors of a DLQ that read attributes or the body, whose values an edit can change."""
+    """Return the selectors of a DLQ that read attributes or the body, by purpose, such as "the ordering key".
+
+    An edit of a message can change the values that these selectors read.
+    """
     named = {
         "the ordering key": policy.ordering,
         "the sequence": policy.sequence,

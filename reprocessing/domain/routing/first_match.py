@@ -136,7 +136,10 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that expect the field's value in the letter; Unreadable: of all rules."""
+        """Return the positions of the rules that expect the letter's value of the field.
+
+        If the value cannot be read, return the positions of all rules in this index.
+        """
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())

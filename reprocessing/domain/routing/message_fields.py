@@ -135,7 +135,7 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """Return the fields of a task, without its arguments, for expressions to search; missing fields are null."""
+    """Return the fields of a Celery task, without its arguments, for JMESPath expressions; a missing field is null."""
     return {
         "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
         "group": message.group or None, "retries": message.retries, "eta": message.eta or None,

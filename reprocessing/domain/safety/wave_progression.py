@@ -26,7 +26,7 @@ class WaveCounts:
     """How many letters of a wave were sent, failed, and so on.
 
     Attributes:
-        size: letters that the wave may send. None means all letters, and that only the newest `LAST` are counted.
+        size: letters that the wave may send. None: all letters; then only the newest 100 (`LAST`) are counted.
         touched: letters that were sent in the wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.

@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The envelope of one kombu message: its JSON as `text`, whether it was in base64 (`encoded`), and parsed."""
+    """The envelope of one kombu message: its JSON as `text` and parsed, and whether it was in base64 (`encoded`)."""
 
     text: str = field(repr=False)
     encoded: bool
