@@ -110,7 +110,8 @@ class RestoreDoubt(models.Model):
     """A letter whose state is uncertain after a restore. The row is deleted when the hold (`GlobalStop` 2) is released.
 
     Attributes:
-        receives: how often SQS had delivered the letter's held copy when the hold began; null: no held copy.
+        receives: how often SQS had delivered the letter's message in the DLQ when the hold began; null: this
+            service kept no message of the letter invisible in the DLQ.
         arrived: whether the letter was captured after the hold began, from a message that is older than the hold.
         came_back: number of the attempt, made after the backup, after which the message came back; null: none did.
         word: a person's decision (`RestoreDecision`); empty: no decision yet.

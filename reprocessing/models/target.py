@@ -131,7 +131,7 @@ class Target(models.Model):
 
     @property
     def holds_lane_after_unknown(self) -> bool:
-        """Return whether the lane waits while a letter may come back whose last attempt has an unknown outcome."""
+        """Return whether the lane waits after an attempt with unknown outcome, while its letter may still come back."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property
