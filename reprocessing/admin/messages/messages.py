@@ -118,7 +118,7 @@ class MessagesAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Letter], search_term: str
     ) -> tuple[QuerySet[Letter], bool]:
-        """Return the messages with exactly this message id, redrive id or ordering key; and False: no row is twice."""
+        """Return the messages with this message id, redrive id or ordering key; and False: no row occurs twice."""
         text = search_term.strip().replace("\0", "")
         return (queryset.filter(self.search_condition(request, text)) if text else queryset), False
 

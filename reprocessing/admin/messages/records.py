@@ -118,9 +118,9 @@ class Reports(RecordsAdmin):
 
     @admin.display(description="message")
     def text(self, report: Report) -> str:
-        """Return the consumer's text. It is left out if it is encrypted, or if any DLQ masks fields.
+        """Return the consumer's text, or a note in its place if it is encrypted or any DLQ masks fields.
 
-        No masking rule finds a field's value in it. The message's page has it, and records the view.
+        Masking rules cannot find values in a text. The message's page shows the text, and records the view.
         """
         is_hidden = sealing.from_text(report.message) is not None or viewed_content.masks_fields(None)
         return answer_texts.HIDDEN if report.message and is_hidden else visible(report.message)

@@ -32,9 +32,9 @@ _WORDS: Final = {
 
 
 def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the attempts and the edits for display, newest first, at most `MOST` of each.
+    """Return the attempts and the edits for display, newest first, at most 200 of each.
 
-    `told`: returns an attempt's detail for the person who looks.
+    `told`: returns the part of an attempt's detail that this person may see.
     """
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")

@@ -96,7 +96,7 @@ def unpack_messages(text: str) -> SeenMessages:
     """Return the messages that a hidden field names, with their state when the page was made.
 
     Raises:
-        ValidationError: `pack_messages` did not write the text, or it has more than `MOST` messages.
+        ValidationError: `pack_messages` did not write the text, or it has more than 1,000 messages.
     """
     found = [_SEEN.fullmatch(part) for part in text.split(",")]
     seen = {int(part[1]): (int(part[2]), int(part[3])) for part in found if part}

@@ -119,10 +119,10 @@ def rename(request: HttpRequest, group: int) -> HttpResponse:
 
 
 def _visible(request: HttpRequest, ids: Sequence[int]) -> list[FailureGroup]:
-    """Return these groups, those with the latest messages first.
+    """Return the groups with these ids; the group with the latest message comes first.
 
     Raises:
-        Http404: one of them does not exist, or belongs to a DLQ that this person does not see.
+        Http404: a group does not exist, or belongs to a DLQ that this person does not see.
     """
     if not request.user.has_perm(PERMISSION):
         return []  # the page refuses this person anyway

@@ -210,7 +210,7 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind those.
+        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind them.
 
         `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
         """
@@ -241,7 +241,7 @@ def _may_decide(request: HttpRequest, deed: DecisionKind) -> bool:
 
 
 def _pages(asked: Asked, found: list[GroupRow]) -> dict[str, Any]:
-    """Return the number of groups, and the links to the pages beside this one."""
+    """Return the numbers of groups and pages, and the links to the first, previous and next page (empty: none)."""
     total, size = found[0].total if found else 0, failure_group_table.ROWS
     last = max(1, -(-total // size))
     return {

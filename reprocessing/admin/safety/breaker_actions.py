@@ -54,7 +54,7 @@ def possible_moves(breaker: Breaker) -> list[str]:
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
     """Show what the action does and ask for the reason; after that, change the circuit breaker.
 
-    `breaker`: its id. `move`: a key of `MOVES`.
+    `breaker`: its id. `move`: a key of `MOVES`, such as "half-open".
     """
     if move not in MOVES:
         raise Http404

@@ -56,11 +56,11 @@ _COMPARED: Final = frozenset({"", "exact", "in", "id", "id__exact", "pk", "pk__e
 
 
 class FirstPages(Pages):
-    """A paginator over the first `REACH` rows, so that the whole table is never counted."""
+    """A paginator over the first 1,000 rows (`REACH`), so that the whole table is never counted."""
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, counted up to `REACH`."""
+        """The number of rows, counted up to 1,000 (`REACH`)."""
         listed = self.object_list
         return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
