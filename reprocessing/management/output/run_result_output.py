@@ -15,7 +15,7 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
     """Return the result of a run as JSON.
 
     `captured` is the number of all messages: the sum of all final states and `waiting`. `held` is a part of `waiting`.
-    `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
+    `along` has, by the run's name, the counts of the DLQ's other runs whose messages this command also sent.
     """
     return {
         "run": run,

@@ -132,7 +132,7 @@ class DrainCommand(Console):
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
         """Send the messages of the run until all are finished, and show the result.
 
-        `along`: other runs of the DLQ whose messages are sent, too.
+        `along`: other runs of the DLQ whose messages this command also sends.
 
         Raises:
             RestoreUnresolved: PostgreSQL was restored from a backup, and all sends are held; nothing was sent.
