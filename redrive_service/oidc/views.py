@@ -33,7 +33,7 @@ class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # mozilla-dj
     def get_extra_params(self, request: HttpRequest) -> dict[str, str]:
         """Return the parameter `prompt` for the provider.
 
-        The query parameter `silent` asks for no page, `other` for the sign-in page.
+        With the query parameter `silent`, the provider shows no page; with `other`, it shows its sign-in page.
         """
         if "silent" in request.GET and request.user.is_authenticated:
             return {"prompt": "none"}

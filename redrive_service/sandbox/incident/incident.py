@@ -63,7 +63,7 @@ Say = Callable[[str], None]
 
 
 class IncidentTimedOut(SandboxError):
-    """The service has not finished the shop's letters within `WITHIN` seconds."""
+    """The service has not finished the shop's letters within 170 s (`WITHIN`)."""
 
 
 class StatusCommandEnded(SandboxError):

@@ -88,9 +88,9 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 
 
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
-    """Return the valid message attributes, each with its DataType and either StringValue or BinaryValue (base64).
+    """Return two maps by attribute name: the message attributes, and each attribute's part of the digest.
 
-    The second map has each attribute's part of the digest. SqsError: an attribute is invalid.
+    An attribute has its DataType, and StringValue or BinaryValue (base64). SqsError: an attribute is invalid.
     """
     raw = entry.get(parameter)
     if not isinstance(raw, dict):

@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(poll.poll(0))
 
     def _say_goodbye(self, transport: asyncio.Transport) -> None:
-        """Send no more. Close when the client closes, has sent `LARGEST_REST` bytes, or after `LONGEST_REST` s."""
+        """Send no more. Close the connection when the client closes it or has sent 8 MiB, or after 5 s."""
         self._rest = LARGEST_REST
         self._buffer.clear()
         transport.write_eof()
