@@ -23,7 +23,7 @@ class Shape:
 
     Attributes:
         leads: whether the shape has a group of its own, which similar shapes join.
-        place: rank of the shape. If two shapes are equally similar to a new shape, it joins the lower rank.
+        place: a number. If two shapes are equally similar to a new shape, the new shape joins the lower number.
     """
 
     digest: bytes

@@ -41,7 +41,7 @@ class Rule:
         position: rules are evaluated by position, then by id.
         delay: required by the action `delay`, and allowed for no other action.
         target: a target's id; required by `divert`, optional for `replay`.
-        rate_class: a rate class's id; allowed for `replay` and `delay`.
+        rate_class: id of a rate class (a rate limit and a backoff); allowed for `replay` and `delay`.
         backoff: replaces the DLQ's backoff; allowed for `replay` and `delay`.
 
     Raises:
