@@ -1,6 +1,7 @@
 """The base class of release_parked, discard_parked and restore_discarded.
 
-A dry run shows the selected messages and a mark. With the mark, the command acts on exactly these messages.
+A dry run shows the selected messages and a text that identifies them. With this text (option --selection), the command
+acts on exactly these messages.
 """
 
 from __future__ import annotations
