@@ -164,8 +164,8 @@ class Console(BaseCommand):
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
         """Print one JSON object on one line, with one large member that is never in memory as a whole.
 
-        The member has the value `PIECES` in `found`. The pieces, all lists or all dicts, are joined and printed in its
-        place.
+        In `found`, the value `PIECES` stands for this member. The pieces, all lists or all dicts, are joined and
+        printed in its place.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""

@@ -70,7 +70,7 @@ def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
-    """Return whether the event's first sent message has no outcome yet.
+    """Return whether the event's first sent message had no outcome yet when the send `before` was made.
 
     Retries are not counted, as they are in no wave.
     """

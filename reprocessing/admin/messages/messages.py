@@ -67,7 +67,7 @@ class MessageList(KeysetList):
         )
 
     def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the filters of the URL. A group's messages are also those of the groups that are merged into it."""
+        """Return the filters of the URL. A failure group includes the groups that were merged into the group."""
         found: dict[str, Any] = super().get_filters_params(params)
         asked = [value for value in found.get("group", ()) if _ID.fullmatch(value)]
         groups = FailureGroup.objects.filter(Q(pk__in=asked) | Q(merged_into__in=asked)).values_list("pk", flat=True)

@@ -39,7 +39,7 @@ _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """The form of a group's new status, assignee and note, with the reason. Hidden fields have the values before."""
+    """The form of a group's new status, assignee and note, with the reason. Hidden fields have the shown values."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     to = forms.CharField(required=False, max_length=150, label="Assigned to", help_text="A user name. Empty: nobody.")

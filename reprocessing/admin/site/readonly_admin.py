@@ -253,7 +253,7 @@ def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
     """Return the columns by which the list is ordered, up to the first unique column.
 
-    Return None if keyset pagination is not possible: no column is unique, or one may be null or is of another model.
+    Return None if keyset pagination is impossible: no column is unique, or a column is nullable or of another model.
     """
     found: list[OrderColumn] = []
     for name in rows.query.order_by:

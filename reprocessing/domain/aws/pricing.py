@@ -38,7 +38,7 @@ class Prices:
     fifo: float = FIFO
 
     def of(self, *, fifo: bool) -> float:
-        """Return the price of one request in US dollars."""
+        """Return the price in US dollars of one request to a FIFO queue (`fifo`) or a standard queue."""
         return (self.fifo if fifo else self.standard) / _MILLION
 
 

@@ -104,7 +104,7 @@ def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
 
 
 def _similarity(one: _Weighed, other: _Weighed, weights: Mapping[str, int]) -> float:
-    """Return the similarity of two shapes (weighted Jaccard): the weight of their common keys by that of all keys."""
+    """Return the similarity of two shapes (weighted Jaccard): the weight of common keys divided by that of all keys."""
     least, most = sorted((one.weight, other.weight))
     if least < SIMILAR * most:  # cannot be similar enough
         return 0.0

@@ -46,7 +46,7 @@ class MessageFields:
         """Return the value of a field as text, or why it has none. Never raises.
 
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
-        body over 256 KiB are Unreadable, not missing, because a rule may exist to stop these messages.
+        body over 256 KiB are `Unreadable`, not missing, because a rule may exist to stop such large messages.
         """
         known = self._known.get(asked.text)  # by text: Python caches its hash, and hundreds of rules ask
         if known is None:

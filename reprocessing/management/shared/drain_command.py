@@ -112,7 +112,7 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
 def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
     """Refuse to redrive a DLQ while AWS itself moves its messages (native redrive).
 
-    If AWS does not answer, says so on `telling`, and uses what is stored.
+    If AWS does not answer, print this to `telling`, and decide by what AWS answered last.
 
     Raises:
         CommandError: a native redrive is running.

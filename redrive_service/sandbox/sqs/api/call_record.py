@@ -32,7 +32,7 @@ class Record:
     """What one call did.
 
     Attributes:
-        sent: the fields of each Sent.
+        sent: the sent messages, each as the fields of `Sent`.
         received: message id, receive count, and whether only a fault made the message visible.
         deleted: message id in the receipt handle (None: the handle is invalid), and whether the message was deleted.
         dead_lettered: message id, source queue and dead-letter queue.

@@ -1,4 +1,4 @@
-"""A client's HTTP/1.1 connection: keep-alive, pipelining, split packets."""
+"""Serve one client's HTTP/1.1 connection: several requests, one after another, each in any number of packets."""
 
 import asyncio
 import select

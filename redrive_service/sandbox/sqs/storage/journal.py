@@ -63,7 +63,7 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Write one call with one write. An empty action stores only the time."""
+        """Append one call to the journal, with a single write to the file. An empty action stores only the time."""
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
