@@ -41,7 +41,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure of an exception: SQS's error code, or its class. Its text is never used."""
+        """Return the failure of an exception: SQS's error code, else the exception's class. The text is never used."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))

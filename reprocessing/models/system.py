@@ -56,8 +56,8 @@ class Heartbeat(models.Model):
 class TickCount(models.Model):
     """The number of ticks (beat's rounds of 2 s) that this database has counted, in the table's only row.
 
-    It shows a restore: a restored database has counted fewer ticks than Redis has stored. `database`: a random id,
-    which a database restored from a backup keeps.
+    The count shows a restore: a restored database has counted fewer ticks than Redis has stored. `database`: a random
+    id, which a database restored from a backup keeps.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

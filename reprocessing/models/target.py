@@ -16,7 +16,7 @@ DEDUPLICATED_FOR = 300.0
 
 
 class TargetKind(models.TextChoices):
-    """The kind of a target. It decides by which protocol letters are sent."""
+    """The kind of a target, which decides by which protocol letters are sent."""
 
     SQS = "sqs", "SQS queue"
     CELERY = "celery", "SQS queue of Celery workers"

@@ -27,8 +27,8 @@ class ShopEvent:
     """One message. Two messages with one `event_id` are the same event, published twice by mistake.
 
     Attributes:
-        sequence: its number among the account's events, from 1 on.
-        poison: its amount is not a number, so no consumer can ever process it.
+        sequence: the event's number among the account's events, from 1 on.
+        poison: whether the event's amount is not a number, so that no consumer can ever process the event.
     """
 
     event_id: str

@@ -50,9 +50,9 @@ class MessageList(KeysetList):
 
     @cached_property
     def known(self) -> int | None:
-        """Return the number of messages from stored counters; None: they do not know it for the filter of this list.
+        """Return the number of messages from stored counters; None: no counter fits the filter of this list.
 
-        The counters know DLQ, state, and whether a delivery is presumed.
+        There are counters by DLQ, by state, and by whether a delivery is presumed.
         """
         asked = {name: values[-1] for name, values in self.filter_params.items()}
         dlq, state, presumed = (asked.pop(name, None) for name in _KEPT)

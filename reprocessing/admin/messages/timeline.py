@@ -50,7 +50,7 @@ def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """Return the number of the edit that an attempt sent, the last edit before it; 0: it sent the captured message.
+    """Return the number of the last edit before an attempt, which the attempt sent; 0: it sent the captured message.
 
     `revisions`: all edits, oldest first.
     """

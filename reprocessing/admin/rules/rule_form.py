@@ -1,4 +1,4 @@
-"""The form that adds or changes a rule; its preview shows what the rule would do to recent messages."""
+"""The form that adds or changes a rule; its preview shows what the rule would do to messages of 7 days."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 def _may_stop(request: HttpRequest, run: int) -> bool:
     """Return whether the page that aborts the run also offers to stop the DLQ.
 
-    It does if this person may stop DLQs, except for a planned run, which has sent nothing.
+    True if this person may stop DLQs, but never for a planned run, which has sent nothing.
     """
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")

@@ -122,7 +122,7 @@ def _unknown(  # noqa: PLR0913  # each of another kind
     run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
     *, seen: VisibleDlqs,
 ) -> str:  # fmt: skip
-    """Return a text about why the end of the run cannot be predicted; empty: it can."""
+    """Return a text about why the end of the run cannot be predicted; empty: the end can be predicted."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why

@@ -122,7 +122,7 @@ def with_original_line_ends(text: str, like: bytes) -> bytes:
 
 
 def body_problems(body: bytes) -> list[str]:
-    """Return sentences that say why SQS does not accept a body; empty: it does. They contain no message data."""
+    """Return sentences, without message data, that say why SQS does not accept a body; empty: SQS accepts it."""
     if not body:
         return ["The body is empty; SQS does not accept empty messages."]
     found = _unsendable(body)
