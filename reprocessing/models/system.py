@@ -174,7 +174,7 @@ class ParkingQueueMessage(models.Model):
 
 # Every change of a letter updates the counts and sums below, so that no page of the admin counts millions of rows.
 class _Kind(models.Model):
-    """Base class of counts: `n` letters have this DLQ, group, state and reason. `group_id` 0: no failure group."""
+    """Base class of counts: `n` letters have this DLQ, failure group, state and reason. `group_id` 0: no group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -192,7 +192,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with a DLQ, group, state and reason. The changes in `LetterCountDelta` are not included."""
+    """The number of letters with a DLQ, failure group, state and reason, without the changes in `LetterCountDelta`."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"

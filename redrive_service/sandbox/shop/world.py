@@ -198,7 +198,7 @@ class Shop:
         return url
 
     def _is_purged(self, url: str) -> bool:
-        """Return whether SQS accepted the purge of the queue: it allows one per minute."""
+        """Return whether SQS accepted the purge of the queue. SQS allows one purge per minute."""
         try:
             self._client.purge_queue(QueueUrl=url)
         except self._client.exceptions.PurgeQueueInProgress:

@@ -55,7 +55,7 @@ def merge(request: HttpRequest) -> HttpResponse:
 
 
 def split(request: HttpRequest, group: int) -> HttpResponse:
-    """Make merged groups groups of their own again."""
+    """Separate merged failure groups, so that each is a group of its own again."""
     row = _group_or_404(request, group)
     parts = merged_groups.merged_groups(row.id, limit=MOST)
     choices = [(str(part.id), visible(part.title)) for part in parts]
@@ -91,7 +91,7 @@ class RenameForm(ReasonForm):
     )  # fmt: skip
 
     def clean_name(self) -> str:
-        """Refuse characters that cannot be seen."""
+        """Return the new title. Refuse a title with invisible characters."""
         name: str = self.cleaned_data["name"]
         if not name.isprintable():
             raise forms.ValidationError("The title has control characters. Write it in one line, without them.")

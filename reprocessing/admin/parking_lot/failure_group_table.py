@@ -42,7 +42,7 @@ class Asked:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Asked:
-        """Return what the URL's query asks for."""
+        """Return the filter, order and page in a URL's query."""
         status, order = query.get("status", ""), query.get("sort", "")
         return cls(
             dlq=id_parameter(query, "dlq"),
@@ -86,7 +86,7 @@ def columns(asked: Asked) -> list[dict[str, str]]:
 
 
 def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_letters: bool) -> list[dict[str, Any]]:
-    """Return a row for each group, with its sparkline; two statements for all rows."""
+    """Return a row for each group, with its sparkline. All rows together take two SQL statements."""
     ids = [group.id for group in groups]
     newest = failure_group_pages.newest_letters(ids) if ids else {}
     hours = failure_group_pages.letters_by_hour(ids, days=days) if ids else {}

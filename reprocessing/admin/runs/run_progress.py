@@ -104,15 +104,15 @@ def _moves(found: list[LaneCount]) -> bool:
 
 
 def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
-    """Return, for each target, how many sent messages have no known outcome, and a text about what this waits for."""
+    """Return, for each target, the number of sent messages with unknown outcome, and what these outcomes wait for."""
     texts = ((wait.unsettled, resource_name(wait.target), pending_outcomes.describe(wait)) for wait in found)
     return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the min seconds until all outcomes are known; None: this cannot be said, or no outcome is pending.
+    """Return the least seconds until all outcomes are known; None: not known, or no outcome is pending.
 
-    `known`: for each target, the min seconds until its outcomes are known; None: cannot be said.
+    `known`: for each target, the least seconds until its outcomes are known; None: not known.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None

@@ -68,7 +68,7 @@ class FirstPages(Pages):
 class KeysetList(ChangeList):
     """One page of a list. `more`: URL query of the next page; empty: this is the last page.
 
-    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, it has Django's pages.
+    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, the list has Django's pages.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
@@ -220,7 +220,7 @@ class ReadOnlyAdmin(Desk):
         return super().render_change_form(request, context, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Return whether a filter in the URL is allowed: only filters that the list or links to it use are."""
+        """Return whether a filter in the URL is allowed: whether the list, or a link to the list, uses the filter."""
         name, _, how = lookup.partition("__")
         return name in {*self.list_filter, *self.link_filters} and how in _COMPARED and "\0" not in value
 

@@ -137,8 +137,8 @@ class IdleLoad:
     def requests(self) -> float:
         """Return the number of SQS requests per second.
 
-        A DLQ poll is one request, a task three (send, receive, delete); long polls come on top. Polls that are due at
-        the same tick share a task.
+        A DLQ poll is one request, a task three (send, receive, delete). Long polls of the service's own queues are
+        added. Polls that are due at the same tick share a task.
         """
         tasks = self.ticks + self.sweeps + min(self.polls, max(self.ticks, self.polls / self.dlqs_per_task))
         return self.polls + 3 * tasks + self.workers * self.queues / self.long_poll

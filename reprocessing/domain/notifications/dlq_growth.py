@@ -51,12 +51,12 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class NotGrowing:
-    """The notes show that the DLQ did not grow."""
+    """The stored message counts show that the DLQ did not grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """There are too few notes for a decision (under 6), such as after the workers were stopped."""
+    """There are too few stored message counts for a decision (under 6), such as after the workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:

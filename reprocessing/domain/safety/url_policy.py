@@ -85,7 +85,7 @@ class AllowList:
     networks: tuple[tuple[Network, int | None], ...] = ()
 
     def value_with_endpoint(self, endpoint: Endpoint) -> str:
-        """Return the value of REDRIVE_OUTBOUND_HOSTS with this endpoint added."""
+        """Return a new value for REDRIVE_OUTBOUND_HOSTS: its present entries and this endpoint."""
         listed = [*self.names, *((_written(network), port) for network, port in self.networks)]
         entries = sorted(_entry(host, port) for host, port in listed)
         return ",".join([*entries, endpoint.authority])

@@ -121,7 +121,7 @@ class ParkingCommand(Console):
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Act on these messages, at most `GROUP_SIZE` in a transaction, and return the result.
+        """Act on these messages, at most 500 in a transaction, and return the result.
 
         Raises:
             ApprovalNeeded: a second person is needed; nothing was done.
