@@ -163,7 +163,7 @@ def _is_travelling(event: Event, moment: int) -> bool:
 
 
 def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
-    """Return the arrivals of a lane, in order of sending."""
+    """Return the sends of a lane that created a message, in order of sending."""
     return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 

@@ -79,7 +79,7 @@ def judge(
 
     Raises:
         LogIsIncomplete: calls are missing.
-        MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
+        MarkIsUnreadable: the attribute that marks a redriven message is not `ID:NUMBER`.
         SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     books = books or ServiceRecords()

@@ -93,7 +93,7 @@ def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dic
 
 
 def _repeatable(slots: list[str], poison: set[int]) -> list[int]:
-    """Return the positions where the account's previous event may be published again: it is not poison."""
+    """Return the positions where the account's previous event may be published again, as it can be processed."""
     latest: dict[str, int] = {}
     found = []
     for position, account in enumerate(slots):

@@ -57,7 +57,7 @@ class StatusForm(forms.Form):
     )
 
     def clean_to(self) -> str:
-        """Refuse a new assignee who is no user."""
+        """Return the new assignee. Refuse a name that no user has."""
         to: str = self.cleaned_data["to"]
         if to and to != self.data.get("seen_to") and not User.objects.filter(username=to, is_active=True).exists():
             raise forms.ValidationError(f'There is no active user "{visible(to)}". Write a user name, or nothing.')

@@ -171,7 +171,7 @@ def _there(row: Rule | None) -> str:
 
 
 def _sees_values(request: HttpRequest, dlq: int | None) -> bool:
-    """Return whether this person may see all values in messages of this DLQ, also masked ones; None: of all DLQs."""
+    """Return whether this person may see all values in messages of `dlq` (None: of all DLQs), also masked values."""
     if not may_see_payloads(request.user):
         return False
     return show_payload.may_reveal(request) or not viewed_content.masks_fields(dlq)

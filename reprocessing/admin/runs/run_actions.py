@@ -37,7 +37,7 @@ class AbortRunForm(ReasonForm):
 
 
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    """Show what the action does and ask for the reason; after that, execute it. `deed`: such as "pause"."""
+    """Show what the action does and ask for the reason; after that, execute it. `deed`: its name, such as "pause"."""
     which = RUN_ACTIONS[deed]
     visible_rows.row_or_404(request, Run.objects, run)
     question, act = partial(_question, request, run, which), partial(_act, run, which)

@@ -44,7 +44,7 @@ class OpenForm(ReasonForm):
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return the keys of `MOVES` for the actions that are possible now.
+    """Return the names of the actions (keys of `MOVES`) that are possible now.
 
     An open circuit breaker can be opened again, which changes its cooldown.
     """

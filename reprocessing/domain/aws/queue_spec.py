@@ -135,7 +135,7 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute contradicts what is wanted, and is not changed. `what`: the contradiction; `cure`: what a person has to do."""
+    """An attribute contradicts the wanted value, and is not changed. `what`: how; `cure`: what a person has to do."""
 
     attribute: str
     what: str
