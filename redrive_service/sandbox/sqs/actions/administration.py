@@ -32,7 +32,7 @@ _PURGE_REST: Final = 60.0
 
 
 def create_queue(account: Account, request: Request) -> Answer:
-    """Create a queue and return its URL. A queue with the same name and attributes may exist already."""
+    """Create a queue and return its URL. If a queue with this name and these attributes exists, return its URL."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     raw = text_map(request, "Attributes")

@@ -45,7 +45,7 @@ def _unusable(entry_id: object) -> SqsError:
 
 
 def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> Answer:
-    """Execute `act` for every entry in order. Return the answer: `Successful`, `Failed`, or both."""
+    """Execute `act` for every entry in order. Return an answer with the lists `Successful`, `Failed`, or both."""
     successful: list[Answer] = []
     failed: list[Answer] = []
     for entry in entries:

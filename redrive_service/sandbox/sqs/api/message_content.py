@@ -167,7 +167,10 @@ def _no_text(name: str, kind: str, text: object) -> SqsError:
 
 @lru_cache(maxsize=4096)
 def _label(name: str, kind: str) -> bytes:
-    """Return name, type and kind of value, validated, for the digest; cached, as they repeat between messages."""
+    """Return the part of the digest for an attribute's name, type and kind of value. SqsError: one is invalid.
+
+    The result is cached, because messages often have the same attributes.
+    """
     _check_name(name)
     _check_type(name, kind)
     parts = name.encode(), kind.encode()

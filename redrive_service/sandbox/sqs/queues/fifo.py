@@ -53,7 +53,7 @@ class Group:
 
 
 class FifoQueue(Queue):
-    """A FIFO queue. A list has its groups with visible messages; the first group in it is received first."""
+    """A FIFO queue. A receive begins with the first group in the list of groups that have visible messages."""
 
     fifo = True
 

@@ -74,7 +74,7 @@ class Journal:
         self._size += written
 
     def has_grown(self) -> bool:
-        """Return whether the journal is longer than its limit: 64 MiB, or twice the last snapshot."""
+        """Return whether the journal is longer than 64 MiB, and longer than twice the last snapshot."""
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:
