@@ -170,13 +170,13 @@ def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
 ) -> Event | None:
-    """Return the first event that should have been sent before this send, because its number in the lane is smaller."""
+    """Return the first event that should have been sent before this send, by its number in the lane; None: none."""
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last later event of the lane that was sent before `send`, and had not come back before `send`."""
+    """Return the last later event of the lane that was sent before `send` and had not come back by then; None: none."""
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None

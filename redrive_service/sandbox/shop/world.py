@@ -81,7 +81,7 @@ class Shop:
         self._exit.close()
 
     def publish(self) -> None:
-        """Send every event to the shop's queue, ten per call, in order."""
+        """Send every event to the shop's queue, ten per call, in order. SandboxError: SQS refused an event."""
         for first in range(0, len(self.events), _TEN):
             batch = self.events[first : first + _TEN]
             answer = self._client.send_message_batch(

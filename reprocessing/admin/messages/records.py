@@ -88,7 +88,7 @@ class Pulses(ReadOnlyAdmin):
     list_display = ("queue", "consumed_at")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Heartbeat | None:
-        """Return the row with this id, which is the queue's name; PostgreSQL cannot read a text with a zero byte."""
+        """Return the row with this id, the name of a queue; None: there is none, or the id has a zero byte."""
         found: Heartbeat | None = None if "\0" in object_id else super().get_object(request, object_id, from_field)
         return found
 

@@ -55,6 +55,10 @@ def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
     """Show what the action does and ask for the reason; after that, change the circuit breaker.
 
     `breaker`: its id. `move`: a key of `MOVES`, such as "half-open".
+
+    Raises:
+        Http404: this person does not see the circuit breaker, or `move` is not in `MOVES`.
+        PermissionDenied: a DLQ that this person does not see uses the circuit breaker.
     """
     if move not in MOVES:
         raise Http404

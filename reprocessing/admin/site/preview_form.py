@@ -156,7 +156,11 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form, then the preview; when confirmed, save, if that changes exactly what the preview showed."""
+    """Show the form, then the preview; when confirmed, save, if that changes exactly what the preview showed.
+
+    Raises:
+        PermissionDenied: the person lacks the permission `asked.permission`.
+    """
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)

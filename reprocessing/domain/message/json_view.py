@@ -62,7 +62,10 @@ def is_too_deep(body: bytes) -> bool:
 
 
 def number_text(number: int | Decimal) -> str:
-    """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent."""
+    """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent.
+
+    ValueError: the number is infinite or NaN.
+    """
     sign, digits, exponent = Decimal(number).as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{number} is not a number")  # noqa: TRY004 - the type is right, the value is not

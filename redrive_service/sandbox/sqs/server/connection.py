@@ -199,7 +199,10 @@ class Connection(asyncio.BufferedProtocol):
         return head
 
     def _skip_body(self, head: Head) -> HttpRequest | None:
-        """Read past a body that is too large, so that the refusal arrives and the connection stays usable."""
+        """Read past a body that is too large, so that the client gets the refusal and can use the connection again.
+
+        Return the request without its body; None: the end of the body has not arrived yet.
+        """
         skipped = min(len(self._buffer), self._missing)
         self._missing -= skipped
         del self._buffer[:skipped]

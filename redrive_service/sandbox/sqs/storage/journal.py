@@ -63,7 +63,10 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Append one call to the journal, with a single write to the file. An empty action stores only the time."""
+        """Append one call to the journal, with a single write to the file. An empty action stores only the time.
+
+        JournalIsUnusable: the file cannot be written, for example because the disk is full.
+        """
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
