@@ -156,7 +156,7 @@ class _Reading:
         return md5 if self._experiment.identity is None else attributes.get(self._experiment.identity)
 
     def _place(self, event: Event, message: Message) -> None:
-        """Set the event's lane, if it has one, and its number in the lane. SequenceIsNoNumber: the number is invalid."""
+        """Set the event's lane, if it has one, and its number in the lane. SequenceIsNoNumber: it is not valid."""
         experiment = self._experiment
         key = message.attributes.get(experiment.ordering) if experiment.ordering else message.group
         if key is None:
