@@ -89,7 +89,7 @@ class Preview:
         payload: the value that `FormPage.write` saves.
         changes: the fields that a save would change.
         findings: problems; some forbid saving.
-        passed: names of checks that found no problem.
+        passed: a sentence about each check that found no problem.
         new: whether the row does not exist yet.
         version: version of other data on which the preview depends, for example of all rules.
         facts: labels and values that the page shows.

@@ -84,7 +84,7 @@ class CallLog:
 
     With a given file every call is written to it at once, after the file's earlier content. Without a file at least the
     latest million calls, or the latest GiB, are kept in temporary files, which are deleted with the server. No other
-    program reads temporary files, so a call is converted to the documented line only on request.
+    program reads temporary files, so a call is converted to the line of docs/local_sqs.md only on request.
     """
 
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
