@@ -98,7 +98,7 @@ def _followed(attempt: Attempt, later: Attempt | None, letter: Letter) -> str:
 
 
 def _length(time: timedelta) -> str:
-    """Return a duration as text: in milliseconds below 1 s, in tenths of a second up to 10 s."""
+    """Return a duration as text: in milliseconds below 1 s, in tenths of a second up to 10 s, else as "1 min 5 s"."""
     if time < _SECOND:
         return f"{max(0, time / timedelta(milliseconds=1)):.0f} ms"
     return duration(time) if time > 10 * _SECOND else f"{time / _SECOND:.1f} s"
