@@ -30,7 +30,7 @@ class ServiceAdminSite(RedriveAdminSite):
         return super().login(request, ways | (extra_context or {}))
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """End the session here. If the provider can end its session, too, return a page that opens the provider's URL.
+        """End the session. If the OpenID provider can end its own session, return a page that opens the provider's URL.
 
         A redirect to the provider is impossible: the content security policy (form-action) allows this host only.
         """

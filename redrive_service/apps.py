@@ -35,7 +35,10 @@ class RedriveServiceConfig(AppConfig):
 
 
 def _limit_idle_transactions(connection: BaseDatabaseWrapper, **_: Any) -> None:  # noqa: ANN401  other arguments of the signal
-    """Set `IDLE_AT_MOST` on a new connection, by a statement: a pooler may refuse it as a connection option."""
+    """Let PostgreSQL end transactions of this new connection that are idle for 30 s (`IDLE_AT_MOST`).
+
+    A statement sets this, because a connection pooler may refuse it as an option of the connection.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", [IDLE_AT_MOST])
 

@@ -45,7 +45,7 @@ def keep_connection(sender: Any = None, **_: Any) -> None:  # noqa: ANN401  a ta
 @after_setup_logger.connect
 @after_setup_task_logger.connect
 def format_logs(logger: logging.Logger, **options: Any) -> None:  # noqa: ANN401  the signals' other arguments
-    """Replace Celery's log formatters, with which content could forge log lines. Lines look the same as before."""
+    """Replace Celery's log formatters, because line breaks in a value could forge log lines. Lines look as before."""
     pool = get_multiprocessing_logger()
     for handler in (*logger.handlers, *(pool.handlers if pool else ())):
         handler.setFormatter(formatter(settings.ENVIRONMENT.log_format, options["format"]))
@@ -58,12 +58,18 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 @worker_before_create_process.connect
 def share_memory(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
-    """Before a worker process is forked: exempt all objects from collections, which would copy the shared pages."""
+    """Exempt all objects from garbage collection before a worker process is forked.
+
+    Otherwise, a collection in the worker process would copy the memory pages that it shares with its parent.
+    """
     gc.collect()
     gc.freeze()
 
 
 @worker_process_init.connect
 def collect_seldom(**_: Any) -> None:  # noqa: ANN401  the signal's arguments
-    """In a new worker process: look for cycles after so many new objects that a batch of messages is not looked at."""
+    """Let a new worker process collect garbage only after 50,000 new objects.
+
+    A batch of messages creates fewer objects, so no collection interrupts it.
+    """
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

@@ -82,7 +82,7 @@ def work(_request: HttpRequest) -> JsonResponse:
 
 
 def postgres_answers() -> bool:
-    """Return whether PostgreSQL answers within `TIMEOUT`."""
+    """Return whether PostgreSQL answers within 2 s (`TIMEOUT`)."""
     try:
         return _ask_postgres("SELECT 1") == (1,)
     except psycopg.Error:
@@ -90,7 +90,7 @@ def postgres_answers() -> bool:
 
 
 def redis_answers() -> bool:
-    """Return whether Redis answers a ping within `TIMEOUT`: half to connect, half for the reply."""
+    """Return whether Redis answers a ping within 2 s (`TIMEOUT`): half to connect, half for the reply."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         # Set here, not above: options in the URL override arguments.
         client.connection_pool.connection_kwargs.update(
@@ -115,9 +115,9 @@ class _Hasty(psycopg.Connection[tuple[Any, ...]]):
 
 
 def _ask_postgres(question: str, parameters: Sequence[object] = ()) -> tuple[Any, ...] | None:
-    """Run a query on a new connection; return its first row, or None. `TIMEOUT` limits it from connecting to the end.
+    """Run a query on a new connection; return its first row, or None. It takes at most 2 s (`TIMEOUT`).
 
-    The time to look up the host's name is not included.
+    The 2 s include the time to connect, but not the time to look up the host's name.
 
     Raises:
         psycopg.Error: the query failed, or took too long.

@@ -42,7 +42,7 @@ def read_destinations(
 
 
 def read_alerts(variables: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
-    """Return the thresholds that are set, by their names in settings.REDRIVE, and a text for each invalid one."""
+    """Return the thresholds that are set, by their names in settings.REDRIVE, and a text for each invalid threshold."""
     found: dict[str, float] = {}
     problems: list[str] = []
     for name, (least, most) in ALERT_LIMITS.items():

@@ -52,7 +52,7 @@ def lock_message(request: HttpRequest, username: str) -> str:
 def locked_out(
     _request: HttpRequest, response: HttpResponse, _credentials: Mapping[str, Any] | None = None
 ) -> HttpResponse:
-    """Return the log-in page with status 429, so that programs notice the lock, too."""
+    """Return the log-in page with status 429, so that programs also notice the lock."""
     response.status_code = TOO_MANY_REQUESTS
     return response
 

@@ -1,6 +1,7 @@
 """Make hidden and direction-changing characters of a text visible: a template filter, and a form renderer.
 
-The labels of fields, models and states (`admin/site/labels.py`) are template filters, too.
+The module also registers the functions of `admin/site/labels.py`, which return labels of fields, models and states,
+as template filters.
 """
 
 from __future__ import annotations

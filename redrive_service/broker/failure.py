@@ -41,7 +41,7 @@ class ReceiveFailure:
 
     @classmethod
     def from_exception(cls, error: Exception) -> Self:
-        """Return the failure of an exception: SQS's error code, or its class. Its text is never used."""
+        """Return the failure of an exception: SQS's error code, else the exception's class. The text is never used."""
         if isinstance(error, ClientError):
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", NO_ANSWER)
             return cls(status=status, code=_printable(error.response.get("Error", {}).get("Code", "")))
@@ -49,7 +49,10 @@ class ReceiveFailure:
 
 
 def _error_code(body: bytes | None) -> str:
-    """Return `QueueDoesNotExist` from `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}` (AWS JSON 1.0 errors)."""
+    """Return the error code in an error's JSON body (AWS JSON 1.0), such as `QueueDoesNotExist`; "": it has none.
+
+    In the body, the code is the end of a member: `{"__type": "com.amazonaws.sqs#QueueDoesNotExist", …}`.
+    """
     if not body or len(body) > _LONGEST_ERROR_BODY:
         return ""
     try:

@@ -56,7 +56,7 @@ class Timeouts:
         return self.receive(long_poll=long_poll) + self.overdue_margin
 
     def pause(self, *, failures_in_a_row: int) -> float:
-        """Return seconds before the next receive: doubling from the first pause up to the longest.
+        """Return seconds before the next receive: `first_pause`, doubled with each failure, up to `longest_pause`.
 
         No jitter: workers poll a failing queue only a few times a minute, so they cannot overload it.
         """

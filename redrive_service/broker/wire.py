@@ -29,7 +29,7 @@ class BoundedHttpConnection(AsyncHTTPSConnection):
         self._total = total
 
     def getrequest(self) -> Request:
-        """Return the request. It sets the deadline on its curl handle each time, as kombu reuses handles."""
+        """Return the request, with the deadline set on its curl handle, each time: kombu reuses handles."""
         request = super().getrequest()
         request.on_prepare = self._prepare
         return request

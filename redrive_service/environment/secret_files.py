@@ -18,7 +18,7 @@ _LARGEST: Final = 65_536  # bytes of a secret file
 def is_secret(name: str) -> bool:
     """Return whether the variable of this name has a secret.
 
-    URLs of notification destinations count as secrets, too.
+    URLs of notification destinations are also secrets.
     """
     return name in {*SECRETS, _READ_ELSEWHERE} or (name.startswith(PREFIX) and name != PREFIX)
 

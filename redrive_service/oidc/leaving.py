@@ -1,4 +1,4 @@
-"""Sign a person out at the OpenID provider, too (OpenID Connect RP-Initiated Logout 1.0)."""
+"""End a person's session at the OpenID provider (OpenID Connect RP-Initiated Logout 1.0)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _ROOT: Final = "/admin/"
 
 
 class RecheckMiddleware:
-    """Redirects pages through the provider (`prompt=none`) when the session must be confirmed. Forms are refused."""
+    """Redirects pages through the provider (`prompt=none`) when it must confirm the session; refuses sent forms."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

@@ -33,7 +33,7 @@ class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # mozilla-dj
     def get_extra_params(self, request: HttpRequest) -> dict[str, str]:
         """Return the parameter `prompt` for the provider.
 
-        The query parameter `silent` asks for no page, `other` for the sign-in page.
+        With the query parameter `silent`, the provider shows no page; with `other`, it shows its sign-in page.
         """
         if "silent" in request.GET and request.user.is_authenticated:
             return {"prompt": "none"}
@@ -52,7 +52,10 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # mozill
         return answer
 
     def _ended(self, request: HttpRequest, error: str) -> HttpResponse:
-        """End the session after an error. If the provider asks for its sign-in page, offer to sign in again."""
+        """End the session after an error of the provider.
+
+        If a signed-in person must see the provider's sign-in page, redirect to our sign-in. Else raise SignInRefused.
+        """
         going_to = request.session.get("oidc_login_next") or reverse("admin:index")
         was_signed_in = request.user.is_authenticated
         del request.session["oidc_states"][request.GET["state"]]

@@ -129,7 +129,7 @@ class Demo:
             raise SandboxError(f"The admin's user could not be made: {done.stderr.decode(errors='replace').strip()}")
 
     def _manage(self, *arguments: str) -> str:
-        """Return what a command of manage.py wrote to standard output."""
+        """Return what a command of manage.py wrote to standard output. SandboxError: the command failed."""
         done = self._run(*arguments)
         if done.returncode != 0:
             raise SandboxError(f"manage.py {arguments[0]} failed:\n{done.stderr.decode(errors='replace').strip()}")

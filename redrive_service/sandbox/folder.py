@@ -103,10 +103,10 @@ class SavedSettings:
 def lock_folder(folder: Path) -> int:
     """Lock the folder and return the lock's descriptor.
 
-    The servers' guards hold the lock, too. So the folder of a killed sandbox stays locked until its servers have ended.
+    The servers' guards also hold the lock. So the folder of a killed sandbox stays locked until its servers have ended.
 
     Raises:
-        SandboxIsRunning: the process that took the lock still runs, or the lock is held for `FREE_WITHIN` seconds more.
+        SandboxIsRunning: the process that took the lock still runs, or the lock is not free after 4 s.
         SandboxError: the folder cannot be created or written to.
     """
     try:

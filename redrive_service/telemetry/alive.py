@@ -21,7 +21,7 @@ EVERY = 10.0  #: seconds between two touches of a worker's event loop
 
 
 def touch(path: str) -> None:
-    """Touch the file, if a path is set. A failure is only logged: the probe then fails, too."""
+    """Touch the file, if a path is set. A failure is only logged, because the liveness probe sees the old file."""
     if not path:
         return
     try:
@@ -41,7 +41,7 @@ class AliveStep(bootsteps.StartStopStep):
         self.enabled = bool(settings.ALIVE_FILE)
 
     def start(self, consumer: CeleryValue) -> None:
-        """Touch the file now, and then every `EVERY` seconds."""
+        """Touch the file now, and then every 10 s (`EVERY`)."""
         touch(settings.ALIVE_FILE)
         self._timer = consumer.timer.call_repeatedly(EVERY, touch, (settings.ALIVE_FILE,))
 

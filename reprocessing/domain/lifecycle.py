@@ -87,7 +87,7 @@ class ParkedReason(StrEnum):
 
     @property
     def is_message_fault(self) -> bool:
-        """Return whether the message itself is at fault, so that the reason also explains why it failed before."""
+        """Return whether the message itself is at fault. Then the reason also explains why its consumer failed."""
         return self in {ParkedReason.UNSENDABLE, ParkedReason.UNREADABLE_TASK}
 
 

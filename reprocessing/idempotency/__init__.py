@@ -1,7 +1,7 @@
 """Do the work of a message only once, even if the message is delivered twice (docs/consumers.md).
 
 This package works in any Django project on PostgreSQL, and imports nothing else of this project. Install it with
-`INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`. The redrive service installs it too
+`INSTALLED_APPS += ["reprocessing.idempotency"]` and `manage.py migrate`. The redrive service also installs it
 (docs/adr/0013).
 """
 

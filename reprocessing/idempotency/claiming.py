@@ -236,7 +236,7 @@ def _refuse_a_transaction(using: str) -> None:
 
 
 def _surely(place: ClaimKey, say: Callable[[], bool]) -> bool:
-    """Run a statement, and return its result. If the connection is broken, run it once more on a new connection.
+    """Run a statement, and return its result (True or False). If the connection is broken, run it on a new one.
 
     Inside a transaction, the error is raised, because a new connection would not continue the transaction.
     """

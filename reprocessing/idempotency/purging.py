@@ -11,7 +11,7 @@ def purge(*, using: str | None = None, batch: int = BATCH) -> int:
     """Delete expired claims, `batch` claims in each transaction; return how many were deleted.
 
     A claim expires at its `keep_until`. Two kinds of claims are skipped: those whose lease has not ended, and those
-    that another process is deleting. `using`: the database's alias; None: the one in the settings.
+    that another process is deleting. `using`: the database's alias; None: the alias in the settings.
     """
     alias, purged = using or conf.current_settings().database, 0
     found = batch

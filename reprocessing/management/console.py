@@ -69,7 +69,10 @@ class Console(BaseCommand):
         return super().create_parser(prog_name, subcommand, formatter_class=HelpFormatter, epilog=epilog, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command from a shell. Refuse `--reason=--` and the like, which argparse reads as without a value."""
+        """Run the command from a shell. Refuse an option with the value `--`, such as `--reason=--`.
+
+        argparse would read it as an option without a value.
+        """
         for given in takewhile(lambda word: word != "--", argv[2:]):
             if given.startswith("--") and given.endswith("=--"):
                 self.stderr.write(f"Nothing was done: {given[:-3]} needs a value, and -- is not a value.")
@@ -161,8 +164,8 @@ class Console(BaseCommand):
     def report_in_pieces(self, found: object, pieces: Iterable[list[Any] | dict[str, Any]]) -> None:
         """Print one JSON object on one line, with one large member that is never in memory as a whole.
 
-        The member has the value `PIECES` in `found`. The pieces, all lists or all dicts, are joined and printed in its
-        place.
+        In `found`, the value `PIECES` stands for this member. The pieces, all lists or all dicts, are joined and
+        printed in its place.
         """
         head, tail = json.dumps(found, default=_in_json).split(json.dumps(PIECES))
         ends, between = "", ""
@@ -247,7 +250,10 @@ def _in_json(value: object) -> object:
 
 
 def _silence() -> bool:
-    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail. Return False."""
+    """Redirect standard output to /dev/null, so that Python's flush at its exit does not fail.
+
+    Return False: nobody reads standard output any more.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

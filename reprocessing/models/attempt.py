@@ -113,7 +113,7 @@ class Claim(models.Model):
     """An idempotency key that a letter has reserved at a target, so that no other letter with the key is sent there.
 
     A letter whose idempotency key is its message id needs no claim. `key_space`: the DLQ's id, because equal keys of
-    two DLQs do not conflict. `until`: when a held claim ends.
+    two DLQs do not conflict. `until`: when the claim ends, if its letter is being sent (state `held`).
     """
 
     pk = models.CompositePrimaryKey("target_id", "key_space", "key_hash")

@@ -66,7 +66,9 @@ class ManagedObject(models.Model):
 
 
 class ApiToken(models.Model):
-    """A token of the HTTP API, which belongs to a user or to teams. If its user or all its teams are deleted, it fails.
+    """A token of the HTTP API, which belongs to a user or to teams.
+
+    A token is refused after its user, or all its teams, were deleted.
 
     Attributes:
         token_hash: SHA-256 of the token.

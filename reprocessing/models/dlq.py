@@ -67,7 +67,7 @@ class StalePolicy(models.TextChoices):
 
 
 class OwnBackoff(Protocol):
-    """The backoff that a letter's rule or rate class sets: base (s), cap (s) and jitter; all three None: not set."""
+    """The backoff of a letter from its rule, or its rule's rate class: base (s), cap (s), jitter; all None: not set."""
 
     @property
     def backoff_base(self) -> float | None: ...  # noqa: D102

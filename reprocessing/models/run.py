@@ -103,7 +103,7 @@ class Wave(models.Model):
     """One wave of a run; only the newest wave is open. `size` null: all remaining letters.
 
     `touched`: how many letters were first sent in this wave; `failed`: how many of these letters failed. Both are set
-    when the wave is settled.
+    when the wave ends.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="wave_history", db_index=False)

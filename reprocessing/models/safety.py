@@ -60,13 +60,13 @@ class RateClass(models.Model):
 
 
 class Breaker(models.Model):
-    """The circuit breaker of a target (created by a database trigger), or of one rate class at a target.
+    """The circuit breaker of a target (created by a database trigger), or of one rate class (`RateClass`) at a target.
 
     Durations are seconds.
 
     Attributes:
         threshold: the breaker opens after so many failures in a row.
-        ratio: the breaker opens if this share of the recent letters failed, of at least `at_least` letters.
+        ratio: the breaker opens if this share of the newest letters failed, of at least `at_least` letters.
         cooldown: the first cooldown. It doubles with each failed canary, up to `cooldown_cap`.
         canaries_to_close: the breaker closes after so many canaries in a row succeeded.
         ramp_from: the share of the rate with which the ramp-up starts; 1: no ramp-up.

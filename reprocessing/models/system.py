@@ -56,8 +56,8 @@ class Heartbeat(models.Model):
 class TickCount(models.Model):
     """The number of ticks (beat's rounds of 2 s) that this database has counted, in the table's only row.
 
-    It shows a restore: a restored database has counted fewer ticks than Redis has stored. `database`: a random id,
-    which a database restored from a backup keeps.
+    The count shows a restore: a restored database has counted fewer ticks than Redis has stored. `database`: a random
+    id, which a database restored from a backup keeps.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -110,7 +110,8 @@ class RestoreDoubt(models.Model):
     """A letter whose state is uncertain after a restore. The row is deleted when the hold (`GlobalStop` 2) is released.
 
     Attributes:
-        receives: how often SQS had delivered the letter's held copy when the hold began; null: no held copy.
+        receives: how often SQS had delivered the letter's message in the DLQ when the hold began; null: this
+            service kept no message of the letter invisible in the DLQ.
         arrived: whether the letter was captured after the hold began, from a message that is older than the hold.
         came_back: number of the attempt, made after the backup, after which the message came back; null: none did.
         word: a person's decision (`RestoreDecision`); empty: no decision yet.
@@ -173,7 +174,7 @@ class ParkingQueueMessage(models.Model):
 
 # Every change of a letter updates the counts and sums below, so that no page of the admin counts millions of rows.
 class _Kind(models.Model):
-    """Base class of counts: `n` letters have this DLQ, group, state and reason. `group_id` 0: no failure group."""
+    """Base class of counts: `n` letters have this DLQ, failure group, state and reason. `group_id` 0: no group."""
 
     dlq_id = models.BigIntegerField()
     group_id = models.BigIntegerField()
@@ -191,7 +192,7 @@ class _Kind(models.Model):
 
 
 class LetterCount(_Kind):
-    """The number of letters with a DLQ, group, state and reason. The changes in `LetterCountDelta` are not included."""
+    """The number of letters with a DLQ, failure group, state and reason, without the changes in `LetterCountDelta`."""
 
     class Meta(_Kind.Meta):
         db_table = "redrive_letter_count"

@@ -16,7 +16,7 @@ DEDUPLICATED_FOR = 300.0
 
 
 class TargetKind(models.TextChoices):
-    """The kind of a target. It decides by which protocol letters are sent."""
+    """The kind of a target, which decides by which protocol letters are sent."""
 
     SQS = "sqs", "SQS queue"
     CELERY = "celery", "SQS queue of Celery workers"
@@ -131,7 +131,7 @@ class Target(models.Model):
 
     @property
     def holds_lane_after_unknown(self) -> bool:
-        """Return whether the lane waits while a letter may come back whose last attempt has an unknown outcome."""
+        """Return whether the lane waits after an attempt with unknown outcome, while its letter may still come back."""
         return self.proof != Proof.ACCEPTED and self.advance == Advance.SETTLED
 
     @property

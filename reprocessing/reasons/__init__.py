@@ -35,7 +35,7 @@ def reporting(  # noqa: PLR0913  # keyword arguments
         message_id: SQS's id of the message.
         redrive_id: the value of the attribute RedriveId of the message.
         final: whether the message is deleted although it failed. If not, SQS delivers the message again.
-        acknowledges: whether success is reported, too.
+        acknowledges: whether success is also reported.
     """
     names = Names(message_id, redrive_id) if message is None else names_of(message)
     try:

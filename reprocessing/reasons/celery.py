@@ -32,7 +32,7 @@ def install(app: Celery, *, url: str, token: str, acknowledges: bool = False, **
         app: the Celery app.
         url: the service's endpoint for reports; if it is empty, nothing is reported.
         token: the reporter's token.
-        acknowledges: whether success is reported, too.
+        acknowledges: whether success is also reported.
         options: further arguments of `Reporter`, such as `message=False`, which leaves out the texts of exceptions.
 
     Raises:

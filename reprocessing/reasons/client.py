@@ -223,7 +223,10 @@ class Reporter:
         return left
 
     def _rest(self, failures: int) -> float:
-        """Return the backoff in seconds: 1, doubled with each failed request, times a random factor from 0.5 to 1."""
+        """Return the backoff in seconds: 1, doubled with each further failed request, up to `longest_rest`.
+
+        The result is multiplied by a random factor from 0.5 to 1.
+        """
         rest = min(self._longest_rest, 2.0 ** min(failures - 1, 30))
         return rest * random.uniform(0.5, 1.0)  # noqa: S311  # not cryptographic
 

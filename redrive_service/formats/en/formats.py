@@ -1,4 +1,4 @@
-"""Date and time formats as in a log: people in several time zones compare seconds of an incident."""
+"""Date and time formats with seconds, as in a log: people in several time zones compare times of an incident."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ Say = Callable[[str], None]
 
 
 class IncidentTimedOut(SandboxError):
-    """The service has not finished the shop's letters within `WITHIN` seconds."""
+    """The service has not finished the shop's letters within 170 s (`WITHIN`)."""
 
 
 class StatusCommandEnded(SandboxError):
@@ -218,7 +218,12 @@ class Incident:
                 raise IncidentTimedOut(f"After {WITHIN:g} s not every message of {self.name} is finished: {now}.")
 
     def _looks(self) -> Iterator[dict[str, Any]]:
-        """Yield each new status report of the service about the shop's dlq, once."""
+        """Yield each new status report of the service about the shop's dlq, once.
+
+        Raises:
+            StatusCommandEnded: the command that writes the reports has ended.
+            Stopped: somebody asked the sandbox to stop.
+        """
         watching = self._service.watch("redrive_status", self.name, "--json", "--watch", "--every", _LOOKS_EVERY)
         try:
             seen = 0

@@ -54,7 +54,10 @@ def beside_the_first_wave(evidence: Evidence, experiment: Experiment) -> Iterato
 
 
 def _sent_while(shut: BreakerOpening, evidence: Evidence) -> list[Send]:
-    """Return the sends, in order, from `UNDER_WAY` seconds after the breaker opened until it closed."""
+    """Return the sends, in order, from 2 s (`UNDER_WAY`) after the breaker opened until it closed.
+
+    Sends that began before the breaker opened may still arrive in the first 2 s.
+    """
     sends = [send for _, send in _in_time(evidence)]
     end = float("inf") if shut.closed is None else shut.closed
     return [send for send in sends if shut.opened + UNDER_WAY < send.at < end]
@@ -67,7 +70,7 @@ def _in_time(evidence: Evidence) -> list[tuple[Event, Send]]:
 
 
 def _is_on_its_way(event: Event, before: Send) -> bool:
-    """Return whether the event's first sent message has no outcome yet.
+    """Return whether the event's first sent message had no outcome yet when the send `before` was made.
 
     Retries are not counted, as they are in no wave.
     """

@@ -15,10 +15,10 @@ class Message:
     """One message in a queue. Moments are positions in the log: a batch's entries have successive positions.
 
     Attributes:
-        buried: the moment at which it went to a dlq.
-        died_in: the queue from which it went there; None: it was sent directly to the dlq.
-        seen_dead: the moments at which receives from a dlq returned it.
-        deleted: the moment at which it was deleted.
+        buried: the moment at which the message went to a dlq.
+        died_in: the queue from which the message went to the dlq; None: it was sent directly to the dlq.
+        seen_dead: the moments at which receives from a dlq returned the message.
+        deleted: the moment at which the message was deleted.
     """
 
     message_id: str

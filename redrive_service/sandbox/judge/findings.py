@@ -38,7 +38,7 @@ class Finding:
 
     Attributes:
         event: the event's name; for OVER_RATE and OVER_BREAKER, the queue's name.
-        call: the number of the call in the log that shows it, if a single call does.
+        call: the number of the logged call that shows the broken promise; None: no single call shows it.
         passed: the event that should have been sent first, if the order was wrong.
     """
 

@@ -17,7 +17,7 @@ class LogIsIncomplete(Exception):
 
 
 class MarkIsUnreadable(Exception):
-    """The mark of a redriven message is not `ID:NUMBER`, so its attempt is not known."""
+    """The attribute that marks a redriven message is not `ID:NUMBER`, so the message's attempt is not known."""
 
 
 class SequenceIsNoNumber(Exception):
@@ -31,7 +31,7 @@ def read(
 
     Raises:
         LogIsIncomplete: the calls' numbers have gaps.
-        MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
+        MarkIsUnreadable: the attribute that marks a redriven message is not `ID:NUMBER`.
         SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     reading = _Reading(experiment)
@@ -156,7 +156,7 @@ class _Reading:
         return md5 if self._experiment.identity is None else attributes.get(self._experiment.identity)
 
     def _place(self, event: Event, message: Message) -> None:
-        """Set the event's lane, if it has one, and its number in the lane."""
+        """Set the event's lane, if it has one, and its number in the lane. SequenceIsNoNumber: it is not valid."""
         experiment = self._experiment
         key = message.attributes.get(experiment.ordering) if experiment.ordering else message.group
         if key is None:

@@ -163,20 +163,20 @@ def _is_travelling(event: Event, moment: int) -> bool:
 
 
 def _in_time(events: list[Event]) -> list[tuple[Event, Send]]:
-    """Return the arrivals of a lane, in order of sending."""
+    """Return the sends of a lane that created a message, in order of sending."""
     return sorted(((event, send) for event in events for send in event.arrivals), key=lambda pair: pair[1].moment)
 
 
 def _first_open(
     ahead: list[Event], event: Event, send: Send, experiment: Experiment, books: ServiceRecords
 ) -> Event | None:
-    """Return the first event that should have been sent before this send, because its number in the lane is smaller."""
+    """Return the first event that should have been sent before this send, by its number in the lane; None: none."""
     before = takewhile(lambda candidate: candidate.sequence < event.sequence, ahead)
     return next((candidate for candidate in before if _is_open(candidate, send.moment, experiment, books)), None)
 
 
 def _last_gone(gone: list[Event], event: Event, send: Send) -> Event | None:
-    """Return the last of the lane's events after `event` that was sent before `send` and had not returned by then."""
+    """Return the last later event of the lane that was sent before `send` and had not come back by then; None: none."""
     behind = takewhile(lambda candidate: candidate.sequence > event.sequence, reversed(gone))
     return next(
         (candidate for candidate in behind if any(_is_out(its, send.moment) for its in _before(candidate, send))), None
@@ -188,13 +188,13 @@ def _before(event: Event, send: Send) -> Iterator[Send]:
 
 
 def _is_late(event: Event, send: Send, books: ServiceRecords) -> bool:
-    """Return whether this is the event's first send, and no person released the event."""
+    """Return whether this is the event's first send, without a release by a person: it may be too late for its lane."""
     released = any(letter.message_id in books.released for letter in event.letters)
     return send is event.arrivals[0] and not released
 
 
 def _is_over(event: Event, moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether the event's last send was before `moment`, never returned, and no later letter waits for it."""
+    """Return whether the event's last send was before `moment` and never came back, and later letters need not wait."""
     if not event.arrivals or event.arrivals[-1].moment >= moment:
         return False
     message = event.arrivals[-1].message
@@ -217,7 +217,10 @@ def _is_open(event: Event, moment: int, experiment: Experiment, books: ServiceRe
 
 
 def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Experiment, books: ServiceRecords) -> bool:
-    """Return whether each letter of the event was put aside or stayed in the target, and at least one was put aside."""
+    """Return whether the event needed no further send: each of its letters was put aside or stayed in the target.
+
+    Put aside: parked, discarded, or closed as a duplicate. At least one letter must have been put aside.
+    """
     aside = sum(letter.message_id in books.put_aside for letter in event.letters)
     latest = {send.letter: send.message for send in sent}
     stayed = sum(
@@ -230,7 +233,7 @@ def _was_put_aside(event: Event, sent: list[Send], moment: int, experiment: Expe
 
 
 def _was_given_up_by(event: Event, moment: int) -> bool:
-    """Return whether the event can have been put aside before this moment: its last send and return were earlier."""
+    """Return whether the event's last send and last return were before `moment`, so that it may be put aside."""
     seen = [message.seen_dead[0] for message in event.letters if message.seen_dead]
     back = [send.message.seen_dead[0] for send in event.arrivals if send.message and send.message.seen_dead]
     return max([*seen, *back, *(send.moment for send in event.sends)]) < moment

@@ -47,7 +47,7 @@ class Judgement:
         return tuple(finding for finding in self.findings if finding.offence is offence)
 
     def counts(self) -> dict[str, int]:
-        """Return the figures for JSON: letters, each fate and each offence by name, and the rest, also zeros."""
+        """Return all figures for JSON, by name: letters, each fate, each offence, and so on. Zeros are included."""
         found = Counter(finding.offence for finding in self.findings)
         ended = Counter(self.fates.values())
         return {
@@ -79,7 +79,7 @@ def judge(
 
     Raises:
         LogIsIncomplete: calls are missing.
-        MarkIsUnreadable: a redrive's mark is not `ID:NUMBER`.
+        MarkIsUnreadable: the attribute that marks a redriven message is not `ID:NUMBER`.
         SequenceIsNoNumber: the sequence of a lane's letter is not a number.
     """
     books = books or ServiceRecords()

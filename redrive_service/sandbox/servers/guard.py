@@ -59,7 +59,7 @@ def start(command: list[str], user: str) -> subprocess.Popen[bytes]:
 
 
 def group_of(user: str) -> int:
-    """Return the user's primary group: "nobody" is in "nogroup" on some systems and in "nobody" on others."""
+    """Return the id of the user's primary group. The group of "nobody" has different names on different systems."""
     import pwd  # noqa: PLC0415  # needed only as root
 
     return pwd.getpwnam(user).pw_gid

@@ -27,8 +27,8 @@ class ShopEvent:
     """One message. Two messages with one `event_id` are the same event, published twice by mistake.
 
     Attributes:
-        sequence: its number among the account's events, from 1 on.
-        poison: its amount is not a number, so no consumer can ever process it.
+        sequence: the event's number among the account's events, from 1 on.
+        poison: whether the event's amount is not a number, so that no consumer can ever process the event.
     """
 
     event_id: str
@@ -93,7 +93,7 @@ def _told(slots: list[str], night: str, poison: set[int], repeats: set[int], dic
 
 
 def _repeatable(slots: list[str], poison: set[int]) -> list[int]:
-    """Return the positions where the account's previous event may be published again: it is not poison."""
+    """Return the positions where the account's previous event may be published again, as it can be processed."""
     latest: dict[str, int] = {}
     found = []
     for position, account in enumerate(slots):

@@ -81,7 +81,7 @@ class Shop:
         self._exit.close()
 
     def publish(self) -> None:
-        """Send every event to the shop's queue, ten per call, in order."""
+        """Send every event to the shop's queue, ten per call, in order. SandboxError: SQS refused an event."""
         for first in range(0, len(self.events), _TEN):
             batch = self.events[first : first + _TEN]
             answer = self._client.send_message_batch(
@@ -198,7 +198,7 @@ class Shop:
         return url
 
     def _is_purged(self, url: str) -> bool:
-        """Return whether SQS accepted the purge of the queue: it allows one per minute."""
+        """Return whether SQS accepted the purge of the queue. SQS allows one purge per minute."""
         try:
             self._client.purge_queue(QueueUrl=url)
         except self._client.exceptions.PurgeQueueInProgress:

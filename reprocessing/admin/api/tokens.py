@@ -24,7 +24,7 @@ CHANGE: Final = "reprocessing.change_apitoken"
 
 @admin.register(ApiToken)
 class ApiTokens(ReadOnlyAdmin):
-    """The list of API tokens, with their owners, scopes and last use. It has no secrets: each is shown only once."""
+    """The list of API tokens, with their owners, scopes and last use. A secret is shown only when its token is made."""
 
     add_permission = token_form.ADD
     adds_for_all = True

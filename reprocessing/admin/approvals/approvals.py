@@ -95,7 +95,7 @@ class Approvals(RecordsAdmin):
 
     @admin.display(description="Changed since")
     def changed(self, row: Approval) -> str:
-        """Return what changed since the request was made, so that it is void; "no": nothing; "-": the request ended."""
+        """Return the change after an open request that makes the request void; "no": none; "-": the request ended."""
         return visible(decide.changed_since(row) or "no") if row.state == ApprovalState.OPEN else "-"
 
     def pages(self) -> Iterable[Page]:

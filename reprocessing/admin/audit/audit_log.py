@@ -79,7 +79,7 @@ class AuditLogAdmin(RecordsAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry], search_term: str
     ) -> tuple[QuerySet[AuditEntry], bool]:
-        """Return the entries of actions that the user with the searched name did or approved."""
+        """Return the entries of actions that the user with the searched name did or approved; and False: no repeats."""
         name = search_term.strip().replace("\0", "")
         return (queryset.filter(by__regex=history_pattern(name)) if name else queryset), False
 

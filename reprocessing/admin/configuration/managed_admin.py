@@ -27,7 +27,9 @@ _UNLOCKS = ("unlock_managedobject", "unlock managed objects")
 
 
 class ManagedAdmin(ReadOnlyAdmin):
-    """Lists and pages of objects. If a file manages an object, its changing pages are closed until it is unlocked.
+    """Lists and pages of objects. A configuration file can manage an object; then people cannot change the object.
+
+    To change the object in the admin, a person has to unlock it first.
 
     Attributes:
         managed_kind: the kind of object in configuration files.

@@ -87,7 +87,7 @@ class DlqCard:
 
     @property
     def at_rest(self) -> int:
-        """Return how many messages wait until a person starts or resumes a run, at most `MAX_COUNTED` of each run."""
+        """Return how many messages wait until a person starts or resumes a run, at most 10,000 of each run."""
         return self.unplanned + sum(min(run.unfinished, MAX_COUNTED) for run in self.paused)
 
     @property

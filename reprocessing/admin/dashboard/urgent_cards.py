@@ -54,7 +54,7 @@ class UrgentCard:
 
     @property
     def count(self) -> int:
-        """Return the number of DLQs with the problem, or of findings."""
+        """Return the number of DLQs with the problem, or of errors that redrive_doctor found."""
         return 1 + len(self.others) + self.more
 
 

@@ -79,7 +79,10 @@ class DlqForm(DlqFieldsForm, PreviewForm):
             del self.fields["teams"]
 
     def clean(self) -> dict[str, Any]:
-        """Return the entered values. Refuse two schedules, an empty required field, and changes that would unmask."""
+        """Return the entered values.
+
+        Refuse two schedules, an empty required field, and changes that would show masked values.
+        """
         given = super().clean()
         if given.get("interval") and given.get("crontab") and {"interval", "crontab"} & set(self.changed_data):
             raise forms.ValidationError({"crontab": "Use a poll interval or a poll crontab. Empty the other field."})

@@ -18,7 +18,7 @@ REFUSAL: Final = (
 
 
 def refused_fields(row: DeadLetterQueue | None, changed: Collection[str], *, reveals: bool) -> list[str]:
-    """Return those of the changed fields that this person may not change.
+    """Return the changed fields of the form that this person may not change.
 
     The list is empty if the person may reveal masked values (`reveals`), or the DLQ is new or masks no fields.
     """

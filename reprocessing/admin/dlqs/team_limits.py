@@ -14,7 +14,7 @@ from reprocessing.store.targets import targets
 
 
 def shared_targets(seen: VisibleDlqs, found: Examination) -> Iterator[Finding]:
-    """Yield a finding that refuses the form for each target that it needs, but that DLQs of other teams use."""
+    """Yield an error for each target that the form needs, but that DLQs of other teams use."""
     known = targets.find_targets({*found.proposal.ways.values(), *found.proposal.targets} if not seen.are_all else ())
     changeable = set(seen.changeable(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))
     visible = set(seen.rows(Target.objects.filter(arn__in=known)).values_list("arn", flat=True))

@@ -28,7 +28,7 @@ class TeamAdmin(GroupAdmin):
     readonly_fields = ("dead_letter_queues",)
 
     def get_object(self, request: HttpRequest, *args: Any, **options: Any) -> Group | None:  # noqa: ANN401  Django's own
-        """Return the group. Its attribute `seen_dlqs` has those of its DLQs that this person sees."""
+        """Return the group; None: there is none. Its attribute `seen_dlqs`: the group's DLQs that this person sees."""
         group = super().get_object(request, *args, **options)
         if group is not None:
             seen = visible_rows.rows(request, DeadLetterQueue.objects.filter(teams=group))

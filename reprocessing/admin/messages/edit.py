@@ -230,7 +230,7 @@ def _carried(at: _Page) -> dict[str, Any]:
 def _signed(request: HttpRequest, name: str, salt: str, letter: Letter) -> dict[str, Any] | None:
     """Return the content of a signed hidden field.
 
-    None: the signature is wrong or too old, or the field was made for another person or message.
+    None: the signature is wrong or over 12 hours old, or the field was made for another person or message.
     """
     try:
         found: dict[str, Any] = signing.loads(request.POST.get(name, ""), salt=salt, max_age=_VALID)

@@ -47,7 +47,7 @@ class AttributeForm(forms.Form):
 class EditConfirmForm(forms.Form):
     """The form below the preview of an edit: the reason, and what happens after saving.
 
-    If the edit changes a value from which keys or rules read (`touched`), the person must confirm that.
+    If the edit changes a value that a key or a rule reads (`touched`), the person must confirm that.
     """
 
     reason = reason_field()

@@ -67,7 +67,7 @@ def page(
 ) -> dict[str, Any]:
     """Return the template context of the page.
 
-    `shown`: the payload; None: this person did not ask for it. `revealed`: its masked values, too.
+    `shown`: the payload; None: this person did not ask for it. `revealed`: whether its masked values are shown.
     """
     told = partial(answer_texts.detail_for, letter, shown=shown is not None, revealed=revealed)
     tries, edits = timeline.attempts_and_edits(letter, told)
@@ -189,7 +189,7 @@ def _waits(at: Neighbours, head: str) -> str:
 
 
 def _evidence(letter: Letter, seen: VisibleDlqs) -> str:
-    """Return, as the end of a sentence, what outcomes of messages sent to this target wait for; empty: for nothing."""
+    """Return the end of a sentence: what the unknown outcomes at this target wait for; empty: all are known."""
     lag = conf.current().count_lag.total_seconds()
     waits = pending_outcomes.of_targets(letter.dlq_id, count_lag=lag, seen=seen)
     found = (wait for wait in waits if wait.target_id == letter.target_id)

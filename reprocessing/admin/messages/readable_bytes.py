@@ -46,7 +46,7 @@ class Readable:
 def readable(body: bytes) -> Readable:
     """Return a body for display: JSON indented, other text unchanged, other bytes in hex.
 
-    At most `LONGEST` characters are returned. In JSON, only white space is changed.
+    At most 100,000 characters are returned (`LONGEST`). In JSON, only white space is changed.
     """
     try:
         text = body.decode()

@@ -67,7 +67,7 @@ class Sightings(RecordsAdmin):
 
 @admin.register(ParkingQueueMessage)
 class Notices(RecordsAdmin):
-    """The list of messages to parking queues: copies of parked messages, and notices that one left the parking lot."""
+    """The list of messages to parking queues: copies of parked messages, and notices that a message left the lot."""
 
     list_display = ("id", "letter", "parking_event", "made_at", "sent_at", "trouble")
     list_filter = ("parking_event",)
@@ -88,7 +88,7 @@ class Pulses(ReadOnlyAdmin):
     list_display = ("queue", "consumed_at")
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Heartbeat | None:
-        """Return the row with this id, which is the queue's name; PostgreSQL cannot read a text with a zero byte."""
+        """Return the row with this id, the name of a queue; None: there is none, or the id has a zero byte."""
         found: Heartbeat | None = None if "\0" in object_id else super().get_object(request, object_id, from_field)
         return found
 
@@ -118,9 +118,9 @@ class Reports(RecordsAdmin):
 
     @admin.display(description="message")
     def text(self, report: Report) -> str:
-        """Return the consumer's text. It is left out if it is encrypted, or if any DLQ masks fields.
+        """Return the consumer's text, or a note in its place if it is encrypted or any DLQ masks fields.
 
-        No masking rule finds a field's value in it. The message's page has it, and records the view.
+        Masking rules cannot find values in a text. The message's page shows the text, and records the view.
         """
         is_hidden = sealing.from_text(report.message) is not None or viewed_content.masks_fields(None)
         return answer_texts.HIDDEN if report.message and is_hidden else visible(report.message)

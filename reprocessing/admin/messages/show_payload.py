@@ -36,7 +36,7 @@ def may_reveal(request: HttpRequest) -> bool:
 
 
 def reveal_reason(request: HttpRequest) -> str:
-    """Return the reason that the request gives for revealing masked values; empty: they stay masked."""
+    """Return the reason that the request gives for revealing masked values; empty: the values stay masked."""
     form = RevealForm(request.POST) if "reveal_reason" in request.POST and may_reveal(request) else None
     return str(form.cleaned_data["reveal_reason"]) if form is not None and form.is_valid() else ""
 
@@ -50,7 +50,7 @@ def payload_to_send(letter: Letter, request: HttpRequest, why: str) -> ViewedCon
 
 
 def captured_payload(letter: Letter, request: HttpRequest, why: str) -> ViewedContent | None:
-    """Return the payload as captured, without edits. None: it was deleted. `why`: the text for the audit log."""
+    """Return the payload as captured, without edits; None: it was deleted. `why`: the text for the audit log."""
     return _view(letter, CAPTURED, request, why)
 
 

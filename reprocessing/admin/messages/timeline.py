@@ -37,9 +37,9 @@ _WORDS: Final = {
 
 
 def attempts_and_edits(letter: Letter, told: Callable[[str], str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the attempts and the edits for display, newest first, at most `MOST` of each.
+    """Return the attempts and the edits for display, newest first, at most 200 of each.
 
-    `told`: returns an attempt's detail for the person who looks.
+    `told`: returns the part of an attempt's detail that this person may see.
     """
     attempts = list(letter.history.select_related("target", "run", "wave").order_by("-no")[:MOST])
     kept = letter.revisions.defer("body", "attributes", "body_hash", "previous_body_hash")
@@ -138,7 +138,7 @@ def _decided(entry: AuditEntry) -> Event:
 
 
 def _sent(attempt: Attempt, revisions: Sequence[Revision]) -> int:
-    """Return the number of the edit that an attempt sent, the last edit before it; 0: it sent the captured message.
+    """Return the number of the last edit before an attempt, which the attempt sent; 0: it sent the captured message.
 
     `revisions`: all edits, oldest first.
     """
@@ -186,7 +186,7 @@ def _followed(attempt: Attempt, later: Attempt | None, letter: Letter) -> str:
 
 
 def _length(time: timedelta) -> str:
-    """Return a duration as text: in milliseconds below 1 s, in tenths of a second up to 10 s."""
+    """Return a duration as text: in milliseconds below 1 s, in tenths of a second up to 10 s, else as "1 min 5 s"."""
     if time < _SECOND:
         return f"{max(0, time / timedelta(milliseconds=1)):.0f} ms"
     return duration(time) if time > 10 * _SECOND else f"{time / _SECOND:.1f} s"

@@ -51,7 +51,7 @@ class NotificationForm(PreviewForm):
         self.fields["dlqs"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]  # a choice field's
 
     def last(self) -> str:
-        """Return the end of the error text that somebody changed the destination: "see the audit log."."""
+        """Return where a person finds who changed the destination, as the end of an error text."""
         return "see the audit log."
 
 

@@ -146,7 +146,7 @@ def progress_of(one: BulkAction) -> dict[str, Any]:
 
 
 def _waits(one: BulkAction) -> bool:
-    """Return whether the bulk action was confirmed more than `_UNUSUAL` ago.
+    """Return whether the bulk action was confirmed more than 15 s ago.
 
     The time comes from the audit log, because `asked_at` can be the time when the form was opened.
     """

@@ -85,7 +85,7 @@ class DecisionForm(FilterForm):
         return unpack_messages(self.cleaned_data["letters"]) if self.cleaned_data["letters"] else {}
 
     def clean_due(self) -> datetime | None:
-        """Return the time before which the messages are not sent; refuse a past time, and one over a year ahead."""
+        """Return the earliest time of sending (None: now). Refuse a past time, and a time over a year ahead."""
         due: datetime | None = self.cleaned_data["due"]
         now = lanes.database_now()
         if due is not None and not now < due <= now + _A_YEAR:

@@ -87,7 +87,7 @@ def pack_messages(letters: Iterable[Letter]) -> str:
 def pack_message(letter: int, since: datetime | None, revision: int | None) -> str:
     """Return the text of a hidden field that names one message and its state.
 
-    `since`: when it was parked. `revision`: the id of its last edit; None: it was not edited.
+    `since`: when the message was parked. `revision`: the id of the message's last edit; None: it was not edited.
     """
     return f"{letter}@{to_stamp(since)}@{revision or 0}"
 
@@ -96,7 +96,7 @@ def unpack_messages(text: str) -> SeenMessages:
     """Return the messages that a hidden field names, with their state when the page was made.
 
     Raises:
-        ValidationError: `pack_messages` did not write the text, or it has more than `MOST` messages.
+        ValidationError: `pack_messages` did not write the text, or it has more than 1,000 messages.
     """
     found = [_SEEN.fullmatch(part) for part in text.split(",")]
     seen = {int(part[1]): (int(part[2]), int(part[3])) for part in found if part}
@@ -162,9 +162,9 @@ def read_assignees(text: str) -> Mapping[int, str]:
 
 
 def _assigned(seen: SeenMessages, was: Mapping[int, str], to: str) -> dict[int, str]:
-    """Return which messages to skip, by letter id with the reason.
+    """Return the messages to skip: the reason by letter id.
 
-    They are assigned to `to` already, or to somebody else than the page showed.
+    These messages are already assigned to `to`, or to another person than the page showed.
     """
     parked = Letter.objects.filter(pk__in=seen.keys(), state=LetterState.PARKED.value)
     now = dict(parked.values_list("pk", "assigned_to"))
@@ -177,7 +177,7 @@ def _whose(who: str) -> str:
 
 
 def _noted(seen: SeenMessages, since: datetime, by: str, reason: str) -> dict[int, str]:
-    """Return which messages to skip, by letter id with the reason: they have the note, from an earlier submission."""
+    """Return the messages to skip because they already have this note, as when a form is sent twice: reason by id."""
     twice = AuditEntry.objects.filter(act=AuditAct.NOTED, letter__in=seen.keys(), by=by, reason=reason, at__gte=since)
     return dict.fromkeys(twice.values_list("letter_id", flat=True), "it has this note already")
 
@@ -201,7 +201,7 @@ def _act(deed: DecisionKind, letters: Collection[int], by: str, reason: str, arg
 
 
 def _changed(seen: SeenMessages, state: LetterState) -> dict[int, str]:
-    """Return which messages to skip, by letter id with the reason: parked again or edited after the page was made."""
+    """Return the messages to skip because they were parked again, or edited, after the page was made: reason by id."""
     there = Letter.objects.filter(pk__in=seen.keys(), state=state.value)
     left = dict[int, str]()
     for letter, since, revision in there.values_list("pk", "finished_at", "revision_id"):

@@ -111,7 +111,7 @@ def _insist_on_rows(request: HttpRequest, sieve: MessageFilter) -> None:
     """Check that the DLQ and the failure group of the filter exist, because the audit entry refers to them.
 
     Raises:
-        InvalidFilter: one of them was removed.
+        InvalidFilter: the DLQ or the failure group was removed.
     """
     known = message_list.names_of(request, sieve)
     for name in ("dlq", "group"):

@@ -55,7 +55,7 @@ def merge(request: HttpRequest) -> HttpResponse:
 
 
 def split(request: HttpRequest, group: int) -> HttpResponse:
-    """Make merged groups groups of their own again."""
+    """Separate merged failure groups, so that each is a group of its own again."""
     row = _group_or_404(request, group)
     parts = merged_groups.merged_groups(row.id, limit=MOST)
     choices = [(str(part.id), visible(part.title)) for part in parts]
@@ -91,7 +91,7 @@ class RenameForm(ReasonForm):
     )  # fmt: skip
 
     def clean_name(self) -> str:
-        """Refuse characters that cannot be seen."""
+        """Return the new title. Refuse a title with invisible characters."""
         name: str = self.cleaned_data["name"]
         if not name.isprintable():
             raise forms.ValidationError("The title has control characters. Write it in one line, without them.")
@@ -119,10 +119,10 @@ def rename(request: HttpRequest, group: int) -> HttpResponse:
 
 
 def _visible(request: HttpRequest, ids: Sequence[int]) -> list[FailureGroup]:
-    """Return these groups, those with the latest messages first.
+    """Return the groups with these ids; the group with the latest message comes first.
 
     Raises:
-        Http404: one of them does not exist, or belongs to a DLQ that this person does not see.
+        Http404: a group does not exist, or belongs to a DLQ that this person does not see.
     """
     if not request.user.has_perm(PERMISSION):
         return []  # the page refuses this person anyway

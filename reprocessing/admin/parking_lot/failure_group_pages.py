@@ -39,7 +39,7 @@ _CHANGES: Final = (AuditAct.CHANGED, AuditAct.NOTED)
 
 
 class StatusForm(forms.Form):
-    """The form of a group's new status, assignee and note, with the reason. Hidden fields have the values before."""
+    """The form of a group's new status, assignee and note, with the reason. Hidden fields have the shown values."""
 
     status = forms.ChoiceField(choices=FailureGroupStatus.choices, label="Status")
     to = forms.CharField(required=False, max_length=150, label="Assigned to", help_text="A user name. Empty: nobody.")
@@ -57,7 +57,7 @@ class StatusForm(forms.Form):
     )
 
     def clean_to(self) -> str:
-        """Refuse a new assignee who is no user."""
+        """Return the new assignee. Refuse a name that no user has."""
         to: str = self.cleaned_data["to"]
         if to and to != self.data.get("seen_to") and not User.objects.filter(username=to, is_active=True).exists():
             raise forms.ValidationError(f'There is no active user "{visible(to)}". Write a user name, or nothing.')
@@ -211,7 +211,7 @@ class Groups(ReadOnlyAdmin):
         return TemplateResponse(request, "reprocessing/admin/failure_group.html", context)
 
     def _letters(self, request: HttpRequest, group: GroupRow, after: int | None, *, behind: bool) -> list[Letter]:
-        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind those.
+        """Return the group's newest messages or, if `behind`, messages that wait in key queues behind them.
 
         `after`: only messages with smaller ids. One message more than a page shows means that there is a next page.
         """
@@ -242,7 +242,7 @@ def _may_decide(request: HttpRequest, deed: DecisionKind) -> bool:
 
 
 def _pages(asked: Asked, found: list[GroupRow]) -> dict[str, Any]:
-    """Return the number of groups, and the links to the pages beside this one."""
+    """Return the numbers of groups and pages, and the links to the first, previous and next page (empty: none)."""
     total, size = found[0].total if found else 0, failure_group_table.ROWS
     last = max(1, -(-total // size))
     return {

@@ -31,7 +31,7 @@ _HEIGHT: Final = 20  # of a sparkline; a step is 4 wide, and its bar 3
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a URL asks for. Values that cannot be read are left out."""
+    """The filter, order and page of the table that a URL asks for. Values that cannot be read are left out."""
 
     dlq: int | None = None
     status: str | None = None
@@ -42,7 +42,7 @@ class Asked:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Asked:
-        """Return what the URL's query asks for."""
+        """Return the filter, order and page in a URL's query."""
         status, order = query.get("status", ""), query.get("sort", "")
         return cls(
             dlq=id_parameter(query, "dlq"),
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether groups are left out."""
+        """Whether the filter leaves out groups."""
         return bool(self.dlq or self.status or self.text)
 
     @property
@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def address(self) -> str:
-        """Return the URL's query; without the page, if it is the first one."""
+        """Return the URL's query. It has no page number if this is the first page."""
         said = {
             "dlq": self.dlq, "status": self.status, "q": self.text, "sort": self.order if self.order != "new" else "",
             "trend": "14d" if self.days else "", "page": self.page if self.page > 1 else "",
@@ -86,7 +86,7 @@ def columns(asked: Asked) -> list[dict[str, str]]:
 
 
 def table_rows(groups: Sequence[GroupRow], *, days: bool, now: datetime, sees_letters: bool) -> list[dict[str, Any]]:
-    """Return a row for each group, with its sparkline; two statements for all rows."""
+    """Return a row for each group, with its sparkline. All rows together take two SQL statements."""
     ids = [group.id for group in groups]
     newest = failure_group_pages.newest_letters(ids) if ids else {}
     hours = failure_group_pages.letters_by_hour(ids, days=days) if ids else {}

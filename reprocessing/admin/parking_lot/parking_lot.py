@@ -229,7 +229,7 @@ def _require_visible(request: HttpRequest, letters: Iterable[int]) -> None:
 
 
 def _of_a_filter(request: HttpRequest, deed: DecisionKind, form: DecisionForm) -> dict[str, Any]:
-    """Return template values about all messages that match now: number (up to `MAX_COUNT`), reasons, examples."""
+    """Return template values about all messages that match now: number (up to 10,000), reasons, examples."""
     try:
         sieve = _insist(request, deed, filter_of_query(str(form["query"].value() or "")))
         kinds, sample = message_filters.counts_by_reason(sieve), message_filters.newest_letters(sieve, limit=_SAMPLE)

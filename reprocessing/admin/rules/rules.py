@@ -39,7 +39,7 @@ _DOES = {
 
 
 class Switch(StrEnum):
-    """An action on a rule. Its value is the last part of the URL of the page that asks for confirmation."""
+    """Enable, disable or remove a rule. The value is the last part of the URL of the page that asks to confirm."""
 
     ENABLE = "enable"
     DISABLE = "disable"

@@ -28,7 +28,7 @@ PERMISSION: Final = "reprocessing.operate_run"
 
 
 class AbortRunForm(ReasonForm):
-    """The form of an abort: the reason, and whether to stop the DLQ as well."""
+    """The form of an abort: the reason, and whether to stop the run's DLQ."""
 
     stop_dlq = forms.BooleanField(
         required=False,
@@ -38,7 +38,7 @@ class AbortRunForm(ReasonForm):
 
 
 def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
-    """Show what the action does and ask for the reason; after that, execute it. `deed`: a name of `RUN_ACTIONS`."""
+    """Show what the action does and ask for the reason; after that, execute it. `deed`: its name, such as "pause"."""
     which = RUN_ACTIONS[deed]
     visible_rows.row_or_404(request, Run.objects, run)
     question, act = partial(_question, request, run, which), partial(_act, run, which)
@@ -47,9 +47,9 @@ def page(request: HttpRequest, run: int, deed: str) -> HttpResponse:
 
 
 def _may_stop(request: HttpRequest, run: int) -> bool:
-    """Return whether the page of an abort offers to stop the DLQ, too.
+    """Return whether the page that aborts the run also offers to stop the DLQ.
 
-    It does if this person may stop DLQs, except for a planned run, which has sent nothing.
+    True if this person may stop DLQs, but never for a planned run, which has sent nothing.
     """
     return (
         request.user.has_perm("reprocessing.stop_deadletterqueue")

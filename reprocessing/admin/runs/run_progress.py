@@ -126,15 +126,15 @@ def _moves(found: list[LaneCount]) -> bool:
 
 
 def _awaited(found: list[PendingOutcome]) -> list[tuple[int, str]]:
-    """Return, for each target, how many sent messages have no known outcome, and a text about what this waits for."""
+    """Return, for each target, the number of sent messages with unknown outcome, and what these outcomes wait for."""
     texts = ((wait.unsettled, resource_name(wait.target), pending_outcomes.describe(wait)) for wait in found)
     return [(n, visible(f"sent to {name} and waiting for {why}")) for n, name, why in texts]
 
 
 def _latest(known: Mapping[int, float | None]) -> float | None:
-    """Return the min seconds until all outcomes are known; None: this cannot be said, or no outcome is pending.
+    """Return the least seconds until all outcomes are known; None: not known, or no outcome is pending.
 
-    `known`: for each target, the min seconds until its outcomes are known; None: cannot be said.
+    `known`: for each target, the least seconds until its outcomes are known; None: not known.
     """
     found = [seconds for seconds in known.values() if seconds is not None]
     return max(found) if found and len(found) == len(known) else None
@@ -144,7 +144,7 @@ def _unknown(  # noqa: PLR0913  # each of another kind
     run: Run, tally: RunCounts, stands: list[LaneCount], wave: Wave | None, known: Mapping[int, float | None],
     *, seen: VisibleDlqs,
 ) -> str:  # fmt: skip
-    """Return a text about why the end of the run cannot be predicted; empty: it can."""
+    """Return a text about why the end of the run cannot be predicted; empty: the end can be predicted."""
     barred = [lanes for lanes in stands if lanes.is_barred and lanes.phase == LanePhase.READY]
     if barred and tally.under_way:
         return max(barred, key=lambda lanes: lanes.n).why

@@ -44,7 +44,7 @@ class OpenForm(ReasonForm):
 
 
 def possible_moves(breaker: Breaker) -> list[str]:
-    """Return the keys of `MOVES` for the actions that are possible now.
+    """Return the names of the actions (keys of `MOVES`) that are possible now.
 
     An open circuit breaker can be opened again, which changes its cooldown.
     """
@@ -54,7 +54,11 @@ def possible_moves(breaker: Breaker) -> list[str]:
 def page(request: HttpRequest, breaker: int, move: str) -> HttpResponse:
     """Show what the action does and ask for the reason; after that, change the circuit breaker.
 
-    `breaker`: its id. `move`: a key of `MOVES`.
+    `breaker`: its id. `move`: a key of `MOVES`, such as "half-open".
+
+    Raises:
+        Http404: this person does not see the circuit breaker, or `move` is not in `MOVES`.
+        PermissionDenied: a DLQ that this person does not see uses the circuit breaker.
     """
     if move not in MOVES:
         raise Http404

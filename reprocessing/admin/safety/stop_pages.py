@@ -135,7 +135,8 @@ def stop_button(request: HttpRequest, row: DeadLetterQueue | Lane, takes: tuple[
 def page(request: HttpRequest, kind: str, act: StopAct, **named: int) -> HttpResponse:
     """Show what the action does and ask for the reason; after that, stop or resume.
 
-    `kind`: the name of a `StopKind`. `named`: the id of the object by the parameter's name; empty for all DLQs.
+    `kind`: the name of a `StopKind`. `named`: the object's id by the URL's parameter name, such as `{"lane": 7}` for
+    the key queue 7; empty for all DLQs.
     """
     key, which = next(iter(named.values()), 0), _KINDS[kind]
     if which.model is None:

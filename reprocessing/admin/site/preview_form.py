@@ -78,7 +78,7 @@ class Preview:
         payload: the value that `FormPage.write` saves.
         changes: the fields that a save would change.
         findings: problems; some forbid saving.
-        passed: names of checks that found no problem.
+        passed: a sentence about each check that found no problem.
         new: whether the row does not exist yet.
         version: version of other data on which the preview depends, for example of all rules.
         facts: labels and values that the page shows.
@@ -181,7 +181,11 @@ class FormPage:
 
 
 def page(request: HttpRequest, asked: FormPage) -> HttpResponse:
-    """Show the form, then the preview; when confirmed, save, if that changes exactly what the preview showed."""
+    """Show the form, then the preview; when confirmed, save, if that changes exactly what the preview showed.
+
+    Raises:
+        PermissionDenied: the person lacks the permission `asked.permission`.
+    """
     if not request.user.has_perm(asked.permission):
         raise PermissionDenied
     return require_http_methods(["GET", "HEAD", "POST"])(_page)(request, asked)

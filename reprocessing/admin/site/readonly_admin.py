@@ -56,11 +56,11 @@ _COMPARED: Final = frozenset({"", "exact", "in", "id", "id__exact", "pk", "pk__e
 
 
 class FirstPages(Pages):
-    """A paginator over the first `REACH` rows, so that the whole table is never counted."""
+    """A paginator over the first 1,000 rows (`REACH`), so that the whole table is never counted."""
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, counted up to `REACH`."""
+        """The number of rows, counted up to 1,000 (`REACH`)."""
         listed = self.object_list
         return listed.order_by()[:REACH].count() if isinstance(listed, QuerySet) else min(len(listed), REACH)
 
@@ -68,7 +68,7 @@ class FirstPages(Pages):
 class KeysetList(ChangeList):
     """One page of a list. `more`: URL query of the next page; empty: this is the last page.
 
-    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, it has Django's pages.
+    `is_keyed`: whether the list uses keyset pagination. If its order does not allow this, the list has Django's pages.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:  # noqa: ANN401  Django's own
@@ -220,7 +220,7 @@ class ReadOnlyAdmin(Desk):
         return super().render_change_form(request, context, *args, **options)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Return whether a filter in the URL is allowed: only filters that the list or links to it use are."""
+        """Return whether a filter in the URL is allowed: whether the list, or a link to the list, uses the filter."""
         name, _, how = lookup.partition("__")
         return name in {*self.list_filter, *self.link_filters} and how in _COMPARED and "\0" not in value
 
@@ -253,7 +253,7 @@ def keyset_page(rows: QuerySet[Row], after: str, size: int) -> tuple[list[Row], 
 def _keys(rows: QuerySet[Any], options: Options[Any]) -> list[OrderColumn] | None:
     """Return the columns by which the list is ordered, up to the first unique column.
 
-    Return None if keyset pagination is not possible: no column is unique, or one may be null or is of another model.
+    Return None if keyset pagination is impossible: no column is unique, or a column is nullable or of another model.
     """
     found: list[OrderColumn] = []
     for name in rows.query.order_by:

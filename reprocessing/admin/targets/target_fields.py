@@ -110,9 +110,9 @@ def visible_target(seen: VisibleDlqs, named: str) -> Target | None:
 
 
 def changed_values(form: forms.Form, names: Iterable[str]) -> dict[str, Any]:
-    """Return the values of those fields that the person changed, by field name.
+    """Return the values of the fields that the person changed, by field name.
 
-    For "off" and for an emptied field, the value is the one in `VALUES_OF_OFF`, or None.
+    A field that is "off" or was emptied gets its value in `VALUES_OF_OFF`; None: it has no value there.
     """
     given = {name: form.cleaned_data[name] for name in names if name in form.changed_data}
     return {name: VALUES_OF_OFF.get(name) if value in (OFF, "", None) else value for name, value in given.items()}

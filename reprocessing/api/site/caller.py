@@ -89,7 +89,7 @@ class Caller:
             raise Problem(HTTPStatus.FORBIDDEN, why)
 
     def rows(self, every: Manager[Row] | QuerySet[Row]) -> QuerySet[Row]:
-        """Return those of the rows that belong to DLQs that the token sees."""
+        """Return the rows that belong to DLQs that the token sees."""
         return self.seen.rows(every.all())
 
     def row(self, every: Manager[Row] | QuerySet[Row], what: str, **named: object) -> Row:

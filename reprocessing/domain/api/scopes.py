@@ -29,7 +29,7 @@ class Scope(StrEnum):
 
     @property
     def permission(self) -> str:
-        """Return the name of the permission that a person needs to do the same in the admin."""
+        """Return the name of the permission that allows a person, in the admin, what this scope allows a token."""
         return f"reprocessing.{_MEANINGS[self][0]}"
 
     @property

@@ -1,7 +1,8 @@
 """Decide from a queue's metrics whether the queue's consumers keep up.
 
-The age of the oldest message grows: consumers are behind. Messages in flight grow: consumers are slow, or crash. All
-sent messages were received, but fewer were deleted: consumers fail. With under 6 values, the result is unknown.
+If the age of the oldest message grows, consumers are behind. If the number of messages in flight grows, consumers are
+slow, or crash. If all sent messages were received, but fewer were deleted, consumers fail. With under 6 values, the
+result is unknown.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value of a metric; `part`, for histograms: a bucket's upper bound in seconds, `+Inf` or `sum`."""
+    """One value of a metric. `part` of a histogram: a bucket's upper bound in seconds, `+Inf` or `sum`; else empty."""
 
     metric: Metric
     labels: tuple[str, ...]
@@ -142,6 +142,9 @@ BUCKET_BOUNDS: Final = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0)
 
 
 def histogram_parts(seconds: float) -> dict[str, float]:
-    """Return what one task run of so many seconds adds to a histogram: a number for each bucket, +Inf, and the sum."""
+    """Return what a task run of `seconds` adds to each part of a histogram.
+
+    `+Inf`, and each bucket whose bound is at least `seconds`, get 1. The part `sum` gets `seconds`.
+    """
     parts = {f"{bound:g}": 1.0 for bound in BUCKET_BOUNDS if seconds <= bound}
     return {**parts, "+Inf": 1.0, "sum": seconds}

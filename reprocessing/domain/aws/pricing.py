@@ -39,7 +39,7 @@ class Prices:
     fifo: float = FIFO
 
     def of(self, *, fifo: bool) -> float:
-        """Return the price of one request in US dollars."""
+        """Return the price in US dollars of one request to a FIFO queue (`fifo`) or a standard queue."""
         return (self.fifo if fifo else self.standard) / _MILLION
 
 
@@ -70,9 +70,9 @@ def charged_requests(size: int) -> int:
 
 
 def _calls(messages: int, size: int, *, one_by_one: int) -> tuple[int, int]:
-    """Return the least and the most charged requests to send or receive messages of `size` bytes in all.
+    """Return the least and the most requests that SQS charges to send or receive messages of `size` bytes in all.
 
-    `one_by_one`: messages that cannot share a call, so at least so many calls are needed.
+    `one_by_one`: how many of the messages cannot share a call; at least this many calls are needed.
     """
     if not messages:
         return 0, 0
@@ -84,7 +84,7 @@ def cost_of_sends(letters: int, size: int, *, longest: int, each: float) -> Cost
     """Return the cost of sending letters once. `size`: their bytes in all; `each`: US dollars for a request.
 
     `longest`: how many letters the longest lane has. Letters of one lane (one ordering key) are never sent in the same
-    call, so at least so many calls are needed.
+    call, so at least `longest` calls are needed.
     """
     least, _ = _calls(letters, size, one_by_one=longest)
     _, most = _calls(letters, size + letters * MARKS_BYTES, one_by_one=longest)
@@ -99,7 +99,8 @@ def cost_of_deletes(copies: int, *, each: float) -> Cost:
 def cost_of_capture(messages: int, size: int, *, receivers: int, each: float) -> Cost:
     """Return the cost of capturing a DLQ with `messages` of `size` bytes in all, until the DLQ is empty.
 
-    The upper bound assumes one message for each receive, and twice `EMPTY_RECEIVES` empty receives of each receiver.
+    The upper bound assumes one message for each receive, and six empty receives (twice `EMPTY_RECEIVES`) of each
+    receiver.
     """
     least, most = _calls(messages, size, one_by_one=0)
     silence = EMPTY_RECEIVES * receivers
@@ -137,8 +138,8 @@ class IdleLoad:
     def requests(self) -> float:
         """Return the number of SQS requests per second.
 
-        A DLQ poll is one request, a task three (send, receive, delete); long polls come on top. Polls that are due at
-        the same tick share a task.
+        A DLQ poll is one request, a task three (send, receive, delete). Long polls of the service's own queues are
+        added. Polls that are due at the same tick share a task.
         """
         tasks = self.ticks + self.sweeps + min(self.polls, max(self.ticks, self.polls / self.dlqs_per_task))
         return self.polls + 3 * tasks + self.workers * self.queues / self.long_poll

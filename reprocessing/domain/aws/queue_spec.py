@@ -135,7 +135,7 @@ class AttributeKept:
 
 @dataclass(frozen=True, slots=True)
 class AttributeContradicts:
-    """An attribute contradicts what is wanted, and is not changed. `what`: how; `cure`: what a person has to do."""
+    """An attribute contradicts the wanted value, and is not changed. `what`: how; `cure`: what a person has to do."""
 
     attribute: str
     what: str
@@ -146,12 +146,15 @@ Difference: TypeAlias = QueueMissing | AttributeDiffers | AttributeKept | Attrib
 
 
 def number_or_default(value: int | None, default: int) -> WantedNumber:
-    """Return `value`, which a person set, for every queue; if it is None, `default`, which existing queues ignore."""
+    """Return the number that a queue should have: `value` if a person set it; else `default`, for new queues only.
+
+    `value` None: no person set it. An existing queue then keeps its number.
+    """
     return WantedNumber(default) if value is None else WantedNumber(value, Precedence.EXACTLY)
 
 
 def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue, ...]:
-    """Return the DLQ of a source queue, the queue `parking` for copies of parked letters (if named), and `source`."""
+    """Return three wanted queues: the DLQ of `source`, the parking queue named `parking` ("": none), and `source`."""
     longest = WantedNumber(FORTNIGHT, Precedence.AT_LEAST)
     lot = [WantedQueue(name=parking, key=source.key, retention=longest)] if parking else []
     return (WantedQueue(name=source.dlq, key=source.key, retention=longest, sources=(source.name,)), *lot, source)
@@ -160,7 +163,7 @@ def queue_family(source: WantedQueue, *, parking: str = "") -> tuple[WantedQueue
 def service_queues(name: str, *, key: str = "") -> tuple[WantedQueue, ...]:
     """Return one of the service's own queues and its DLQ.
 
-    Existing queues keep their `wait`, because workers send their own wait time with each receive.
+    Existing queues keep their duration of a long poll (`wait`), because workers send their own with each receive.
     """
     wait, longest = WantedNumber(LONGEST_POLL), WantedNumber(FORTNIGHT)
     hidden = WantedNumber(OWN_VISIBILITY, Precedence.AT_LEAST)

@@ -25,7 +25,7 @@ _SECRET: Final = re.compile(r"://[^/?#\s]*@|whsec_|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error in a configuration file, at a path such as dlqs, orders, mode. `line` 0: the line is not known."""
+    """An error in a configuration file. `path`: keys such as ("dlqs", "orders", "mode"). `line` 0: not known."""
 
     path: Path
     text: str

@@ -15,7 +15,8 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*+")
 def member_bytes(body: bytes) -> dict[str, bytes] | Unreadable:
     """Return the members of a JSON object: the unchanged bytes of each value, by name. Takes linear time.
 
-    Unreadable: the JSON is no object, nests over 64 deep, or repeats a name, which parsers read in different ways.
+    Return `Unreadable` if the body is no JSON object, nests over 64 deep, or repeats a name. Parsers read a repeated
+    name in different ways.
     """
     try:
         text = body.decode()

@@ -37,8 +37,8 @@ def read(body: bytes, *, halves: bool = False) -> JsonValue | Unreadable:
     """Return the JSON value of a body, or why the body cannot be read, in linear time.
 
     Numbers are exact: int, or Decimal for fractions, exponents and over 40 digits. The last of equal names counts.
-    Unreadable: nesting beyond `DEPTH`, NaN, Infinity, half surrogate pairs (unless `halves`), a byte order mark, and
-    bytes that are not UTF-8.
+    Return `Unreadable` for nesting over 64 deep (`DEPTH`), NaN, Infinity, half surrogate pairs (unless `halves`), a
+    byte order mark, and bytes that are not UTF-8.
     """
     try:
         text = body.decode()
@@ -62,7 +62,10 @@ def is_too_deep(body: bytes) -> bool:
 
 
 def number_text(number: int | Decimal) -> str:
-    """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent."""
+    """Return the canonical text of a number: "1" for 1, 1.0 and 10e-1. Never rounded, short for any exponent.
+
+    ValueError: the number is infinite or NaN.
+    """
     sign, digits, exponent = Decimal(number).as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{number} is not a number")  # noqa: TRY004 - the type is right, the value is not

@@ -80,7 +80,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _parted(text: str) -> tuple[list[str], list[int]]:
-    """Split long lines of a text into parts. Return all parts (of a short line, one), and each part's line number."""
+    """Split long lines of a text into parts. Return all parts and each part's line number. A short line is one part."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -20,7 +20,7 @@ _HALFWAY: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class DlqNote:
-    """A note of a DLQ's message counts at one moment.
+    """A DLQ's message counts at one moment.
 
     Attributes:
         uncaptured: messages that are only in SQS.
@@ -51,19 +51,19 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class NotGrowing:
-    """The notes show that the DLQ did not grow."""
+    """The stored message counts show that the DLQ did not grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthUnknown:
-    """There are too few notes for a decision (under 6), such as after the workers were stopped."""
+    """There are too few stored message counts for a decision (under 6), such as after the workers were stopped."""
 
 
 def growth(notes: Sequence[DlqNote], *, within: float, is_open: bool) -> Growth | NotGrowing | GrowthUnknown:
-    """Return by how much a DLQ grew, or that it did not grow, or that the notes are too few.
+    """Return by how much a DLQ grew, or that it did not grow, or that too few message counts are known.
 
     Args:
-        notes: the notes of one DLQ, the oldest first; notes older than `within` are ignored.
+        notes: message counts of one DLQ, the oldest first; counts older than `within` are ignored.
         within: seconds over which the DLQ must have grown.
         is_open: whether the DLQ was growing before. Then it still grows while its backlog is larger than it was
             `within / 2` seconds ago.

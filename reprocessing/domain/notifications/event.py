@@ -48,7 +48,7 @@ class EventKind(StrEnum):
 
     @property
     def reopens_incident(self) -> bool:
-        """Return whether an ended incident is opened again if its condition holds again within a minute.
+        """Return whether an ended incident (a reported event) is opened again if its condition holds within a minute.
 
         A new incident is always opened for moments, requested approvals, and conditions that only a person can end.
         """
@@ -100,7 +100,7 @@ class Event:
     """A moment, or the current state of a condition (see `EventKind`).
 
     Attributes:
-        subject: such as "breaker:12" or "dlq:3". At most one incident is open for each kind and subject.
+        subject: the object of the event, such as "breaker:12" or "dlq:3".
         facts: see `FACTS`. Never a payload, an attribute's value, an ordering key, or an error text that may quote it.
         dlq_id: the DLQ that the event is about; None if the event is about a target or the whole service.
 

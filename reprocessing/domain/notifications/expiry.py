@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def seconds_left(*, waited: float, retention: float, within: float) -> float | None:
-    """Return the most seconds until SQS deletes the first message; None if there are more than `within` seconds.
+    """Return in how many seconds, at most, SQS deletes the first message; None: in more than `within` seconds.
 
     `waited`: for how many seconds every check has found uncaptured messages in the DLQ. `retention`: seconds for which
     the DLQ keeps a message. In a standard queue a message may expire earlier, because retention begins when the message

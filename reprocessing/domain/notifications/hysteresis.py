@@ -9,5 +9,8 @@ BACK: Final = 0.75
 
 
 def holds(value: float, threshold: float, *, is_open: bool) -> bool:
-    """Return whether a condition holds: it begins above `threshold`, and ends below `BACK * threshold`."""
+    """Return whether a condition holds now. It begins above `threshold`, and ends below 75 % of `threshold`.
+
+    `is_open`: whether the condition held before.
+    """
     return value >= threshold * BACK if is_open else value > threshold

@@ -21,9 +21,10 @@ REMINDED_EVERY: Final = timedelta(days=1)
 
 
 def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
-    """Return when the next urgent text may be sent to a destination to which a text was sent `now`.
+    """Return when the next urgent text may be sent to a destination: 10 s after `now`, but at most 20 texts an hour.
 
-    `sent`: the times of earlier texts, including `now`. A text that is not urgent waits for at least `APART` (60 s).
+    `now`: when the last text was sent. `sent`: the times of the texts to this destination, including `now`. A text
+    that is not urgent waits for at least 60 s (`APART`).
     """
     newest = sorted(moment for moment in sent if moment > now - _HOUR)[-PER_HOUR:]
     if len(newest) < PER_HOUR:
@@ -32,6 +33,9 @@ def next_text_at(sent: Sequence[datetime], now: datetime) -> datetime:
 
 
 def retry_at(failures: int, now: datetime) -> datetime:
-    """Return when to send a text again after `failures` (at least 1) failures in a row."""
+    """Return when to send a text again after `failures` (at least 1) failures in a row.
+
+    The delay is 30 s after the first failure, doubles with each further failure, and is at most 30 minutes.
+    """
     doubled: int = 2 ** min(failures - 1, 10)
     return now + min(FIRST_RETRY * doubled, LAST_RETRY)

@@ -16,7 +16,10 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class HoldsNot:
-    """The condition was checked and does not hold. Only this result ends the incident of this kind and subject."""
+    """The condition was checked and does not hold. Only this result ends an incident (a reported condition).
+
+    `kind` and `subject`, such as "dlq:3", identify the incident.
+    """
 
     kind: EventKind
     subject: str
@@ -24,7 +27,10 @@ class HoldsNot:
 
 @dataclass(frozen=True, slots=True)
 class NotKnown:
-    """It is not known whether the condition holds, such as after workers were down. An open incident stays open."""
+    """It is not known whether the condition holds, such as after workers were down.
+
+    If people were notified of the condition before, it still counts as holding.
+    """
 
     kind: EventKind
     subject: str

@@ -1,4 +1,7 @@
-"""Build the subjects of incidents, such as "dlq:3". At most one incident is open for each event kind and subject."""
+"""Build the subjects of incidents: texts such as "dlq:3" that say which object an incident is about.
+
+An incident is an event that people are notified of. For each kind of event, a subject has at most one open incident.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +33,17 @@ def of_group(group_id: int) -> str:
 
 
 def of_workers(queue: str) -> str:
-    """Return the subject of incidents about the workers of one of the service's own queues."""
+    """Return the text that identifies incidents about the workers of one of the service's own queues."""
     return f"workers:{queue}"
 
 
 def of_finding(part: str) -> str:
-    """Return the subject of incidents that redrive_doctor finds about `part`, the name of a server or a DLQ."""
+    """Return the text that identifies incidents about problems found by redrive_doctor. `part`: a server or a DLQ."""
     return f"doctor:{part}"
 
 
 def of_queue(arn: str) -> str:
-    """Return the subject of incidents about an SQS queue that is not registered with the service."""
+    """Return the text that identifies incidents about an SQS queue that is not registered with the service."""
     return f"queue:{arn}"
 
 

@@ -1,4 +1,7 @@
-"""Write the text that is sent to a destination: its pending incidents, grouped by kind, without payloads."""
+"""Write the text of a notification: the incidents that its destination is still to be told, without payloads.
+
+The text has one section for all incidents of the same kind that began, that last, or that ended.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ class IncidentFacts:
 
 @dataclass(frozen=True, slots=True)
 class TextSection:
-    """Incidents of one kind at one stage: how many there are (`many`), and some of the incidents as examples."""
+    """All incidents of one kind that began, that last, or that ended: their number (`many`), and up to 3 examples."""
 
     kind: EventKind
     stage: Stage
@@ -78,9 +81,9 @@ _CUT: Final = "…\nThe text is cut here. The admin shows the rest."
 
 
 def compose(sections: Sequence[TextSection], *, place: str, link: Link) -> Text:
-    """Return one text for all sections. Urgent kinds come first; among equally urgent kinds, new incidents.
+    """Return one text for all sections. Urgent kinds of events come first; among equally urgent kinds, new incidents.
 
-    There must be at least one section, with at least one example. `place`: the name of this environment; may be empty.
+    `sections`: at least one, each with at least one example. `place`: the name of this environment; may be empty.
     """
     ordered = sorted(sections, key=_rank)
     first = ordered[0]

@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 def webhook_body(text: Text, sections: Sequence[TextSection], *, place: str, destination: str) -> bytes:
-    """Return the JSON body as bytes. It has one event for each section: the number of incidents, and some examples."""
+    """Return the JSON body as bytes. `events` has, for each section, the number of incidents and some examples."""
     said = {
         "version": VERSION,
         "place": place,

@@ -60,7 +60,10 @@ SelectorsByPurpose = Mapping[str, Selector]
 
 
 def selectors_by_purpose(policy: KeyPolicy, *, message_type: str = "", tenant: str = "") -> dict[str, Selector]:
-    """Return the selectors of a DLQ that read attributes or the body, whose values an edit can change."""
+    """Return the selectors of a DLQ that read attributes or the body, by purpose, such as "the ordering key".
+
+    An edit of a message can change the values that these selectors read.
+    """
     named = {
         "the ordering key": policy.ordering,
         "the sequence": policy.sequence,
@@ -119,7 +122,7 @@ def with_original_line_ends(text: str, like: bytes) -> bytes:
 
 
 def body_problems(body: bytes) -> list[str]:
-    """Return sentences that say why SQS does not accept a body; empty: it does. They contain no message data."""
+    """Return sentences, without message data, that say why SQS does not accept a body; empty: SQS accepts it."""
     if not body:
         return ["The body is empty; SQS does not accept empty messages."]
     found = _unsendable(body)

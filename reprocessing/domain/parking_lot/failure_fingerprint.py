@@ -188,7 +188,10 @@ def _left(signs: FailureSigns) -> FailureCause | None:
 
 
 def _function_error(found: FailedDelivery, letter: LetterFacts) -> str:
-    """Return the error type or text of a failed function, since most functions have one code; "" for other services."""
+    """Return the error type or text of a failed Lambda function; "" for other services.
+
+    The error code says little, because nearly all failed functions have the same code.
+    """
     match found.kind:
         case FailedDeliveryKind.LAMBDA:
             return failure_attributes.without_quotes(found.message, letter)

@@ -24,7 +24,7 @@ class Selected(Protocol):
 
 
 def selection_mark(chosen: Sequence[Selected]) -> str:
-    """Return a short text that identifies exactly these messages: the time of the newest message, and a digest."""
+    """Return a short text that identifies exactly these messages in their states: the newest `since`, and a digest."""
     newest = max((one.since for one in chosen), default=EPOCH)
     each = sorted(f"{one.id}@{(one.since - EPOCH) // MICROSECOND}" for one in chosen)
     return f"{(newest - EPOCH) // MICROSECOND}-{hashlib.sha256(' '.join(each).encode()).hexdigest()[:16]}"

@@ -23,7 +23,7 @@ class Shape:
 
     Attributes:
         leads: whether the shape has a group of its own, which similar shapes join.
-        place: rank of the shape. If two shapes are equally similar to a new shape, it joins the lower rank.
+        place: a number. If two shapes are equally similar to a new shape, the new shape joins the lower number.
     """
 
     digest: bytes
@@ -34,7 +34,7 @@ class Shape:
 
 
 def leaders(known: Sequence[Shape], new: Iterable[Shape]) -> dict[bytes, bytes]:
-    """Return which new shapes join which groups: by a new shape's digest, the digest of the shape that leads the group.
+    """Return the new shapes that join a group: by the new shape's digest, the digest of the shape that leads the group.
 
     A new shape that joins no group leads a new group, which later shapes may join. New shapes are taken in a fixed
     order, the shape with the most messages first. So the order in which messages were read does not matter.
@@ -104,7 +104,7 @@ def _weights(shapes: Sequence[Shape]) -> dict[str, int]:
 
 
 def _similarity(one: _Weighed, other: _Weighed, weights: Mapping[str, int]) -> float:
-    """Return the similarity of two shapes (weighted Jaccard): the weight of their common keys by that of all keys."""
+    """Return the similarity of two shapes (weighted Jaccard): the weight of common keys divided by that of all keys."""
     least, most = sorted((one.weight, other.weight))
     if least < SIMILAR * most:  # cannot be similar enough
         return 0.0

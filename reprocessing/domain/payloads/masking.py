@@ -1,7 +1,8 @@
 """Mask values in a message, as its mask rules say. A value that cannot be searched for fields is masked as a whole.
 
-JSON inside texts (SNS, attributes) is searched, too. Base64 of JSON or gzip is masked as a whole; also the texts in
-which Celery describes a task's arguments (`argsrepr`, `kwargsrepr`).
+Fields are also searched in JSON inside a text, such as an SNS notification or an attribute. Two kinds of texts are
+always masked as a whole: base64 of JSON or gzip, and Celery's descriptions of a task's arguments (`argsrepr`,
+`kwargsrepr`).
 """
 
 from __future__ import annotations

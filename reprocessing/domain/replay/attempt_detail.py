@@ -16,7 +16,10 @@ _LONGEST_CODE: Final = 100
 
 
 def detail_of(failure: Refused | Unknown) -> str:
-    """Return the detail of a failed attempt. If `failure.quotes`, the caller has already sealed `failure.message`."""
+    """Return the detail of a failed attempt.
+
+    If `failure.message` is the target's own text (`failure.quotes`), the caller must have encrypted (sealed) it.
+    """
     if isinstance(failure, Unknown):
         return failure.why
     if failure.quotes:

@@ -12,7 +12,7 @@ _DOUBLINGS = 64  # max doublings: more would exceed the longest timedelta
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Exponential backoff from `base` to `cap`: after n further failures, min(cap, 2^n * base).
+    """Exponential backoff: the delay is `base` after the first failure, and doubles with each further one, up to `cap`.
 
     The jitter "full" multiplies the delay by a random number between 0 and 1; "none" does not.
     """

@@ -41,7 +41,7 @@ class Rule:
         position: rules are evaluated by position, then by id.
         delay: required by the action `delay`, and allowed for no other action.
         target: a target's id; required by `divert`, optional for `replay`.
-        rate_class: a rate class's id; allowed for `replay` and `delay`.
+        rate_class: id of a rate class (a rate limit and a backoff); allowed for `replay` and `delay`.
         backoff: replaces the DLQ's backoff; allowed for `replay` and `delay`.
 
     Raises:
@@ -136,7 +136,10 @@ class _Index:
         self.first = self._all[0]
 
     def find(self, facts: MessageFields) -> Sequence[int]:
-        """Return the positions of the rules that expect the field's value in the letter; Unreadable: of all rules."""
+        """Return the positions of the rules that expect the letter's value of the field.
+
+        If the value cannot be read, return the positions of all rules in this index.
+        """
         match facts.read(self._field):
             case str(text):
                 return self._places.get(text, ())

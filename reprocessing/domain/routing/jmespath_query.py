@@ -28,7 +28,7 @@ _PATH = frozenset({"field", "index", "index_expression", "subexpression"})
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An expression failed. `why` never contains message data. `exhausted`: it needed more than `STEPS` steps."""
+    """An expression failed. `why` never contains message data. `exhausted`: it needed over 10,000 steps (`STEPS`)."""
 
     why: str
     exhausted: bool = False
@@ -94,7 +94,7 @@ def is_path(expression: str) -> bool:
 
 
 class _Exhausted(Exception):
-    """The evaluation of an expression needs more than `STEPS` steps."""
+    """The evaluation of an expression needs more than 10,000 steps (`STEPS`)."""
 
 
 class _Functions(Functions):  # type: ignore[misc]  # the library has no types
@@ -108,7 +108,7 @@ _OPTIONS = Options(custom_functions=_Functions())
 
 
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
-    """One evaluation of an expression. It counts steps before they run, and raises `_Exhausted` after `STEPS` steps."""
+    """One evaluation of an expression. It counts steps before they run, and raises `_Exhausted` after 10,000."""
 
     def __init__(self) -> None:
         super().__init__(_OPTIONS)

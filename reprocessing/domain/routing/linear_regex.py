@@ -21,7 +21,7 @@ _MEMORY = 1 << 20  # max bytes of one compiled pattern; RE2 refuses larger patte
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression that is accepted. It may search texts of at most `longest` bytes."""
+    """A regular expression that rules may use. It may search texts of at most `longest` bytes."""
 
     text: str
     longest: int

@@ -46,7 +46,7 @@ class MessageFields:
         """Return the value of a field as text, or why it has none. Never raises.
 
         Equal numbers have equal texts ("1" for 1.0), booleans are "true" and "false", null is missing. The fields of a
-        body over 256 KiB are Unreadable, not missing, because a rule may exist to stop these messages.
+        body over 256 KiB are `Unreadable`, not missing, because a rule may exist to stop such large messages.
         """
         known = self._known.get(asked.text)  # by text: Python caches its hash, and hundreds of rules ask
         if known is None:
@@ -148,7 +148,7 @@ def _too_large(body: bytes) -> Unreadable | None:
 
 
 def _told(message: TaskMessage) -> dict[str, JsonValue]:
-    """Return the fields of a task, without its arguments, for expressions to search; missing fields are null."""
+    """Return the fields of a Celery task, without its arguments, for JMESPath expressions; a missing field is null."""
     return {
         "name": message.task or None, "id": message.id or None, "root_id": message.root_id or None,
         "group": message.group or None, "retries": message.retries, "eta": message.eta or None,

@@ -29,7 +29,7 @@ class RateClimb:
     first: float = 1.0
 
     def after(self, steps: int) -> RateClimb:
-        """Return how the rate rises after `steps` steps have been taken."""
+        """Return how the rate continues to rise after the first `steps` steps."""
         return RateClimb(
             share=min(1.0, self.share * 2**steps), every=self.every, first=self.every if steps else self.first
         )

@@ -39,7 +39,7 @@ class Policy:
 
     @property
     def window(self) -> int:
-        """Return how many sends, counted back from the newest failure, the decision to open is based on."""
+        """Return the number of sends, counted back from the newest failure, that decide whether the breaker opens."""
         return max(WINDOW, self.threshold, self.at_least)
 
 

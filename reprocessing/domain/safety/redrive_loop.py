@@ -2,8 +2,8 @@
 
 A message that fails again is recognised by its `RedriveId` attribute, and uses up its attempts. But a consumer may copy
 a message that it cannot process to the DLQ, or publish it again, without that attribute. Then each copy is a new
-message. Equal bodies alone prove nothing, because heartbeats are equal too. So a loop is reported only if several
-different bodies each came back more than once.
+message. Equal bodies alone prove nothing, because heartbeat messages also have equal bodies. So a loop
+is reported only if several different bodies each came back more than once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class NewestMessages:
     """Counts over the newest messages of a DLQ.
 
     Attributes:
-        seen: number of examined messages, up to `SAMPLE`.
-        again: number of examined messages whose body was delivered `ROUNDS` times in the `WITHIN` seconds before.
+        seen: number of examined messages, up to 50 (`SAMPLE`).
+        again: number of examined messages whose body was delivered twice (`ROUNDS`) in the hour before (`WITHIN`).
         different: number of different bodies among the messages of `again`.
     """
 

@@ -85,7 +85,7 @@ class AllowList:
     networks: tuple[tuple[Network, int | None], ...] = ()
 
     def value_with_endpoint(self, endpoint: Endpoint) -> str:
-        """Return the value of REDRIVE_OUTBOUND_HOSTS with this endpoint added."""
+        """Return a new value for REDRIVE_OUTBOUND_HOSTS: its present entries and this endpoint."""
         listed = [*self.names, *((_written(network), port) for network, port in self.networks)]
         entries = sorted(_entry(host, port) for host, port in listed)
         return ",".join([*entries, endpoint.authority])
@@ -222,7 +222,7 @@ def _name(host: str) -> str | UrlDenied:
 
 
 def _reached_address(ip: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address reaches, else the address itself."""
+    """Return the IPv4 address that an IPv6 address stands for, such as ::ffff:10.0.0.1; else the address itself."""
     if isinstance(ip, IPv6Address) and any(ip in network for network in _STANDS_FOR_IPV4):
         return IPv4Address(int(ip) & 0xFFFF_FFFF)
     return ip

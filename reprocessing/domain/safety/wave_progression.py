@@ -31,7 +31,7 @@ class WaveCounts:
     """How many letters of a wave were sent, failed, and so on.
 
     Attributes:
-        size: letters that the wave may send. None means all letters, and that only the newest `LAST` are counted.
+        size: letters that the wave may send. None: all letters; then only the newest 100 (`LAST`) are counted.
         touched: letters that were sent in the wave.
         open: sent letters whose outcome is not known yet.
         failed: sent letters whose first attempt failed.
@@ -98,7 +98,8 @@ def judge_wave(count: WaveCounts, *, success: float, is_automatic: bool = False)
         count: the counts of the wave's letters.
         success: the share of letters, 0 to 1, that must succeed.
         is_automatic: whether the run is automatic. If a wave fails, an automatic run opens circuit breakers, and does
-            not pause. If a wave fails only because of poison, breakers open only at the third such wave of one letter.
+            not pause. If a wave fails only because the target refused the content of letters, breakers open only at
+            the third such wave of one letter.
     """
     verdict = _judge_size(count, success)
     if not is_automatic:
@@ -115,7 +116,7 @@ def judge_wave(count: WaveCounts, *, success: float, is_automatic: bool = False)
 
 
 def _fails_without_poison(count: WaveCounts, success: float) -> bool:
-    """Return whether the wave would also fail if its poison letters were not counted."""
+    """Return whether the wave would also fail without the letters whose content the target refused (`poison`)."""
     rest = replace(count, failed=count.failed - count.poison, silent=count.silent + count.poison)
     return rest.failed > 0 and isinstance(_judge_size(rest, success), PauseRun | RepeatWave)
 

@@ -48,7 +48,7 @@ class NotShown:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The envelope of one kombu message: its JSON as `text`, whether it was in base64 (`encoded`), and parsed."""
+    """The envelope of one kombu message: its JSON as `text` and parsed, and whether it was in base64 (`encoded`)."""
 
     text: str = field(repr=False)
     encoded: bool
@@ -87,8 +87,8 @@ class Envelope:
 def open_envelope(body: bytes, document: JsonValue | Unreadable | None = None) -> Envelope | NotATask | Unreadable:
     """Return the envelope of a body, or why the body has none. Never raises.
 
-    Unreadable: kombu may find an envelope where this parser does not. `document`: the result of `json_view.read`, if it
-    is known.
+    Return `Unreadable` if kombu may find an envelope where this parser finds none. `document`: the result of
+    `json_view.read` for the body; None: the body was not parsed yet.
     """
     decoded = _decoded(body)
     raw = body if decoded is None else decoded

@@ -87,7 +87,10 @@ def _times(number: int) -> str:
 
 
 def _sent(system: Mapping[str, str]) -> datetime | None:
-    """Return SQS's SentTimestamp: when the message was first sent; in a FIFO DLQ, when it came to the DLQ."""
+    """Return SQS's SentTimestamp: when the message was first sent; in a FIFO DLQ, when it came to the DLQ.
+
+    None: SQS gave no valid time.
+    """
     text = system.get("SentTimestamp", "")
     try:
         return datetime.fromtimestamp(int(text) / 1000, tz=UTC)

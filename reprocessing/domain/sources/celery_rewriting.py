@@ -63,8 +63,8 @@ def body_to_send(  # noqa: PLR0913  # each by its name
 ) -> bytes | Refused:
     """Return the body to send to Celery workers, or why it is not sent. Never raises.
 
-    Expired messages, messages that would end a worker, and messages that workers would discard are never sent. Messages
-    that only need a person's decision are sent after a person has released them.
+    Expired messages, messages that would end a worker, and messages that workers would discard are never sent. Other
+    messages that workers should not get, such as a task of a group, are sent only after a person released them.
 
     Args:
         body: the letter's body.

@@ -193,7 +193,10 @@ def read(body: bytes, document: JsonValue | Unreadable | None = None, *, limit: 
 
 
 def why_not_send(found: TaskReading, *, now: datetime, strips_expires: bool = False) -> Park | None:
-    """Return why a message should not be sent to Celery workers at `now`; None if it may be sent."""
+    """Return why a message should not be sent to Celery workers at `now`; None if it may be sent.
+
+    `strips_expires`: the target removes the time of expiry, so an expired task may be sent.
+    """
     reason, why = ParkedReason.UNREADABLE_TASK, ""
     match found:
         case NotATask(what, harm):

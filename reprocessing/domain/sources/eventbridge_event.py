@@ -75,7 +75,10 @@ def _is_storable(text: str) -> bool:
 
 
 def _moment(text: str | None) -> datetime | Unreadable | None:
-    """Return the event's time; None: it has none. `Unreadable`: it is not valid, or before 1970, which AWS refuses."""
+    """Return the event's time; None: it has none. Return `Unreadable` for an invalid time, or a time before 1970.
+
+    AWS refuses times before 1970.
+    """
     if text is None:
         return None
     try:

@@ -121,7 +121,7 @@ def original_input(shape: FailedDelivery, body: bytes, kind: str) -> bytes | Unr
 def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None:
     """Recognise a message of a Lambda function's DLQ: by RequestID, ErrorCode (an HTTP status) and ErrorMessage.
 
-    The body is the event that the function was given.
+    None: it is no such message. The body is the event that the function was given.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-dlq
     """
@@ -132,6 +132,8 @@ def _from_lambda(texts: Mapping[str, str], status: str) -> FailedDelivery | None
 
 def _from_a_destination(body: bytes) -> FailedDelivery | None:
     """Recognise a Lambda destination's record (version 1.0) of a failed call. `requestPayload` is the event.
+
+    None: the body is no such record.
 
     https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html#invocation-async-destinations
     """
@@ -153,7 +155,7 @@ def _from_a_destination(body: bytes) -> FailedDelivery | None:
 
 
 def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
-    """Recognise a body that is an SNS notification. The attributes ErrorCode and ErrorMessage are optional.
+    """Recognise a body that is an SNS notification; None: it is none. ErrorCode and ErrorMessage are optional.
 
     https://docs.aws.amazon.com/sns/latest/dg/sns-dead-letter-queues.html does not document the format. With raw message
     delivery, nothing shows that a message came from SNS, so it is not recognised.
@@ -170,7 +172,7 @@ def _from_sns(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
 def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
     """Recognise a message of an EventBridge rule's DLQ, by the attributes that name rule, target and error.
 
-    The body is the event before the rule's input transformation.
+    None: it is no such message. The body is the event before the rule's input transformation.
 
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html
     """
@@ -184,7 +186,7 @@ def _from_eventbridge(texts: Mapping[str, str]) -> FailedDelivery | None:
 def _from_scheduler(body: bytes, texts: Mapping[str, str]) -> FailedDelivery | None:
     """Recognise a message of a schedule's DLQ (EventBridge Scheduler), by its attributes.
 
-    The body is the request of the API call that the attribute TARGET_ARN names.
+    None: it is no such message. The body is the request of the API call that the attribute TARGET_ARN names.
 
     https://docs.aws.amazon.com/scheduler/latest/UserGuide/configuring-schedule-dlq.html
     """

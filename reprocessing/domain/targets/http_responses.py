@@ -1,4 +1,4 @@
-"""Decide what an endpoint's status code means for a letter: success, retry, wait, or poison (park the letter)."""
+"""Decide what an endpoint's HTTP status code means for the letter that was sent, such as a failed attempt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ _SEPARATORS = re.compile(r"[\s,]+")
 
 
 class Meaning(StrEnum):
-    """What an HTTP endpoint's answer means for the letter that was sent."""
+    """What an HTTP endpoint's answer means for the letter that was sent.
+
+    SUCCESS: the endpoint accepted the letter. RETRY: the attempt failed and counts; the next attempt follows after the
+    backoff. WAIT: the attempt does not count; the letter is sent again later. POISON: the attempt failed, and another
+    would fail the same way, so the letter is parked.
+    """
 
     SUCCESS = "success"
     RETRY = "retry"  #: a failed attempt; the next is due after its backoff
@@ -52,7 +57,8 @@ DEFAULT_MEANINGS: Final[Mapping[str, Meaning]] = {
 class StatusMeanings:
     """Meanings of HTTP status codes ("409") and classes ("4xx") that a target sets in place of the defaults.
 
-    A code overrides a class, and both override the defaults. But "4xx" does not change 429, whose default is `wait`.
+    A code overrides a class, and both override the defaults. But "4xx" does not change 429, whose default is `wait`
+    (send the letter again later; the attempt does not count).
     """
 
     said: tuple[tuple[str, Meaning], ...] = ()
@@ -61,7 +67,7 @@ class StatusMeanings:
         return " ".join(f"{what}={meaning}" for what, meaning in self.said)
 
     def meaning(self, status: int) -> Meaning:
-        """Return what a final status code means. A code without a meaning is a failed attempt (`RETRY`)."""
+        """Return what a final status code means. A code without a meaning counts as a failed attempt (`RETRY`)."""
         said, code, family = dict(self.said), str(status), f"{status // 100}xx"
         if code in said:
             return said[code]
@@ -101,7 +107,7 @@ def parse_answers(text: str) -> StatusMeanings:
 
 
 def retry_after(text: str, *, now: datetime) -> timedelta | None:
-    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most `LONGEST_DELAY`; None if it is not valid."""
+    """Return the delay of a Retry-After header (RFC 9110, 10.2.3), at most a day; None if the header is not valid."""
     text = text.strip()
     if _SECONDS.fullmatch(text):
         return timedelta(seconds=min(int(text), LONGEST_DELAY.total_seconds()))

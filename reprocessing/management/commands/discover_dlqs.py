@@ -120,7 +120,7 @@ class Command(Console):
         _raise_if_unlisted(rows)
 
     def _scan(self, scopes: Sequence[Scope]) -> None:
-        """Scan every scope (account and region). If another process scans one, wait, and use that scan's results."""
+        """Scan every scope (account and region). If another process scans a scope, wait, and use its results."""
         log, began, dice = ProgressLog(self.stderr), database_now(), random.SystemRandom().random
         left = list(scopes)
         while left:

@@ -234,7 +234,10 @@ class PolicyResources:
 
 
 def _of_discovery() -> Iterator[ResourceUse]:
-    """Return the rights that discovery needs in the scanned accounts and regions or, if none, in the own region."""
+    """Return the permissions that discovery needs in all scanned accounts and regions.
+
+    If none was scanned, return the permissions for the configured region of the service's own account.
+    """
     known = [row.scope for row in discovery_scopes.all_scopes()]
     return discovery_scopes.required_permissions(known or [Scope(configured_region() or "")])
 

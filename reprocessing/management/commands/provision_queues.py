@@ -163,10 +163,10 @@ def asked(options: dict[str, Any]) -> Iterator[tuple[QueueLocation, WantedQueue]
 
 
 def refuse_own(name: str, queues: list[WantedQueue], region: str) -> None:
-    """Refuse queues with names of the service's own queues or their DLQs, whose attributes the service sets.
+    """Check that the queues are not the service's own queues or their DLQs, whose attributes the service sets.
 
     Raises:
-        CommandError: a queue in this region has such a name.
+        CommandError: a queue has the name of one of the service's own queues, or of its DLQ, in this region.
     """
     addresses = [one for one in map(QueueAddress.of, conf.current().own_queues) if one.region == region]
     theirs = {one.name for address in addresses for one in service_queues(address.name)}

@@ -32,7 +32,7 @@ _BACKOFF: Final = ("backoff_base", "backoff_cap", "backoff_jitter")
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the first `MAX_BYTES` + 1 bytes of a file, so that a caller can tell that the file is too large.
+    """Return the first 2 MiB (`MAX_BYTES`) of a file, and one byte more, by which the caller sees a too large file.
 
     Raises:
         CommandError: the file cannot be read.

@@ -115,7 +115,7 @@ def _faster(ways: list[str], dlq: str) -> Iterable[str]:
 
 
 def refire_notice(others: int) -> str:
-    """Return a text that `others` other subscribers of a topic or bus receive each message again."""
+    """Return a text: each message is also published to the other subscribers, `others` in number."""
     return f"each message is published again to {counted(others, 'other subscriber')}"
 
 

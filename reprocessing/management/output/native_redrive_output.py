@@ -67,7 +67,10 @@ def _of_messages(name: str, found: HandoverBlockers) -> Iterator[str]:
 def plan(  # noqa: PLR0913  # each by its name
     dlq: DeadLetterQueue, found: HandoverBlockers, depth: Depth, *, to: str, per_second: int | None, cost: str
 ) -> Iterator[str]:
-    """Yield lines about what AWS would do (`to`: ARN of a queue; empty: source queues), its cost, and lost features."""
+    """Yield lines about what AWS would do, its cost, and what this service does that AWS does not.
+
+    `to`: the ARN of the queue to which AWS would move the messages; empty: to their source queues.
+    """
     where = resource_name(to) if to else "their source queues"
     rate = "at a rate that AWS chooses" if per_second is None else f"at most {per_second}/s"
     yield f"{dlq.name}: AWS would move about {counted(depth.visible, 'message')} to {where}, {rate}."

@@ -39,7 +39,10 @@ def without_url(destination: str, known: Mapping[str, Destination]) -> str:
 
 
 def events_without_route_warning(kinds: Collection[EventKind]) -> str:
-    """Return a warning with the events that no destination gets for all DLQs; empty: there is no such event."""
+    """Return a warning that for each of these kinds of events, no notification route covers all DLQs.
+
+    Empty: there are no such kinds.
+    """
     if not kinds:
         return ""
     if len(kinds) == len(EventKind):

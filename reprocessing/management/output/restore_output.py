@@ -33,7 +33,7 @@ def already_held(found: RestoreHold, asked: datetime) -> str:
 
 
 def report_lines(found: RestoreHold, counts: Sequence[FindingCount], undrained: Sequence[str]) -> Iterable[str]:
-    """Yield the lines of after_restore report: the hold, the number of undecided messages by finding, and what to do.
+    """Yield the lines of after_restore report: the stop of all sends, the number of undecided messages, and what to do.
 
     `undrained`: names of DLQs that no capture has emptied since all messages became visible again.
     """
@@ -77,7 +77,7 @@ def release_hint(found: RestoreHold, undrained: Sequence[str]) -> str:
 
 
 def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained: Sequence[str]) -> dict[str, Any]:
-    """Return the hold (null: nothing is held), and the number of undecided messages for each finding, as JSON."""
+    """Return as JSON the hold of all sends (null: there is none), and the undecided messages: how many, by evidence."""
     said = found and {
         "since": found.since,
         "by": found.by,
@@ -93,6 +93,6 @@ def in_json(found: RestoreHold | None, counts: Sequence[FindingCount], undrained
 
 
 def letter_in_json(one: DoubtedLetter) -> dict[str, Any]:
-    """Return an undecided message as JSON: its ids, its state, and the finding about it."""
+    """Return an undecided message as JSON: its ids, its state, and what is known about it after the restore."""
     ids = {"dlq": one.dlq, "message_id": one.message_id, "redrive_id": one.public_id}
     return {**ids, "class": Finding(one.finding).kind, "finding": one.finding, "state": one.state}

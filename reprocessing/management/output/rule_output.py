@@ -1,4 +1,4 @@
-"""Show the changes of a rule, its effect on recent messages, and its status, as text and as JSON."""
+"""Show the changes of a rule, its effect on messages of the last days, and its status, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from reprocessing.store.runs.progress import RunCounts
 def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapping[str, RunCounts]) -> dict[str, Any]:
     """Return the result of a run as JSON.
 
-    `captured` is the number of all messages: the sum of all final states and `waiting`. `held` is a part of `waiting`.
-    `along` has the counts of the DLQ's other runs whose messages were sent too, by the run's name.
+    `captured` is the number of all messages: the sum of all final states and `waiting`. `held`: the part of
+    `waiting` that a rule, or a parked message of the same key, keeps from being sent.
+    `along` has, by the run's name, the counts of the DLQ's other runs whose messages this command also sent.
     """
     return {
         "run": run,
@@ -28,7 +29,10 @@ def result_in_json(run: str, dlq: DeadLetterQueue, tally: RunCounts, along: Mapp
 
 
 def counts_in_json(tally: RunCounts) -> dict[str, int]:
-    """Return the number of a run's messages as JSON: of all, in each final state, unfinished (`waiting`), and held."""
+    """Return the numbers of a run's messages as JSON: all, in each final state, unfinished (`waiting`), and held.
+
+    A rule, or a parked message of the same key, keeps held messages from being sent.
+    """
     ends = {name: getattr(tally, name) for name in FINAL_STATES}
     return {"captured": tally.letters, **ends, "waiting": tally.open, "held": tally.held}
 
@@ -46,7 +50,7 @@ def progress_text(tally: RunCounts) -> str:
 
 
 def result_lines(run: str, dlq: str, own: RunCounts, along: Mapping[str, RunCounts]) -> Iterable[str]:
-    """Yield a line with the result of the run and of each run in `along`, then hints about held and parked messages."""
+    """Yield a line with the result of the run and each run `along`, then hints about held and parked messages."""
     yield f"{run}: {progress_text(own)}."
     for name, other in along.items():
         yield f"Sent with it: {name}: {progress_text(other)}."

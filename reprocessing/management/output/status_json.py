@@ -70,7 +70,7 @@ def status(key: int | None = None) -> Told:
 def _polling() -> Told:
     """Return the AWS requests per second, and their cost of a day, when no messages arrive.
 
-    They come from polls of all DLQs by their schedules, from beat, and from one worker.
+    These requests come from polls of all DLQs by their schedules, from beat, and from one worker.
     """
     polling = IdleLoad(schedule.polls_per_second())
     each = conf.current().prices.of(fifo=False)

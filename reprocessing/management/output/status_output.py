@@ -110,7 +110,8 @@ def _target(target: Told, now: datetime) -> Iterable[str]:
 def _stands(run: Told) -> str:
     """Return a text with the state of a run.
 
-    A run whose messages are all finished stays in state running until beat or drain_dlq ends it. It is shown as done.
+    A run whose messages are all finished stays in state running until beat or drain_dlq ends it. The text calls such a
+    run done.
     """
     if (run["kind"], run["state"], run["unfinished"]) == (RunKind.DRAIN, RunState.RUNNING, 0):
         return "done: beat ends it"

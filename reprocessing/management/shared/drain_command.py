@@ -112,7 +112,7 @@ def refuse_stopped(dlq: DeadLetterQueue, *, acts: bool) -> str:
 def refuse_native_redrive(dlq: DeadLetterQueue, telling: ProgressLog) -> None:
     """Refuse to redrive a DLQ while AWS itself moves its messages (native redrive).
 
-    If AWS does not answer, says so on `telling`, and uses what is stored.
+    If AWS does not answer, print this to `telling`, and decide by what AWS answered last.
 
     Raises:
         CommandError: a native redrive is running.
@@ -132,7 +132,7 @@ class DrainCommand(Console):
     def work(self, run: Run, options: dict[str, Any], interruption: Interruption, along: Sequence[Run] = ()) -> None:
         """Send the messages of the run until all are finished, and show the result.
 
-        `along`: other runs of the DLQ whose messages are sent, too.
+        `along`: other runs of the DLQ whose messages this command also sends.
 
         Raises:
             RestoreUnresolved: PostgreSQL was restored from a backup, and all sends are held; nothing was sent.

@@ -1,6 +1,7 @@
 """The base class of release_parked, discard_parked and restore_discarded.
 
-A dry run shows the selected messages and a mark. With the mark, the command acts on exactly these messages.
+A dry run shows the selected messages and a text that identifies them. With this text (option --selection), the command
+acts on exactly these messages.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class ParkingCommand(Console):
         return []
 
     def decide(self, chosen: Sequence[Parked], options: dict[str, Any], how: dict[str, Any]) -> Decisions:
-        """Act on these messages, at most `GROUP_SIZE` in a transaction, and return the result.
+        """Act on these messages, at most 500 in a transaction, and return the result.
 
         Raises:
             ApprovalNeeded: a second person is needed; nothing was done.

@@ -1,4 +1,4 @@
-"""Select parked or discarded messages for a decision: in a dry run by options, then exactly by the dry run's mark."""
+"""Select parked or discarded messages for a decision: by options, or exactly the messages that a dry run showed."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def no_match(dlq: DeadLetterQueue, state: LetterState, options: dict[str, Any]) 
 
 
 def selection_type(text: str) -> str:
-    """Read the value of --selection: the mark that a dry run showed, which identifies the selected messages."""
+    """Read the value of --selection: the text with which a dry run identified the selected messages."""
     if not _MARK.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not the mark of a selection. Copy it from a dry run")
     return text

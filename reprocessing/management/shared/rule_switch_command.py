@@ -14,7 +14,7 @@ from reprocessing.store.routing import rule_changes
 
 
 class SwitchCommand(Console):
-    """A command that enables or disables a rule; a dry run shows the rule's effect on recent messages."""
+    """A command that enables or disables a rule; a dry run shows the rule's effect on captured messages."""
 
     enables: ClassVar[bool]
 

@@ -108,10 +108,12 @@ def find_token(name: str, *, locked: bool = False) -> ApiToken:
 
 
 def find_owner(user: str | None, teams: Collection[str]) -> tuple[User | None, tuple[Group, ...]]:
-    """Return the user with this name (None if no name is given), and the groups with the names `teams`.
+    """Return the owners of a new token: the user with this name (None: no name is given), and the teams.
+
+    A team is a Django group. `teams`: the names of the teams; may be empty.
 
     Raises:
-        InvalidApiToken: a name is unknown. If it is a team's, the error's text lists the groups.
+        InvalidApiToken: no user or no team has a given name. For a team, the error's text lists all Django groups.
     """
     person = User.objects.filter(username=user).first() if user is not None else None
     if user is not None and person is None:

@@ -32,7 +32,7 @@ _PURGE_REST: Final = 60.0
 
 
 def create_queue(account: Account, request: Request) -> Answer:
-    """Create a queue and return its URL. A queue with the same name and attributes may exist already."""
+    """Create a queue and return its URL. If a queue with this name and these attributes exists, return its URL."""
     name = required_text(request, "QueueName")
     account.record.queue = name
     raw = text_map(request, "Attributes")
@@ -118,7 +118,7 @@ def set_queue_attributes(account: Account, request: Request) -> Answer:
 
 
 def purge_queue(account: Account, request: Request) -> Answer:
-    """Delete every message of a queue at once. A queue can be purged once in sixty seconds."""
+    """Delete every message of a queue at once. SqsError: the queue was purged less than 60 seconds ago."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     if queue.purged_at is not None and account.now < queue.purged_at + _PURGE_REST:
         sentence = f"Only one PurgeQueue operation on {queue.name} is allowed every 60 seconds."

@@ -15,7 +15,10 @@ MOST_LISTED: Final = 10
 
 
 def start_move_task(account: Account, request: Request) -> Answer:
-    """Start to move messages out of a queue that another queue names as its dead-letter queue."""
+    """Start to move messages out of a dead-letter queue, and return the task's handle.
+
+    SqsError: no queue names this queue as its dead-letter queue, a task runs already, or a parameter is invalid.
+    """
     source = _source(account, required_text(request, "SourceArn"))
     destination_arn = text(request, "DestinationArn")
     rate = whole(request, "MaxNumberOfMessagesPerSecond")
@@ -46,7 +49,7 @@ def list_move_tasks(account: Account, request: Request) -> Answer:
 
 
 def cancel_move_task(account: Account, request: Request) -> Answer:
-    """Cancel a running move task, and return how many messages it has moved."""
+    """Cancel a running move task, and return how many messages it has moved. SqsError: there is no such task."""
     task_id, source_arn = _read_handle(required_text(request, "TaskHandle"))
     source = _source(account, source_arn)
     for task in account.moves.get(source.arn, []):

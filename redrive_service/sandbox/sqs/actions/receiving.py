@@ -112,7 +112,10 @@ def _read_attempt(queue: Queue, request: Request) -> str | None:
 
 
 def _read_system_names(request: Request) -> tuple[str, ...]:
-    """Return the names of the requested system attributes, from both the new and the old parameter."""
+    """Return the names of the requested system attributes, from both the new and the old parameter.
+
+    SqsError: a name is unknown.
+    """
     names = {*texts(request, "MessageSystemAttributeNames"), *texts(request, "AttributeNames")}
     if not names:
         return ()

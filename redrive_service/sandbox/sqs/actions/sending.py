@@ -21,7 +21,7 @@ _WRONG_QUEUE_TYPE: Final = "The request include parameter that is not valid for 
 
 
 def send_message(account: Account, request: Request) -> Answer:
-    """Put one message into a queue, and return its id and digests."""
+    """Put one message into a queue, and return its id and digests. SqsError: the message is invalid or too large."""
     queue = account.queue_at(required_text(request, "QueueUrl"))
     content = _read_or_refuse(queue, request, _check_parameters(queue, request))
     if isinstance(content, SqsError):

@@ -28,7 +28,7 @@ def delete_message_batch(account: Account, request: Request) -> Answer:
 def change_message_visibility(account: Account, request: Request) -> Answer:
     """Restart the visibility timeout of a message in flight.
 
-    On a standard queue, an older receipt handle restarts the timeout, too, even while another consumer has the message.
+    On a standard queue, an older receipt handle also restarts the timeout, even while another consumer has the message.
     AWS was recorded doing this; its documentation does not mention it.
     """
     return _change_visibility(account, account.queue_at(required_text(request, "QueueUrl")), request)

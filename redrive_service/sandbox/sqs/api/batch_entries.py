@@ -12,7 +12,10 @@ _is_id: Final = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 
 
 def read_entries(request: Request, verb: str) -> list[dict[str, object]]:
-    """Return a batch call's entries, whose ids are valid and distinct. `verb`: Send, Delete or ChangeVisibility."""
+    """Return a batch call's entries. `verb`: Send, Delete or ChangeVisibility, for the error's text.
+
+    SqsError: there are none, more than ten, or an id is invalid or occurs twice.
+    """
     entries = request.get("Entries")
     if entries is None:
         raise missing_parameter("Entries")
@@ -45,7 +48,7 @@ def _unusable(entry_id: object) -> SqsError:
 
 
 def run_batch(entries: Sequence[Request], act: Callable[[Request], Answer]) -> Answer:
-    """Execute `act` for every entry in order. Return the answer: `Successful`, `Failed`, or both."""
+    """Execute `act` for every entry in order. Return an answer with the lists `Successful`, `Failed`, or both."""
     successful: list[Answer] = []
     failed: list[Answer] = []
     for entry in entries:

@@ -32,10 +32,11 @@ class Record:
     """What one call did.
 
     Attributes:
-        sent: the fields of each Sent.
-        received: message id, receive count, and whether only a fault made the message visible.
-        deleted: message id in the receipt handle (None: the handle is invalid), and whether the message was deleted.
-        dead_lettered: message id, source queue and dead-letter queue.
+        sent: the sent messages, each as the fields of `Sent`.
+        received: of each message: its id, its receive count, and whether only a fault made it visible.
+        deleted: of each delete: the message id in the receipt handle (None: the handle is invalid), and whether the
+            message was deleted.
+        dead_lettered: of each message: its id, its source queue and its dead-letter queue.
         changed: whether the state of the local SQS changed.
         wait: seconds for which a receive without messages may wait.
     """

@@ -88,9 +88,9 @@ def check_characters(value: str, what: str, name: str = "") -> bytes:
 
 
 def read_attributes(entry: Request, parameter: str) -> tuple[Attributes, dict[str, bytes]]:
-    """Return the valid message attributes, each with its DataType and either StringValue or BinaryValue (base64).
+    """Return two maps by attribute name: the message attributes, and each attribute's part of the digest.
 
-    The second map has each attribute's part of the digest. SqsError: an attribute is invalid.
+    An attribute has its DataType, and StringValue or BinaryValue (base64). SqsError: an attribute is invalid.
     """
     raw = entry.get(parameter)
     if not isinstance(raw, dict):
@@ -167,7 +167,10 @@ def _no_text(name: str, kind: str, text: object) -> SqsError:
 
 @lru_cache(maxsize=4096)
 def _label(name: str, kind: str) -> bytes:
-    """Return name, type and kind of value, validated, for the digest; cached, as they repeat between messages."""
+    """Return the part of the digest for an attribute's name, type and kind of value. SqsError: one is invalid.
+
+    The result is cached, because messages often have the same attributes.
+    """
     _check_name(name)
     _check_type(name, kind)
     parts = name.encode(), kind.encode()

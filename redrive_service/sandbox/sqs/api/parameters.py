@@ -71,7 +71,7 @@ def whole_between(request: Request, name: str, low: int, high: int) -> int | Non
 
 
 def texts(request: Request, name: str) -> list[str]:
-    """Return the list of strings in parameter `name`; empty if the parameter is absent."""
+    """Return the list of strings in parameter `name`; empty: it is absent. SqsError: it is no list of strings."""
     value = request.get(name)
     if value is None:
         return []
@@ -81,7 +81,7 @@ def texts(request: Request, name: str) -> list[str]:
 
 
 def text_map(request: Request, name: str) -> dict[str, str]:
-    """Return the map of strings in parameter `name`; empty if the parameter is absent."""
+    """Return the map of strings in parameter `name`; empty: it is absent. SqsError: it is no map of strings."""
     value = request.get(name)
     if value is None:
         return {}

@@ -65,7 +65,7 @@ def read_redrive_policy(text: str) -> RedrivePolicy:
 
 
 def read_allow_policy(text: str) -> RedriveAllowPolicy:
-    """Return the policy in a RedriveAllowPolicy attribute."""
+    """Return the policy in a RedriveAllowPolicy attribute. SqsError: the attribute is invalid."""
     policy = _read_object("RedriveAllowPolicy", text, {"redrivePermission", "sourceQueueArns"})
     permission = policy.get("redrivePermission")
     sources = policy.get("sourceQueueArns")

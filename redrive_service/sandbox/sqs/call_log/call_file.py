@@ -42,7 +42,10 @@ class CallFile:
         self.count += 1
 
     def lines(self, since: int) -> Iterator[bytes]:
-        """Yield the calls numbered `since` or later, without their newlines; earlier lines are not read."""
+        """Yield the calls numbered `since` or later, without their newlines; earlier lines are not read.
+
+        CallLogIsUnusable: the calls in memory cannot be written to the file first.
+        """
         try:
             self._file.flush()
         except OSError as error:

@@ -54,7 +54,7 @@ class Call:
         return cls(at, action, queue, status, code, fault, answered, record, n)
 
     def line(self) -> bytes:
-        """Return the call as one line of JSON, in the documented form."""
+        """Return the call as one line of JSON, in the form that docs/local_sqs.md describes."""
         record = self.record
         shown = {
             "n": self.n,
@@ -84,7 +84,7 @@ class CallLog:
 
     With a given file every call is written to it at once, after the file's earlier content. Without a file at least the
     latest million calls, or the latest GiB, are kept in temporary files, which are deleted with the server. No other
-    program reads temporary files, so a call is converted to the documented line only on request.
+    program reads temporary files, so a call is converted to the line of docs/local_sqs.md only on request.
     """
 
     def __init__(self, *, file: BinaryIO | None = None, most: int = MOST_CALLS) -> None:
@@ -135,7 +135,7 @@ class CallLog:
         return {"calls": calls, "next": begin + seen, "first": self._first, "end": self._next}
 
     def _told(self, kept: bytes, action: str | None, queue: str | None) -> bytes | None:
-        """Return a stored call as the documented line if it matches the filters, else None."""
+        """Return a stored call as the JSON line of docs/local_sqs.md; None: it does not match the filters."""
         if not self._given:
             call = Call.read(kept)
             return call.line() if action in (None, call.action) and queue in (None, call.queue) else None

@@ -29,7 +29,7 @@ class Group:
         self.waiting = False  # whether the group is in the queue's list of groups with visible messages
 
     def head(self) -> Message | None:
-        """Return the first message that is not GONE."""
+        """Return the first message that is not GONE; None: all are."""
         messages = self.messages
         while messages and messages[0].state == GONE:
             messages.popleft()
@@ -53,7 +53,7 @@ class Group:
 
 
 class FifoQueue(Queue):
-    """A FIFO queue. A list has its groups with visible messages; the first group in it is received first."""
+    """A FIFO queue. A receive begins with the first group in the list of groups that have visible messages."""
 
     fifo = True
 

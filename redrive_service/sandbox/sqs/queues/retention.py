@@ -36,7 +36,7 @@ class Retention:
         self.timer = 0
 
     def watch(self, message: Message) -> None:
-        """Delete this message, too, when it becomes too old."""
+        """Include this message: it is deleted when it is older than the retention period."""
         ages = self._ages
         heappush(ages, (message.sent_at, message.key))
         messages = self._queue.messages

@@ -22,7 +22,7 @@ class Clock:
         return self.now()
 
     def go_on_from(self, latest: float) -> None:
-        """Continue from `latest` at the pace of wall time, if wall time is earlier."""
+        """If wall time is earlier than `latest`, continue from `latest`, so that the clock never goes back."""
         self._offset += max(0.0, latest - self.now())
 
     def forget(self) -> None:

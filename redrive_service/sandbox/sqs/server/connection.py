@@ -1,4 +1,4 @@
-"""A client's HTTP/1.1 connection: keep-alive, pipelining, split packets."""
+"""Serve one client's HTTP/1.1 connection: several requests, one after another, each in any number of packets."""
 
 import asyncio
 import select
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(poll.poll(0))
 
     def _say_goodbye(self, transport: asyncio.Transport) -> None:
-        """Send no more. Close when the client closes, has sent `LARGEST_REST` bytes, or after `LONGEST_REST` s."""
+        """Send no more. Close the connection when the client closes it or has sent 8 MiB, or after 5 s."""
         self._rest = LARGEST_REST
         self._buffer.clear()
         transport.write_eof()
@@ -199,7 +199,10 @@ class Connection(asyncio.BufferedProtocol):
         return head
 
     def _skip_body(self, head: Head) -> HttpRequest | None:
-        """Read past a body that is too large, so that the refusal arrives and the connection stays usable."""
+        """Read past a body that is too large, so that the client gets the refusal and can use the connection again.
+
+        Return the request without its body; None: the end of the body has not arrived yet.
+        """
         skipped = min(len(self._buffer), self._missing)
         self._missing -= skipped
         del self._buffer[:skipped]

@@ -82,7 +82,7 @@ class FaultPlan:
         return bool(self._faults)
 
     def replace(self, plan: object) -> None:
-        """Install a new plan, counting from zero; an invalid plan changes nothing."""
+        """Install a new plan, counting from zero. FaultIsUnusable: the plan is invalid, and the old plan stays."""
         if not isinstance(plan, list):
             raise FaultIsUnusable("A fault plan is a list of faults.")
         self._faults = [read_fault(position, fault) for position, fault in enumerate(plan)]

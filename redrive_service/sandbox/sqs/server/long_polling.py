@@ -38,7 +38,10 @@ class LongPolling:
         self._room.enter(exchange, exchange.queue or "", deadline)
 
     def settle(self) -> None:
-        """Serve the waiting receives that can be served, and set the timer. Call it after every call."""
+        """Serve the waiting receives whose queue got a message, and set the timer for the next deadline.
+
+        The server calls this after every call of the API.
+        """
         woken = self._server.core.take_woken()
         if not self._room:
             return

@@ -97,7 +97,10 @@ class SqsServer:
             self.polling.wait(exchange, self.core.now + self.core.record.wait)
 
     def _let_through(self, exchange: Exchange, fault: Fault) -> bool:
-        """Execute a fault that was decided on arrival; return whether the call must still be executed."""
+        """Execute a fault that was decided on arrival; return whether the call must still be executed.
+
+        SqsError: the fault is that the call gets this error.
+        """
         exchange.fault = fault.kind
         if fault.kind == "error":
             raise SqsError.from_code(fault.code, fault.message, fault.status)

@@ -63,7 +63,10 @@ class Journal:
         return core
 
     def keep(self, now: float, action: str, body: bytes) -> None:
-        """Write one call with one write. An empty action stores only the time."""
+        """Append one call to the journal, with a single write to the file. An empty action stores only the time.
+
+        JournalIsUnusable: the file cannot be written, for example because the disk is full.
+        """
         record = frame_of(now, action, body)
         try:
             written = os.write(self._file, record)
@@ -74,7 +77,7 @@ class Journal:
         self._size += written
 
     def has_grown(self) -> bool:
-        """Return whether the journal is longer than its limit: 64 MiB, or twice the last snapshot."""
+        """Return whether the journal is longer than 64 MiB, and longer than twice the last snapshot."""
         return self._size > self._bound
 
     def start_over(self, core: LocalSqs) -> None:

@@ -154,7 +154,8 @@ def custody(case: Case) -> Iterator[Finding]:
 def native_moves(case: Case) -> Iterator[Finding]:
     """AWS's own redrive does not move messages of the DLQ.
 
-    This check yields a warning if AWS's redrive moves messages; in mode automatic, a refusal.
+    The admin shows this sentence if the check passes. If AWS's redrive moves messages, the check yields a warning; in
+    mode automatic, a refusal.
     """
     if case.observed.moves is None:
         yield warn(f"Whether AWS's own redrive is running is unknown: {case.observed.unknown['moves']}")
