@@ -81,7 +81,7 @@ ADMIN_FREE = {
     "managedobject/{mark}/unlock", "deadletterqueue/{dlq}/stop", "deadletterqueue/{dlq}/resume", "lane/{lane}/stop",
     "lane/{lane}/resume", "breaker/{breaker}/close/now", "breaker/{breaker}/open/now",
     "apitoken/add/", "apitoken/{api_token}/revoke", "breaker/{breaker}/half-open/now", "run/{run}/pause/now",
-    "run/{run}/abort/now",
+    "run/{run}/abort/now", "run/{run}/choose", "parkedletter/save", "parkedletter/unsave",
 }  # fmt: skip
 
 
