@@ -84,6 +84,7 @@ class Migration(migrations.Migration):
                             ("restore", "restore to the parking lot"),
                             ("assign", "assign"),
                             ("note", "note"),
+                            ("edit", "edit"),
                         ]
                     ),
                 ),

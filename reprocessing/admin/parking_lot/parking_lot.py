@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from reprocessing.admin.approvals import requested
 from reprocessing.admin.messages.messages import MessagesAdmin, action_of
 from reprocessing.admin.messages.readable_bytes import visible
-from reprocessing.admin.parking_lot import export_page, message_list
+from reprocessing.admin.parking_lot import bulk_edit, export_page, group_by, message_list
 from reprocessing.admin.parking_lot.confirm_forms import DecisionForm, filter_of_query
 from reprocessing.admin.parking_lot.decision import DecisionKind, assignees, decide, pack_messages, unpack_messages
 from reprocessing.admin.site import labels, visible_rows
@@ -59,7 +59,11 @@ class ParkingLot(MessagesAdmin):
         deeds = [
             path(deed, wrap(require_POST(self._deed)), {"deed": deed}, f"parkedletter_{deed}") for deed in DecisionKind
         ]
-        return [*deeds, path("export", wrap(export_page.page), name="parkedletter_export"), *super().get_urls()]
+        return [
+            *deeds, path("export", wrap(export_page.page), name="parkedletter_export"),
+            path("edit-all", wrap(bulk_edit.page), name="parkedletter_edit_all"),
+            path("group-by", wrap(group_by.page), name="parkedletter_group_by"), *super().get_urls(),
+        ]  # fmt: skip
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

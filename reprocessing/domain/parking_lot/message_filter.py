@@ -10,9 +10,14 @@ from typing import Any, Final
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.lifecycle import LetterState, ParkedReason
+from reprocessing.domain.parking_lot.field_value import read_field
 
 #: Max characters of a value in a filter, such as a searched text.
 LONGEST: Final = 1_024
+#: Conditions that may have values of messages: they are stored sealed, and are not in the audit log.
+SECRETS: Final = ("text", "value")
+#: Max letters that a person selects one by one.
+MOST_SELECTED: Final = 1_000
 #: A text is searched only in the newest 20,000 letters that match the filter's other conditions.
 SEARCHED_LETTERS: Final = 20_000
 _LARGEST: Final = 2**63 - 1
@@ -39,7 +44,9 @@ class MessageFilter:
         finished_after, finished_before: the letter got its present state at this time or later; before this time.
         assigned: a user's name; an empty text means that nobody is assigned.
         text: a text in the body, as UTF-8.
+        field, value: the field (such as body:customer.id) has this value; if only `field` is given, it has none.
         dlqs: ids of the DLQs that the person may see; empty: none; None: all. A URL cannot set this condition.
+        letters: ids of the letters that a person selected, at most `MOST_SELECTED`. A URL cannot set this condition.
     """
 
     dlq: int | None = None
@@ -58,7 +65,10 @@ class MessageFilter:
     rule: int | None = None
     run: int | None = None
     text: str | None = None
+    field: str | None = None
+    value: str | None = None
     dlqs: tuple[int, ...] | None = None
+    letters: tuple[int, ...] | None = None
 
     @classmethod
     def from_query(cls, query: Mapping[str, Sequence[str]]) -> MessageFilter:
@@ -78,19 +88,29 @@ class MessageFilter:
     def stored(self) -> dict[str, Any]:
         """Return the filter as a JSON object that `read` reads, without empty conditions."""
         every = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        return {name: value for name, value in every.items() if value is not None and (value != [] or name == "dlqs")}
+        return {name: value for name, value in every.items() if value is not None and (value != [] or name in _IDS)}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the filter as a JSON object for the audit log, without the searched text, which may be secret."""
-        return self.stored() | ({} if self.text is None else {"text": "(a text in their bodies)"})
+        """Return the filter as a JSON object for the audit log, without searched text and value, which may be secret."""
+        hidden = {"text": "(a text in their bodies)", "value": "(a value)"}
+        return self.stored() | {name: told for name, told in hidden.items() if getattr(self, name) is not None}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> MessageFilter:
         """Return the filter of a JSON object that `stored` returned."""
         moments = {name: datetime.fromisoformat(stored[name]) for name in _MOMENTS if stored.get(name)}
         lists = {name: tuple(stored.get(name, ())) for name in ("states", "reasons")}
-        seen = stored.get("dlqs")
-        return cls(**{**stored, **moments, **lists, "dlqs": None if seen is None else tuple(seen)})
+        ids = {name: None if stored.get(name) is None else tuple(stored[name]) for name in _IDS}
+        return cls(**{**stored, **moments, **lists, **ids})
+
+    @property
+    def reads_bodies(self) -> bool:
+        """Return whether the filter reads payloads, and so finds only letters among the newest `SEARCHED_LETTERS`."""
+        return self.text is not None or self.field is not None
+
+    def without_bodies(self) -> MessageFilter:
+        """Return the filter without the conditions that read payloads."""
+        return replace(self, text=None, field=None, value=None)
 
     @property
     def is_narrow(self) -> bool:
@@ -102,13 +122,19 @@ class MessageFilter:
 
         Args:
             names: a display name for each id, by the name of the condition.
-            covered: whether the searched text is hidden.
+            covered: whether the searched text, and the searched value, are hidden.
             single: whether "message" is written, not "messages".
         """
-        told = replace(self, text=None) if covered else self
+        told = replace(self, text=None, value=None) if covered else self
         parts = [*told._parts(names or {}), *(["whose body contains a text"] if told.text != self.text else [])]  # noqa: SLF001  its own
+        parts += [f"whose {self.field} {self._value_in_words(covered=covered)}"] if self.field is not None else []
         noun = "message" if single else "messages"
         return " ".join([" or ".join(self.states), noun, " and ".join(parts)]).strip()
+
+    def _value_in_words(self, *, covered: bool) -> str:
+        if self.value is None:
+            return "has no value"
+        return "has a given value" if covered else f'is "{self.value}"'
 
     def _parts(self, names: Mapping[str, str]) -> Iterator[str]:
         said = {
@@ -118,6 +144,8 @@ class MessageFilter:
         for name, words in said.items():
             if (value := getattr(self, name)) is not None:
                 yield words.format(names.get(name, value))
+        if self.letters is not None:
+            yield "that were selected"
         if self.reasons:
             yield f"whose reason is {' or '.join(self.reasons).replace('_', ' ')}"
         texts = {
@@ -144,6 +172,8 @@ def _consistent(sieve: MessageFilter) -> MessageFilter:
     ):  # fmt: skip
         if after and before and after >= before:
             raise InvalidFilter(f"No message {what} both after {after} and before {before}. Swap the two times.")
+    if sieve.value is not None and sieve.field is None:
+        raise InvalidFilter("The filter value needs the filter field, such as field=body:customer.id.")
     return sieve
 
 
@@ -174,6 +204,10 @@ def _moment(name: str, values: Sequence[str]) -> datetime:
         ) from None
 
 
+def _field(name: str, values: Sequence[str]) -> str:
+    return str(read_field(_one(name, values)))
+
+
 def _assigned(name: str, values: Sequence[str]) -> str:
     text = _one(name, values)
     return "" if text == _NOBODY else text
@@ -189,6 +223,7 @@ def _among(known: Sequence[str]) -> Callable[[str, Sequence[str]], tuple[str, ..
     return read
 
 
+_IDS: Final = ("dlqs", "letters")  # conditions that are lists of ids; an empty list matches nothing
 _MOMENTS: Final = ("died_after", "died_before", "finished_after", "finished_before")
 #: Names of conditions in URLs, each with the attribute of `MessageFilter` and the parser.
 _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] = {
@@ -198,6 +233,7 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[str, Sequence[str]], Any]]]] =
     "died_after": ("died_after", _moment), "died_before": ("died_before", _moment),
     "parked_after": ("finished_after", _moment), "parked_before": ("finished_before", _moment),
     "assigned": ("assigned", _assigned), "rule": ("rule", _id), "run": ("run", _id), "text": ("text", _one),
+    "field": ("field", _field), "value": ("value", _one),
 }  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from reprocessing.domain.approvals.deed import Deed, DeedKind
 from reprocessing.domain.approvals.person import person_key
 from reprocessing.domain.notifications.event import Event, EventKind
 from reprocessing.domain.notifications.subjects import of_approval
+from reprocessing.domain.parking_lot.bulk_edit import PATCH
+from reprocessing.domain.parking_lot.message_filter import SECRETS
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models import Approval, AuditAct, AuditEntry, DeadLetterQueue, Letter, UnapprovedDeed
 from reprocessing.models.audit import ApprovalState
@@ -33,8 +35,8 @@ _ACTS: Final = {
 class SealedDeed:
     """The parts of a deed that are stored encrypted, and a keyed digest of the whole deed (`stamp`).
 
-    `body` and `attributes` are those of the edited message; None: the deed does not edit a message. Of `arguments`, the
-    text that the filter searches is encrypted.
+    `body` and `attributes` are those of the edited message; None: the deed does not edit one message. Of `arguments`,
+    the text that the filter searches, and the patch of an edit, are encrypted.
     """
 
     arguments: Mapping[str, Any]
@@ -151,15 +153,19 @@ def delete_ended(*, history: float) -> int:
 
 
 def _with_text(arguments: Mapping[str, Any], change: Callable[[str, Part], str]) -> dict[str, Any]:
-    """Return the arguments of a deed with the text that its filter searches, if there is one, changed by `change`."""
-    sieve = arguments.get("filter", {})
-    if "text" not in sieve:
-        return dict(arguments)
-    return {**arguments, "filter": {**sieve, "text": change(sieve["text"], Part.FILTER)}}
+    """Return the arguments of a deed with its texts changed by `change`: those of its filter, and its patch."""
+    changed = dict(arguments)
+    if sieve := arguments.get("filter"):
+        secret = {name: change(sieve[name], Part.FILTER) for name in SECRETS if name in sieve}
+        changed["filter"] = {**sieve, **secret}
+    if PATCH in arguments:
+        changed[PATCH] = change(arguments[PATCH], Part.PATCH)
+    return changed
 
 
 def _end(row: Approval, state: ApprovalState, **values: str) -> None:
-    changed = {"state": state, "ended_at": database_now(), "body": None, "attributes": None, **values}
+    changed: dict[str, Any] = {"state": state, "ended_at": database_now(), "body": None, "attributes": None, **values}
+    changed["arguments"] = {name: value for name, value in row.arguments.items() if name != PATCH}
     for name, value in changed.items():
         setattr(row, name, value)
     row.save(update_fields=list(changed))

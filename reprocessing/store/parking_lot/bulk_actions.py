@@ -7,14 +7,15 @@ one of two workers continues. If a worker is killed, another worker takes over w
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 from reprocessing.domain.approvals.deed import Deed, DeedKind
-from reprocessing.domain.parking_lot.message_filter import MessageFilter
+from reprocessing.domain.parking_lot.bulk_edit import PATCH, BulkEdit
+from reprocessing.domain.parking_lot.message_filter import SECRETS, MessageFilter
 from reprocessing.domain.payloads.sealing import Part
 from reprocessing.models.audit import AuditAct
 from reprocessing.models.parking_lot import BulkAction, BulkActionKind
@@ -38,6 +39,7 @@ _NOTED: Final = {
     BulkActionKind.RELEASE: AuditAct.RELEASED, BulkActionKind.DISCARD: AuditAct.DISCARDED,
     BulkActionKind.RESTORE: AuditAct.RESTORED,
     BulkActionKind.ASSIGN: AuditAct.ASSIGNED, BulkActionKind.NOTE: AuditAct.NOTED,
+    BulkActionKind.EDIT: AuditAct.EDITED,
 }  # fmt: skip
 
 
@@ -46,6 +48,7 @@ _DEEDS: Final[Mapping[BulkActionKind, tuple[DeedKind, str] | None]] = {
     BulkActionKind.RELEASE: (DeedKind.RELEASE, "Replay all parked messages that match a filter"),
     BulkActionKind.DISCARD: (DeedKind.DISCARD, "Discard all parked messages that match a filter"),
     BulkActionKind.RESTORE: (DeedKind.RESTORE, "Restore all discarded messages that match a filter"),
+    BulkActionKind.EDIT: (DeedKind.EDIT, "Edit all parked messages that match a filter"),
     BulkActionKind.ASSIGN: None, BulkActionKind.NOTE: None,
 }  # fmt: skip
 
@@ -83,7 +86,7 @@ WITH bound AS (
 ), noted AS (
     INSERT INTO redrive_audit_entry (act, operation_id, by, reason, at, before, after)
     SELECT %(noted)b, id, %(by)b, %(reason)b, redrive_now(), '{{}}'::jsonb,
-           arguments || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
+           arguments - 'patch' || jsonb_build_object('filter', %(recorded)b::text::jsonb, 'letters', asked) FROM begun
 )
 SELECT id FROM begun
 """
@@ -117,34 +120,37 @@ SELECT l.id FROM redrive_letter l
          WHERE id = %(id)b::bigint)
 """
 
-_DONE = """
+# When a bulk edit ends, its patch is removed: it may have values of messages.
+_DONE = f"""
 UPDATE redrive_bulk_action o
-   SET done = o.done + %(done)b::int, letters_skipped = o.letters_skipped + %(left)b::int, cursor = %(cursor)b::bigint,
+   SET arguments = CASE WHEN %(last)b::bool THEN o.arguments - '{PATCH}' ELSE o.arguments END,
+       done = o.done + %(done)b::int, letters_skipped = o.letters_skipped + %(left)b::int, cursor = %(cursor)b::bigint,
        refusals = o.refusals || %(refusals)b::text::jsonb,
        state = CASE WHEN %(last)b::bool THEN 'done' ELSE o.state END,
        finished_at = CASE WHEN %(last)b::bool THEN redrive_now() END,
        leased_until = CASE WHEN %(last)b::bool THEN NULL ELSE o.leased_until END
  WHERE o.id = %(id)b::bigint
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _GIVE_BACK = """
 UPDATE redrive_bulk_action SET leased_until = NULL
  WHERE id = %(id)b::bigint AND state = 'running' AND leased_until = %(held)b
 """
 
-_ABORT = """
+_ABORT = f"""
 WITH ended AS (
     UPDATE redrive_bulk_action
-       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, aborted_by = %(by)b, why = %(why)b
+       SET state = 'aborted', finished_at = redrive_now(), leased_until = NULL, aborted_by = %(by)b, why = %(why)b,
+           arguments = arguments - '{PATCH}'
      WHERE id = %(id)b::bigint AND state = 'running'
     RETURNING id, asked, done, letters_skipped
 ), noted AS (
     INSERT INTO redrive_audit_entry (act, operation_id, by, reason, at, before, after)
-    SELECT 'aborted', id, %(by)b, %(why)b, redrive_now(), '{}'::jsonb,
+    SELECT 'aborted', id, %(by)b, %(why)b, redrive_now(), '{{}}'::jsonb,
            jsonb_build_object('letters', asked, 'done', done, 'letters_skipped', letters_skipped) FROM ended
 )
 SELECT id FROM ended
-"""
+"""  # noqa: S608  # the inserted text is a constant
 
 _LATER: Final[LiteralString] = """
 SELECT count(*) AS n FROM (
@@ -169,7 +175,7 @@ def create(  # noqa: PLR0913  # each by its name
     message_filters.require_exhaustive(sieve)
     asked = message_filters.sql_parameters(sieve) | {
         "token": token, "act": act.value, "filter": json.dumps(stored_filter(sieve)), "noted": _NOTED[act].value,
-        "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(dict(arguments)), "by": by, "reason": reason,
+        "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(stored_arguments(arguments)), "by": by, "reason": reason,
         "opened": opened,
     }  # fmt: skip
 
@@ -194,15 +200,31 @@ def _pass(
 
 
 def stored_filter(sieve: MessageFilter) -> dict[str, Any]:
-    """Return a filter as a JSON object; with encryption, the searched text is sealed."""
+    """Return a filter as a JSON object; with encryption, the searched text and value are sealed."""
     stored = sieve.stored()
-    return stored if sieve.text is None else stored | {"text": content.sealed_text(sieve.text, Part.FILTER)}
+    return stored | {name: content.sealed_text(stored[name], Part.FILTER) for name in SECRETS if name in stored}
+
+
+def stored_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a bulk action; with encryption, the patch of an edit is sealed."""
+    if PATCH not in arguments:
+        return dict(arguments)
+    return {**arguments, PATCH: content.sealed_text(arguments[PATCH], Part.PATCH)}
+
+
+def read_edit(held: LeasedAction) -> BulkEdit:
+    """Return the edit of a bulk edit that has not ended.
+
+    Raises:
+        InvalidPatch: the patch is not valid any more, because a value in it was erased.
+    """
+    return BulkEdit.read({**held.arguments, PATCH: content.opened_text(held.arguments[PATCH], Part.PATCH)})
 
 
 def read_filter(stored: Mapping[str, Any]) -> MessageFilter:
     """Return the filter of a JSON object that `stored_filter` returned."""
-    sieve = MessageFilter.read(stored)
-    return sieve if sieve.text is None else replace(sieve, text=content.opened_text(sieve.text, Part.FILTER))
+    opened = {name: content.opened_text(stored[name], Part.FILTER) for name in SECRETS if stored.get(name) is not None}
+    return MessageFilter.read({**stored, **opened})
 
 
 def lease_due(*, limit: int) -> list[int]:
@@ -234,8 +256,10 @@ def next_letters(held: LeasedAction) -> list[int]:
     return rows.column(int, _NEXT.format(where=message_filters.where_clause(sieve, whole=True)), asked)
 
 
-def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Mapping[int, str], kept: int) -> None:
-    """Record the result of the batch `found`; a batch that is not full ends the bulk action.
+def record_batch(  # noqa: PLR0913  # each by its name
+    held: LeasedAction, found: Sequence[int], *, done: int, refused: Mapping[int, str], kept: int, last: bool
+) -> None:
+    """Record the result of the batch `found`. `last`: whether no letters are left, so that the bulk action ends.
 
     `done`: how many letters were changed. `refused`: reasons why letters were skipped, by letter id. `kept`: how many
     reasons are stored already.
@@ -243,7 +267,7 @@ def record_batch(held: LeasedAction, found: list[int], *, done: int, refused: Ma
     some = dict(list(refused.items())[: max(0, MAX_SKIP_REASONS - kept)])
     rows.execute(_DONE, {
         "id": held.id, "done": done, "left": len(refused), "cursor": found[-1] if found else held.max_letter_id,
-        "refusals": json.dumps(some), "last": len(found) < BATCH_LETTERS,
+        "refusals": json.dumps(some), "last": last,
     })  # fmt: skip
 
 

@@ -17,9 +17,11 @@ import psycopg
 from django.db import OperationalError, transaction
 
 from reprocessing.domain.errors import InvalidFilter
+from reprocessing.domain.parking_lot.field_value import read_field
 from reprocessing.domain.parking_lot.message_filter import SEARCHED_LETTERS, MessageFilter
 from reprocessing.store import rows
 from reprocessing.store.maintenance import counters
+from reprocessing.store.parking_lot import field_values
 from reprocessing.store.payloads import payload_keys, sealed_search
 from reprocessing.store.payloads.content import IS_SEALED
 
@@ -131,6 +133,10 @@ _NEWEST_IDS: Final[LiteralString] = """
 SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(newest)b
 """
 
+_FIRST_IDS: Final[LiteralString] = """
+SELECT l.id FROM redrive_letter l WHERE {where} ORDER BY l.finished_at DESC, l.id DESC LIMIT %(limit)b
+"""
+
 _KINDS: Final[LiteralString] = """
 SELECT d.name AS dlq, l.state, l.reason, count(*) AS n, count(*) FILTER (WHERE l.stray) AS strays
   FROM (SELECT l.dlq_id, l.state, l.reason,
@@ -153,6 +159,10 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
     parts += [said for name, said in _CONDITIONS.items() if getattr(sieve, name) not in {None, ()}]
     if sieve.dlqs is not None:  # also if there are none: then nothing matches
         parts.append("l.dlq_id = ANY(%(dlqs)b::bigint[])")
+    if sieve.letters is not None:
+        parts.append("l.id = ANY(%(letters)b::bigint[])")
+    if sieve.field is not None:
+        parts.append("l.id = ANY(%(with_value)b::bigint[])")
     rest = " AND ".join(parts or ["true"])
     if sieve.text is None:
         return rest
@@ -162,16 +172,24 @@ def where_clause(sieve: MessageFilter, *, whole: bool = False) -> LiteralString:
 
 
 def sql_parameters(sieve: MessageFilter, *, seconds: float | None = None) -> dict[str, Any]:
-    """Return the parameters of `where_clause`. This searches encrypted bodies, for `seconds` at most; None: no limit.
+    """Return the parameters of `where_clause`. This reads fields, and searches encrypted bodies.
+
+    `seconds`: the time limit; None: no limit.
 
     Raises:
         InvalidFilter: the search took longer than `seconds`.
     """
     found = _plain_parameters(sieve)
-    if sieve.text is None or not payload_keys.has_keys():
+    searches_sealed = sieve.text is not None and payload_keys.has_keys()
+    if sieve.field is None and not searches_sealed:
         return found
-    among = rows.column(int, _NEWEST_IDS.format(where=where_clause(replace(sieve, text=None))), found)
-    return found | {"sealed_with_text": sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)}
+    among = rows.column(int, _NEWEST_IDS.format(where=where_clause(sieve.without_bodies())), found)
+    if sieve.field is not None:
+        among = field_values.letters_with(read_field(sieve.field), sieve.value, among, seconds=seconds)
+        found["with_value"] = among
+    if sieve.text is not None and searches_sealed:
+        found["sealed_with_text"] = sealed_search.sealed_letters_with(sieve.text.encode(), among, seconds=seconds)
+    return found
 
 
 def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
@@ -179,8 +197,9 @@ def _plain_parameters(sieve: MessageFilter) -> dict[str, Any]:
     return every | {
         "reasons": list(sieve.reasons), "public": _uuid(sieve.named),
         "dlqs": None if sieve.dlqs is None else list(sieve.dlqs),
+        "letters": None if sieve.letters is None else list(sieve.letters),
         "text": None if sieve.text is None else sieve.text.encode(), "newest": SEARCHED_LETTERS,
-        "sealed_with_text": [],
+        "sealed_with_text": [], "with_value": [],
     }  # fmt: skip
 
 
@@ -195,8 +214,8 @@ class LetterPage:
 def letter_page(sieve: MessageFilter, *, below: PageStart | None, limit: int) -> LetterPage:
     """Return a page of letters that a filter matches, the last finished first. `below`: end of the page before."""
     with patiently():
-        if sieve.text is not None:
-            return _of_text(sieve, below, limit)
+        if sieve.reads_bodies:
+            return _of_bodies(sieve, below, limit)
         narrow = _where_reasons_are(sieve)
         if narrow is None:
             return LetterPage([], 0)
@@ -208,6 +227,12 @@ def newest_letters(sieve: MessageFilter, *, limit: int) -> list[ListedLetter]:
     """Return up to `limit` letters that a filter matches, the last finished first."""
     with patiently():
         return _newest(sieve, None, limit)
+
+
+def newest_ids(sieve: MessageFilter, *, limit: int) -> list[int]:
+    """Return the ids of up to `limit` letters that a filter matches, the last finished first."""
+    with patiently():
+        return rows.column(int, _FIRST_IDS.format(where=where_clause(sieve)), _patient(sieve) | {"limit": limit})
 
 
 def counts_by_reason(sieve: MessageFilter) -> list[CountByReason]:
@@ -230,24 +255,24 @@ def counted(n: int) -> str:
 
 
 def is_exhaustive(sieve: MessageFilter) -> bool:
-    """Return whether all letters that could contain the filter's text are searched, not only the newest of them."""
-    if sieve.text is None:
+    """Return whether all letters that could match are searched, if the filter reads bodies: not only the newest."""
+    if not sieve.reads_bodies:
         return True
     asked = _plain_parameters(sieve) | {"text": None, "limit": SEARCHED_LETTERS + 1}
-    without = where_clause(replace(sieve, text=None))
+    without = where_clause(sieve.without_bodies())
     with patiently():
         return rows.value(int, _COUNT.format(where=without), asked) <= SEARCHED_LETTERS
 
 
 def require_exhaustive(sieve: MessageFilter) -> None:
-    """Refuse a filter with a text that could match letters which are not searched, because they are not the newest.
+    """Refuse a filter that reads bodies, and could match letters that are not searched, as they are not the newest.
 
     Raises:
         InvalidFilter: `is_exhaustive` is false.
     """
     if not is_exhaustive(sieve):
         raise InvalidFilter(
-            f"A text is searched for only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
+            f"Bodies are searched only in the newest {SEARCHED_LETTERS:,} messages, and there are more. Narrow the "
             "filter by DLQ, reason or dates, so that all matching messages are searched."
         )
 
@@ -269,8 +294,8 @@ def _where_reasons_are(sieve: MessageFilter) -> MessageFilter | None:
     return replace(sieve, dlq=dlqs.pop()) if dlqs else None
 
 
-def _of_text(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
-    """Return a page for a filter with a text; the bodies are searched once, for the page and the count."""
+def _of_bodies(sieve: MessageFilter, below: PageStart | None, limit: int) -> LetterPage:
+    """Return a page for a filter that reads bodies; they are searched once, for the page and the count."""
     held = rows.column(int, _IDS.format(where=where_clause(sieve)), _patient(sieve))
     return LetterPage(_newest(sieve, below, limit, among=held), min(len(held), MAX_COUNT + 1))
 

@@ -1,4 +1,4 @@
-"""Seal and erase the texts that the installation's data key encrypts: of consumer reports, and of filters."""
+"""Seal and erase the texts that the installation's data key encrypts: of consumer reports, filters and patches."""
 
 from __future__ import annotations
 
@@ -22,15 +22,31 @@ class _Column:
 
 
 _REPORTS: Final = _Column(Part.REPORT, "redrive_report", "nullif(x.message, '')", "message = s.becomes")
-#: Texts that people searched for: of bulk actions, and of requests for approval of a bulk action.
-_FILTERS: Final = (
+#: Texts that people searched for, and patches of edits: of bulk actions, and of requests for approval of them.
+_TYPED: Final = (
     _Column(
         Part.FILTER, "redrive_bulk_action", "x.filter ->> 'text'",
         "filter = jsonb_set(x.filter, '{text}', to_jsonb(s.becomes))",
     ),
     _Column(
+        Part.FILTER, "redrive_bulk_action", "x.filter ->> 'value'",
+        "filter = jsonb_set(x.filter, '{value}', to_jsonb(s.becomes))",
+    ),
+    _Column(
+        Part.PATCH, "redrive_bulk_action", "x.arguments ->> 'patch'",
+        "arguments = jsonb_set(x.arguments, '{patch}', to_jsonb(s.becomes))",
+    ),
+    _Column(
         Part.FILTER, "redrive_approval", "x.arguments #>> '{filter,text}'",
         "arguments = jsonb_set(x.arguments, '{filter,text}', to_jsonb(s.becomes))",
+    ),
+    _Column(
+        Part.FILTER, "redrive_approval", "x.arguments #>> '{filter,value}'",
+        "arguments = jsonb_set(x.arguments, '{filter,value}', to_jsonb(s.becomes))",
+    ),
+    _Column(
+        Part.PATCH, "redrive_approval", "x.arguments ->> 'patch'",
+        "arguments = jsonb_set(x.arguments, '{patch}', to_jsonb(s.becomes))",
     ),
 )  # fmt: skip
 
@@ -54,22 +70,22 @@ class _Text:
 
 
 def seal_texts() -> int:
-    """Seal all readable texts of consumer reports and of filters; return how many."""
+    """Seal all readable texts of consumer reports, filters and patches; return how many."""
     done = 0
-    for column in (_REPORTS, *_FILTERS):
+    for column in (_REPORTS, *_TYPED):
         for found in _texts(column, sealed=False):
             done += _replace(column, found, [content.sealed_text(text.text, column.part) for text in found])
     return done
 
 
 def erase_filters(value: str, erased: str) -> int:
-    """Replace the value by `erased` in the sealed texts of filters; return in how many.
+    """Replace the value by `erased` in the sealed texts of filters and patches; return in how many.
 
     Raises:
         PayloadUnreadable: the installation's data key is not available.
     """
     done = 0
-    for column in _FILTERS:
+    for column in _TYPED:
         for found in _texts(column, sealed=True):
             opened = [(text, content.opened_text(text.text, column.part)) for text in found]
             with_value = [(text, said) for text, said in opened if value in said]

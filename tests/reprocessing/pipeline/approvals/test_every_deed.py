@@ -38,7 +38,7 @@ BEHIND_THE_GUARD = {
     "erase_letters": {"pipeline/payloads/erase.py"},
     "release_letters": {"pipeline/parking_lot/act_on_parked.py"},
     "restore_letters": {"pipeline/parking_lot/act_on_parked.py"},
-    "add_revision": {"pipeline/parking_lot/edit.py"},
+    "add_revisions": {"pipeline/parking_lot/edit.py", "pipeline/parking_lot/edit_messages.py"},
     "hand_to_aws": {"pipeline/aws/native_redrive.py"},
     "move_run": {"store/runs/run_transitions.py"},
     "BulkAction.objects.create": set(),
