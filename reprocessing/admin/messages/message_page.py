@@ -18,7 +18,7 @@ from reprocessing.admin.messages.readable_bytes import Readable, readable, visib
 from reprocessing.admin.site import visible_rows
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import LanePhase, LetterState, ParkedReason
-from reprocessing.domain.message import body_format
+from reprocessing.domain.message import body_format, s3_pointer
 from reprocessing.domain.message.body_format import BodyFormat
 from reprocessing.domain.message.json_span import json_string_text
 from reprocessing.domain.message.json_view import Unreadable
@@ -87,13 +87,15 @@ def payload_view(letter: Letter, held: ViewedContent) -> dict[str, Any]:
     """Return a payload as values for the template.
 
     `revision` is the number of the edit, 0 for the captured payload. `told` is the format of the body, in words.
-    `inner` is the message inside an SNS notification, and `task` the Celery task; None: the body is neither.
+    `inner` is the message inside an SNS notification, `task` the Celery task, and `pointer` where in S3 the body is;
+    None: it is not.
     """
     told = body_format.recognise(held.body)
     return {
         "revision": held.revision, "is_masked": held.is_masked, "told": visible(str(told)),
         "body": readable_bytes.readable_as(held.body, told.dialect),
         "inner": _inner(held.body) if told.dialect is BodyFormat.SNS else None, "task": _task(letter, held),
+        "pointer": s3_pointer.read(held.body, held.attributes),
         "attributes": [
             {"name": visible(name), "type": visible(attribute.type), "value": _value(attribute.value)}
             for name, attribute in sorted(held.attributes.items())

@@ -21,13 +21,15 @@ from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
 
 from reprocessing.admin.messages import comparison, delivery_status_panel, message_actions, message_page, show_payload
-from reprocessing.admin.messages.readable_bytes import duration, short_key
+from reprocessing.admin.messages.readable_bytes import duration, readable, short_key, visible
 from reprocessing.admin.parking_lot.decision import DecisionKind, pack_messages
 from reprocessing.admin.site import visible_rows
 from reprocessing.admin.site.readonly_admin import REACH, KeysetList, Page, ReadOnlyAdmin
 from reprocessing.domain.errors import PayloadUnreadable
 from reprocessing.domain.lifecycle import FINISHED_STATES, LetterState
 from reprocessing.models import DeadLetterQueue, DlqCopy, FailureGroup, Lane, Letter
+from reprocessing.pipeline.parking_lot import read_s3_body
+from reprocessing.pipeline.parking_lot.read_s3_body import NotRead
 from reprocessing.store.maintenance import counters
 from reprocessing.store.payloads.viewed_content import ViewedContent
 
@@ -159,7 +161,7 @@ class MessagesAdmin(ReadOnlyAdmin):
 
     def pages(self) -> Iterable[Page]:
         """Return the pages that show, download or compare a payload. The audit log records each view."""
-        views = {"reveal": self._reveal, "body": self._body, "compare": self._compare}
+        views = {"reveal": self._reveal, "body": self._body, "compare": self._compare, "s3": self._s3}
         return ((f"<int:letter>/{name}", require_POST(view), name, {}) for name, view in views.items())
 
     def _shown(
@@ -173,7 +175,7 @@ class MessagesAdmin(ReadOnlyAdmin):
         context = self.admin_site.each_context(request) | {
             "title": f"Message {letter.message_id}", "original": letter, "opts": self.opts,
             "age": self.age(letter), "time_left": self.time_left(letter), "key": self.key(letter),
-            **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare")},
+            **{f"{page}_url": f"admin:{self._name(page)}" for page in ("reveal", "body", "compare", "s3")},
         }  # fmt: skip
         twin = letter.duplicate_of_id and visible_rows.rows(request, Letter.objects).filter(pk=letter.duplicate_of_id)
         context["duplicate_of"] = twin.first() if twin else None
@@ -217,6 +219,20 @@ class MessagesAdmin(ReadOnlyAdmin):
             content_type="application/octet-stream",
             headers={"Content-Disposition": f'attachment; filename="{found.public_id}.body"'},
         )
+
+    def _s3(self, request: HttpRequest, letter: int) -> HttpResponse:
+        """Show the message with its payload, and with the body that its producer stored in S3."""
+        found, said = self._revealed(request, letter), show_payload.reveal_reason(request)
+        by = request.user.get_username()
+        try:
+            shown = show_payload.payload_to_send(found, request, show_payload.LOOKED)
+            read = read_s3_body.read_s3_body(found, by=by, why=said or show_payload.FROM_S3, revealed=bool(said))
+        except PayloadUnreadable as error:
+            return self._back(request, found, str(error))
+        if isinstance(read, NotRead):
+            return self._shown(request, str(letter), {"reveals": said, "s3_problem": visible(read.why)}, shown)
+        more = {"reveals": said, "s3_body": readable(read.body), "s3_is_masked": read.is_masked}
+        return self._shown(request, str(letter), more, shown)
 
     def _compare(self, request: HttpRequest, letter: int) -> HttpResponse:
         found = self._revealed(request, letter)

@@ -75,7 +75,7 @@ class Command(Console):
         parser.add_argument("--source", **arns, help="also allow sends to this queue; repeatable")
         parser.add_argument(
             "--bucket", action="append", default=[], type=bucket, metavar="NAME",
-            help="S3 bucket with message bodies: also allow to check, for a plan, that the objects exist; repeatable",
+            help="S3 bucket with message bodies: also allow to check that they exist, and to show them; repeatable",
         )  # fmt: skip
         parser.add_argument(
             "--with", dest="also", type=several, default=(), metavar="WHAT",

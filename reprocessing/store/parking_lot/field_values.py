@@ -5,19 +5,23 @@ This process reads the bodies, because PostgreSQL understands neither sealed bod
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from typing import Final, LiteralString
 
 from reprocessing.domain.errors import InvalidFilter
 from reprocessing.domain.message.envelope import unpack_attributes
-from reprocessing.domain.message.identity import LetterFacts, Selector
+from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource
 from reprocessing.domain.parking_lot.field_value import FieldValue, NoValue, value_of
+from reprocessing.domain.routing import jmespath_query
 from reprocessing.models import DeadLetterQueue
 from reprocessing.store import rows
 from reprocessing.store.payloads import content, sealed_search, viewed_content
+from reprocessing.store.payloads.content import IS_SEALED
 
 _READ = """
 SELECT l.id, l.message_id, l.dlq_id, l.first_sent_at, coalesce(v.body, p.body) AS body,
@@ -26,6 +30,17 @@ SELECT l.id, l.message_id, l.dlq_id, l.first_sent_at, coalesce(v.body, p.body) A
   LEFT JOIN redrive_revision v ON v.id = l.revision_id
  WHERE l.id = ANY(%(letters)b::bigint[]) ORDER BY l.id
 """
+
+# A text is in a body as it is, or the body has an escape sequence such as \\u0041.
+_MAY_HAVE: Final[LiteralString] = f"""
+SELECT l.id FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
+  LEFT JOIN redrive_revision v ON v.id = l.revision_id
+  CROSS JOIN LATERAL (SELECT coalesce(v.body, p.body) AS body) b
+ WHERE l.id = ANY(%(letters)b::bigint[])
+   AND ({IS_SEALED.format("b.body")} OR position(%(text)b::bytea IN b.body) > 0
+        OR position(%(escape)b::bytea IN b.body) > 0)
+"""  # noqa: S608  # the inserted text is a constant
+_PLAIN: Final = re.compile(r"(?![-+.0-9eE]*\Z)[^\"\\/\x00-\x1f]+")  # is in a body as it is; a number may be written otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +84,7 @@ def letters_with(
     sought: FieldValue = NoValue.MISSING if value is None else value
     ends = None if seconds is None else time.monotonic() + seconds
     found: list[int] = []
-    for chunk in _chunks(among):
+    for chunk in _chunks(_candidates(wanted, value, among)):
         if ends is not None and time.monotonic() > ends:
             raise InvalidFilter(
                 f"Reading the field took longer than {seconds:g} seconds and was stopped. Narrow the filter by DLQ, "
@@ -95,6 +110,14 @@ def group_letters(wanted: Selector, among: Sequence[int], *, seconds: float) -> 
         if time.monotonic() > ends:
             break
     return ValueGroups(tuple(sorted(groups.values(), key=lambda group: -group.letters)), read)
+
+
+def _candidates(wanted: Selector, value: str | None, among: Sequence[int]) -> Sequence[int]:
+    """Return those of these letters that can have the value; PostgreSQL finds them without reading the JSON."""
+    is_read = wanted.source is SelectorSource.BODY and jmespath_query.is_path(wanted.name)
+    if not is_read or value is None or not _PLAIN.fullmatch(value):
+        return among
+    return rows.column(int, _MAY_HAVE, {"letters": list(among), "text": value.encode(), "escape": b"\\u"})
 
 
 def _with(group: ValueGroup | None, value: FieldValue, one: _Content) -> ValueGroup:

@@ -113,9 +113,10 @@ def masked_by(rules: MaskRules, body: bytes, attributes: Attributes) -> MaskedCo
     return masking.mask(body, attributes, rules)
 
 
-def record_view(letter: int, *, by: str, why: str) -> None:
-    """Record that a person viewed content of a letter which a caller read in a set and masked (`masked`)."""
-    message_edits.record_action(letter, AuditAct.REVEALED, by=by, reason=why, before={}, after={})
+def record_view(letter: int, *, by: str, why: str, revealed: bool = False) -> None:
+    """Record that a person viewed content of a letter which a caller read and masked (`masked`), or `revealed`."""
+    after = {"revealed": True} if revealed else {}
+    message_edits.record_action(letter, AuditAct.REVEALED, by=by, reason=why, before={}, after=after)
 
 
 def _record(letter: Letter, no: int, by: str, why: str, *, revealed: bool) -> None:
