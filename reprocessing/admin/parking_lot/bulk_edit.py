@@ -1,4 +1,4 @@
-"""The pages that edit all messages of a filter, or the selected ones: the form, then a preview, which asks for the reason.
+"""The pages that edit all messages of a filter, or selected ones: the form, then a preview, which asks for the reason.
 
 The preview and the edit use the same text of the patch, which travels in a signed hidden field. Messages that change
 after the preview are not edited.
@@ -55,7 +55,7 @@ _MASKED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The messages that a request edits. `query` and `letters`: the filter's URL query, and the ids that were selected."""
+    """The messages that a request edits. `query`: the filter's URL query. `letters`: the ids that were selected."""
 
     request: HttpRequest
     sieve: MessageFilter

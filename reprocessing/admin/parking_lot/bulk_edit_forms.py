@@ -28,7 +28,7 @@ class BulkEditForm(forms.Form):
     value = forms.CharField(
         label="Value", required=False, max_length=LONGEST_PATCH,
         widget=forms.Textarea(attrs={**_TEXT, "rows": 2, "placeholder": '"DE"'}),
-        help_text="JSON, such as 12.50, true, null, {} or \"DE\". Anything else is taken as text.",
+        help_text='JSON, such as 12.50, true, null, {} or "DE". Anything else is taken as text.',
     )  # fmt: skip
     patch = forms.CharField(
         label="JSON Patch (RFC 6902)", required=False, max_length=2 * LONGEST_PATCH,
@@ -37,8 +37,8 @@ class BulkEditForm(forms.Form):
             "placeholder": '[{"op": "test", "path": "/currency", "value": "EUR"},\n'
             ' {"op": "replace", "path": "/amount", "value": 12.50}]',
         }),
-        help_text="Operations: test, replace, add, remove, move, copy. A message in which one of them is not possible is "
-        "not changed.",
+        help_text="Operations: test, replace, add, remove, move, copy. If one is not possible in a message, the "
+        "message is not changed.",
     )  # fmt: skip
 
     def clean(self) -> dict[str, Any]:

@@ -114,11 +114,12 @@ def _address(value: FieldValue, sieve: MessageFilter, field: Selector) -> str:
         return message_list.address_of(replace(sieve, field=str(field)))
     if not isinstance(value, str) or not value.strip() or value != value.strip() or len(value) > LONGEST:
         return ""
+    narrowed = replace(sieve, field=str(field), value=value)
     try:
-        narrowed = replace(sieve, field=str(field), value=value)
-        return message_list.address_of(narrowed) if filter_of_query(message_list.query_of(narrowed)) else ""
+        filter_of_query(message_list.query_of(narrowed))
     except InvalidFilter:
         return ""
+    return message_list.address_of(narrowed)
 
 
 def _shown(value: FieldValue) -> str:

@@ -11,7 +11,6 @@ from reprocessing.domain.message import json_view
 from reprocessing.domain.message.identity import LetterFacts, Selector, SelectorSource
 from reprocessing.domain.message.json_view import Unreadable
 from reprocessing.domain.routing import jmespath_query
-from reprocessing.domain.routing.jmespath_query import Failed
 
 _SOURCES: Final = {SelectorSource.BODY, SelectorSource.ATTRIBUTE}
 
@@ -39,7 +38,9 @@ def read_field(text: str) -> Selector:
     except InvalidSelector as error:
         raise InvalidFilter(str(error)) from error
     if found.source not in _SOURCES:
-        raise InvalidFilter(f"{found} is not a field. Write body:JMESPATH, such as body:customer.id, or attribute:NAME.")
+        raise InvalidFilter(
+            f"{found} is not a field. Write body:JMESPATH, such as body:customer.id, or attribute:NAME."
+        )
     return found
 
 
@@ -51,7 +52,9 @@ def value_of(field: Selector, letter: LetterFacts) -> FieldValue:
             return NoValue.MISSING
         return attribute.value if isinstance(attribute.value, str) else NoValue.UNREADABLE
     document = letter.document
-    return NoValue.UNREADABLE if isinstance(document, Unreadable) else _text(jmespath_query.search(field.name, document))
+    return (
+        NoValue.UNREADABLE if isinstance(document, Unreadable) else _text(jmespath_query.search(field.name, document))
+    )
 
 
 def _text(found: object) -> FieldValue:
@@ -64,9 +67,7 @@ def _text(found: object) -> FieldValue:
             return found
         case int() | Decimal():
             return json_view.number_text(found)
-        case float() if found - found == 0:  # neither infinite nor NaN: the result of a JMESPath function
-            return json_view.number_text(Decimal(repr(found)))
-        case Failed() | float():
-            return NoValue.UNREADABLE
-        case _:
+        case list() | dict():
             return NoValue.MANY
+        case _:  # the expression failed, or a function of it returned a float, which may be inexact
+            return NoValue.UNREADABLE

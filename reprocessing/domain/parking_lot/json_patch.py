@@ -170,6 +170,8 @@ class _Work:
         value = self._find(start)
         if value is None:
             return _missing(start)
+        if operation.op is Op.MOVE and start == operation.path:
+            return ""
         copied = JsonText(value.written())
         self._budget.pay(len(copied.text))
         if operation.op is Op.MOVE and (why := self._remove(start)):

@@ -91,7 +91,7 @@ class MessageFilter:
         return {name: value for name, value in every.items() if value is not None and (value != [] or name in _IDS)}
 
     def recorded(self) -> dict[str, Any]:
-        """Return the filter as a JSON object for the audit log, without searched text and value, which may be secret."""
+        """Return the filter as a JSON object for the audit log, without its text and value, which may be secret."""
         hidden = {"text": "(a text in their bodies)", "value": "(a value)"}
         return self.stored() | {name: told for name, told in hidden.items() if getattr(self, name) is not None}
 

@@ -31,7 +31,7 @@ class TooLarge:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """S3 does not allow the request, by `code`. To a role that may not list the bucket, a missing object looks so, too."""
+    """S3 does not allow the request (`code`). To a role that may not list the bucket, a missing object looks so."""
 
     code: str
 
@@ -52,11 +52,9 @@ ReadObject = FoundObject | TooLarge | Denied | Absent | NoAnswer
 
 
 def read_object(pointer: PointerToS3, region: str, role: str = "", *, most: int) -> ReadObject:
-    """Return the content of an object of at most `most` bytes, or why it cannot be read. Never raises for S3's answers."""
+    """Return the content of an object of at most `most` bytes, or why it cannot be read."""
     try:
-        answer = s3_client(region, role).get_object(
-            Bucket=pointer.bucket, Key=pointer.key, Range=f"bytes=0-{most - 1}"
-        )
+        answer = s3_client(region, role).get_object(Bucket=pointer.bucket, Key=pointer.key, Range=f"bytes=0-{most - 1}")
         size = int(str(answer.get("ContentRange", "")).rpartition("/")[2] or answer["ContentLength"])
         return TooLarge(size) if size > most else FoundObject(answer["Body"].read(most))
     except ClientError as error:

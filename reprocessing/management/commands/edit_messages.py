@@ -82,7 +82,7 @@ class Command(ParkingCommand):
     def answer(self, options: dict[str, Any]) -> None:
         dlq, wanted = find_dlq(options["name"]), _wanted(options)
         if options["confirm"] and options["selection"] is None:
-            raise CommandError("Nothing was done: --confirm needs --selection. The dry run, without --confirm, shows it.")
+            raise CommandError("Nothing was done: --confirm needs --selection, which the dry run shows.")
         begun = BulkAction.objects.filter(token=_token(dlq, options["selection"], wanted)).first()
         if options["confirm"] and begun is not None:
             self._finish(begun, wanted, options)
@@ -102,7 +102,13 @@ class Command(ParkingCommand):
             return
         sieve, token = _sieve(dlq, chosen, options), _token(dlq, mark, wanted)
         bulk_actions.create(
-            token, BulkActionKind.EDIT, sieve, wanted.arguments(), by=options["by"], reason=options["reason"], opened=now
+            token,
+            BulkActionKind.EDIT,
+            sieve,
+            wanted.arguments(),
+            by=options["by"],
+            reason=options["reason"],
+            opened=now,
         )
         self._finish(BulkAction.objects.get(token=token), wanted, options)
 
@@ -121,7 +127,10 @@ class Command(ParkingCommand):
         if chosen:
             lines += approval_text({dlq.pk: total}, by=options["by"])
             lines += edit_output.preview_lines(found, wanted, {one.id: one.message_id for one in chosen})
-            lines += ["This was a dry run: nothing is edited. To edit exactly these:", self.acting_command(options, mark)]
+            lines += [
+                "This was a dry run: nothing is edited. To edit exactly these:",
+                self.acting_command(options, mark),
+            ]
         self.say("\n".join(lines))
 
     def _finish(self, row: BulkAction, wanted: BulkEdit, options: dict[str, Any]) -> None:
@@ -135,8 +144,8 @@ class Command(ParkingCommand):
                 telling.line_if_due(lambda: f"{past:,} of {row.asked:,} messages{pace.add(past, left)}")  # noqa: B023
         except KeyboardInterrupt:
             raise CommandError(
-                f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. To abort it, open its "
-                "page in the admin.",
+                f"Interrupted. Workers continue bulk action {row.pk}, and so does the same command. Its page in the "
+                "admin aborts it.",
                 returncode=130,
             ) from None
         if options["json"]:

@@ -33,7 +33,8 @@ def result_lines(row: BulkAction) -> Iterable[str]:
     told = Counter(row.refusals.values())
     yield from (f"{n:,} skipped, since {why}" for why, n in told.most_common())
     if row.letters_skipped > sum(told.values()):
-        yield f"{row.letters_skipped - sum(told.values()):,} more were skipped; the page of bulk action {row.pk} counts them."
+        more = row.letters_skipped - sum(told.values())
+        yield f"{more:,} more were skipped; only the first reasons are kept."
     if row.state == BulkActionState.DONE and (gone := row.asked - row.done - row.letters_skipped) > 0:
         yield f"{gone:,} changed after the dry run, and were left as they are."
 

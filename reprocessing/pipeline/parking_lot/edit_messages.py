@@ -31,7 +31,9 @@ from reprocessing.store.payloads.content import Sealer
 
 #: Seconds for which a batch is prepared. The lease of a bulk action lasts longer (`bulk_actions.LEASE_SECONDS`).
 PREPARE_SECONDS: Final = 5.0
-_NEW_KEYS: Final = UUID("8f0c3c55-7a0f-4f0e-9a5d-3d1c0d0b6f27")  # namespace of the new idempotency keys of a bulk action
+_NEW_KEYS: Final = UUID(
+    "8f0c3c55-7a0f-4f0e-9a5d-3d1c0d0b6f27"
+)  # namespace of the new idempotency keys of a bulk action
 _DELETED: Final = "its bytes are no longer kept"
 _DESTROYED: Final = "a person destroyed the key of its payload"
 _CHANGED: Final = "somebody edited or parked it again meanwhile"
@@ -39,7 +41,7 @@ _CHANGED: Final = "somebody edited or parked it again meanwhile"
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """A letter, and how the patch changes it. `touched`: a sentence for each key, type or tenant that it changes."""
+    """A letter, and how the patch changes it. `touched`: a sentence for each key that it changes."""
 
     stand: EditableLetter = field(repr=False)
     to: Alteration = field(repr=False)
@@ -71,7 +73,7 @@ class Patcher:
         self._keys = lru_cache(lambda dlq: edit.keys_of(DeadLetterQueue.objects.get(pk=dlq)))
 
     def patched(self, letters: Sequence[int], *, seconds: float) -> Iterator[tuple[int, Patched | Unfit]]:
-        """Yield each letter with its edit, or why it cannot be edited; after `seconds`, no more. At least one is yielded.
+        """Yield each letter with its edit, or why it cannot be edited; stop after `seconds`, but not before the first.
 
         Raises:
             PayloadUnreadable: a key is not available now.
@@ -138,7 +140,7 @@ def apply(batch: PreparedBatch, wanted: BulkEdit, *, by: str, reason: str, opera
     now = message_edits.read_versions(batch.letters)
     refused = dict(batch.refused)
     refused |= {letter: _CHANGED for letter, one in batch.patched.items() if not _is_unchanged(one, now.get(letter))}
-    refused |= {letter: _DELETED for letter in set(batch.letters) - now.keys()}
+    refused |= dict.fromkeys(set(batch.letters) - now.keys(), _DELETED)
     refused |= {one.letter_id: one.refusal for one in locked if one.refusal}
     dead = {dlq for dlq, sealer in batch.sealers.items() if sealer.key_id and not payload_keys.is_live(sealer.key_id)}
     if dead:

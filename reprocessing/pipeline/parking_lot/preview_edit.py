@@ -33,7 +33,7 @@ class EditPreview:
     samples: tuple[Patched, ...] = field(repr=False)
 
 
-def preview(
+def preview(  # noqa: PLR0913  # each by its name
     letters: Sequence[int], wanted: BulkEdit, names: MarkNames, *, seconds: float, samples: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> EditPreview:  # fmt: skip

@@ -37,8 +37,7 @@ class NotRead:
 def read_s3_body(letter: Letter, *, by: str, why: str, revealed: bool) -> BodyInS3 | NotRead:
     """Read the body of a letter from S3, with the role of its DLQ, and record the view in the audit log.
 
-    Values are masked by the rules of the DLQ, unless `revealed`. The caller has checked that the person may see payloads
-    (for `revealed`, also masked values).
+    Values are masked by the rules of the DLQ, unless `revealed`. The caller has checked the permissions.
 
     Raises:
         PayloadUnreadable: the letter is encrypted, and its key is missing or was destroyed.
@@ -49,22 +48,26 @@ def read_s3_body(letter: Letter, *, by: str, why: str, revealed: bool) -> BodyIn
     if pointer is None:
         return NotRead(_NOT_IN_S3)
     viewed_content.record_view(letter.pk, by=by, why=why, revealed=revealed)
-    dlq = letter.dlq
-    match read_object(pointer, dlq.region, dlq.role_arn, most=MOST):
-        case FoundObject(content):
-            if revealed:
-                return BodyInS3(content)
-            shown = viewed_content.masked(dlq, content, {})
-            return BodyInS3(shown.body, shown.is_masked)
+    found = read_object(pointer, letter.dlq.region, letter.dlq.role_arn, most=MOST)
+    if not isinstance(found, FoundObject):
+        return NotRead(_why_not(found, pointer, letter.dlq))
+    if revealed:
+        return BodyInS3(found.content)
+    shown = viewed_content.masked(letter.dlq, found.content, {})
+    return BodyInS3(shown.body, shown.is_masked)
+
+
+def _why_not(found: TooLarge | Absent | Denied | NoAnswer, pointer: PointerToS3, dlq: DeadLetterQueue) -> str:
+    match found:
         case TooLarge(size):
             copy = shlex.join(["aws", "s3", "cp", f"s3://{pointer.bucket}/{pointer.key}", "-"])
-            return NotRead(f"The body in S3 has {size:,} bytes; at most {MOST:,} are shown. To read it: {copy}")
+            return f"The body in S3 has {size:,} bytes; at most {MOST:,} are shown. To read it: {copy}"
         case Absent():
-            return NotRead(f"S3 has no {_named(pointer)}. It may have been deleted, for example by a lifecycle rule.")
+            return f"S3 has no {_named(pointer)}. It may have been deleted, for example by a lifecycle rule."
         case Denied(code):
-            return NotRead(_denied(pointer, dlq, code))
+            return _denied(pointer, dlq, code)
         case NoAnswer(reason):
-            return NotRead(f"S3 did not return {_named(pointer)}: {reason}. Try again.")
+            return f"S3 did not return {_named(pointer)}: {reason}. Try again."
         case _ as never:
             assert_never(never)
 
@@ -76,6 +79,6 @@ def _named(pointer: PointerToS3) -> str:
 def _denied(pointer: PointerToS3, dlq: DeadLetterQueue, code: str) -> str:
     who = f"The role {dlq.role_arn}" if dlq.role_arn else "The service's role"
     return (
-        f"S3 refused to return {_named(pointer)} ({code}). {who} needs s3:GetObject for it, and kms:Decrypt if a KMS key "
-        f"encrypts it. To print the policy: manage.py iam_policy {dlq.name} --mode manual --bucket {pointer.bucket}"
+        f"S3 refused to return {_named(pointer)} ({code}). {who} needs s3:GetObject for it, and kms:Decrypt if a KMS "
+        f"key encrypts it. To print the policy: manage.py iam_policy {dlq.name} --mode manual --bucket {pointer.bucket}"
     )

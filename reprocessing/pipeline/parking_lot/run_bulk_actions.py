@@ -76,8 +76,9 @@ def _batch(held: LeasedAction, edits: _Edits | None) -> LeasedAction | None:
         return None
     if edits is not None:
         found, last = list(edits.batch.letters), edits.last
-        said = {"by": mine.by, "reason": mine.reason, "operation": mine.id}
-        reviewed = edit_messages.apply(edits.batch, edits.wanted, **said)
+        reviewed = edit_messages.apply(
+            edits.batch, edits.wanted, by=mine.by, reason=mine.reason, operation=mine.id
+        )  # fmt: skip
     else:
         found = bulk_actions.next_letters(mine)
         last = len(found) < bulk_actions.BATCH_LETTERS

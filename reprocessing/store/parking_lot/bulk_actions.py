@@ -175,8 +175,8 @@ def create(  # noqa: PLR0913  # each by its name
     message_filters.require_exhaustive(sieve)
     asked = message_filters.sql_parameters(sieve) | {
         "token": token, "act": act.value, "filter": json.dumps(stored_filter(sieve)), "noted": _NOTED[act].value,
-        "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(stored_arguments(arguments)), "by": by, "reason": reason,
-        "opened": opened,
+        "recorded": json.dumps(sieve.recorded()), "arguments": json.dumps(stored_arguments(arguments)), "by": by,
+        "reason": reason, "opened": opened,
     }  # fmt: skip
 
     def work() -> bool:

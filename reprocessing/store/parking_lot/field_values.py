@@ -40,7 +40,9 @@ SELECT l.id FROM redrive_letter l JOIN redrive_payload p ON p.letter_id = l.id
    AND ({IS_SEALED.format("b.body")} OR position(%(text)b::bytea IN b.body) > 0
         OR position(%(escape)b::bytea IN b.body) > 0)
 """  # noqa: S608  # the inserted text is a constant
-_PLAIN: Final = re.compile(r"(?![-+.0-9eE]*\Z)[^\"\\/\x00-\x1f]+")  # is in a body as it is; a number may be written otherwise
+_PLAIN: Final = re.compile(
+    r"(?![-+.0-9eE]*\Z)[^\"\\/\x00-\x1f]+"
+)  # is in a body as it is; a number may be written otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class ValueGroup:
-    """The letters that have one value in a field. `oldest`: when the first of them was sent; `sample`: one letter id."""
+    """The letters that have one value in a field. `oldest`: when the first was sent; `sample`: its id."""
 
     value: FieldValue
     letters: int
@@ -71,9 +73,7 @@ class ValueGroups:
     read: int
 
 
-def letters_with(
-    wanted: Selector, value: str | None, among: Sequence[int], *, seconds: float | None
-) -> list[int]:
+def letters_with(wanted: Selector, value: str | None, among: Sequence[int], *, seconds: float | None) -> list[int]:
     """Return the ids of these letters whose field has the value; None: whose field is missing.
 
     `seconds`: the time limit; None: no limit. The bytes that would be sent are read, including edits.

@@ -116,7 +116,7 @@ def test_a_form_that_is_no_edit_says_why_and_keeps_what_was_written(
     parked(dlq(), body=BODY)
     page = _look(ann, **{"patch": PATCH, **given})
     assert why in unescape(page)
-    assert "name=\"previewed\"" not in page
+    assert 'name="previewed"' not in page
 
 
 def test_a_patch_that_fits_nothing_cannot_be_confirmed(ann: Client) -> None:

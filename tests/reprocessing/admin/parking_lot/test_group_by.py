@@ -34,7 +34,8 @@ def ann() -> Client:
 def _rows(page: str) -> list[tuple[str, str, str]]:
     """Each value, the number of its messages, and its link."""
     found = re.findall(
-        r'<td class="lot-id"[^>]*>(?:<a href="([^"]*)">)?(?:<em>)?([^<]*).*?</td>\s*<td data-label="Messages"[^>]*>([^<]*)',
+        r'<td class="lot-id"[^>]*>(?:<a href="([^"]*)">)?(?:<em>)?([^<]*).*?</td>\s*'
+        r'<td data-label="Messages"[^>]*>([^<]*)',
         page,
     )
     return [(unescape(value), n, unescape(link)) for link, value, n in found]
@@ -136,7 +137,9 @@ def test_of_many_messages_a_part_is_read_and_the_page_says_so(ann: Client, monke
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"by": "body:a["}, "is not a selector"), ({"by": "message-id"}, "is not a field"), ({"by": ""}, "required"),
+        ({"by": "body:a["}, "is not a selector"),
+        ({"by": "message-id"}, "is not a field"),
+        ({"by": ""}, "required"),
         ({"by": "body:c", "query": "nonsense=1"}, "There is no filter"),
     ],
     ids=["broken", "no-field", "empty", "filter"],
@@ -151,9 +154,7 @@ def test_messages_of_another_team_are_not_counted() -> None:
     parked(source, body=b'{"c": "FR"}')
     from django.contrib.auth.models import User  # noqa: PLC0415
 
-    User.objects.get().user_permissions.remove(
-        *User.objects.get().user_permissions.filter(codename="view_all_dlqs")
-    )
+    User.objects.get().user_permissions.remove(*User.objects.get().user_permissions.filter(codename="view_all_dlqs"))
     assert _rows(post(client, ADDRESS, query="", by="body:c")) == []
 
 

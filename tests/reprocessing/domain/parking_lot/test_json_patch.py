@@ -39,11 +39,11 @@ PRETTY = '{\n  "id": 12345678901234567890123, "price": 1.50,\n  "name": "caf\\u0
         (_op("add", "/rows/-", 4), PRETTY.replace("3]", "3, 4]")),
         (_op("add", "/rows/0", 0), PRETTY.replace("[1,", "[0, 1,")),
         (_op("add", "/rows/3", 4), PRETTY.replace("3]", "3, 4]")),
-        (_op("add", "/new", True), PRETTY.replace("3]\n}", '3],\n  "new": true\n}')),
+        (_op("add", "/new", "yes"), PRETTY.replace("3]\n}", '3],\n  "new": "yes"\n}')),
         (_op("add", "/price", None), PRETTY.replace("1.50", "null")),
-        (_op("copy", "/old_id", **{"from": "/id"}), PRETTY.replace("3]\n}", '3],\n  "old_id": 12345678901234567890123\n}')),
+        (_op("copy", "/old", **{"from": "/id"}), PRETTY.replace("3]\n}", '3],\n  "old": 12345678901234567890123\n}')),
     ],
-    ids=["replace", "replace-in-list", "remove", "remove-first-item", "remove-last-item", "remove-first-member", "append",
+    ids=["replace", "replace-in-list", "remove", "remove-first-item", "remove-last-item", "remove-first-name", "append",
          "prepend", "insert-at-end", "add-member", "add-replaces", "copy"],
 )  # fmt: skip
 def test_only_what_is_named_changes_and_what_is_new_is_written_as_its_neighbours(
@@ -99,7 +99,8 @@ def test_a_body_that_the_patch_does_not_fit_is_refused_with_the_reason(
     ("body", "value", "holds"),
     [
         ("1", 1.0, True), ("1", True, False), ("0", False, False), ("1.50", 1.5, True), ('"1"', 1, False),
-        ('{"a": 1, "b": 2}', {"b": 2, "a": 1}, True), ("[1, 2]", [2, 1], False), ("null", None, True), ("[]", {}, False),
+        ('{"a": 1, "b": 2}', {"b": 2, "a": 1}, True), ("[1, 2]", [2, 1], False), ("null", None, True),
+        ("[]", {}, False),
         ('"\\u0041"', "A", True), ("[1]", [1, 1], False),
     ],
     ids=str,
@@ -128,8 +129,8 @@ def test_names_with_slash_tilde_and_nothing_are_found() -> None:
         ("", "The patch cannot be read"), ("{}", "not a list of operations"), ("[]", "not a list of operations"),
         ("[1]", "Operation 1 is not an object"), ('[{"op": "set", "path": "/a"}]', 'Operation 1 needs "op"'),
         ('[{"op": "remove"}]', 'Operation 1 needs "path"'), ('[{"op": "add", "path": "/a"}]', 'needs "value"'),
-        ('[{"op": "copy", "path": "/a"}]', 'needs "from"'), ('[{"op": "remove", "path": "a"}]', "does not begin with /"),
-        ('[{"op": "remove", "path": "/a~2"}]', "neither ~0"), ('[{"op": "remove", "path": ""}]', "removes the whole body"),
+        ('[{"op": "copy", "path": "/a"}]', 'needs "from"'), ('[{"op": "remove", "path": "a"}]', "does not begin"),
+        ('[{"op": "remove", "path": "/a~2"}]', "neither ~0"), ('[{"op": "remove", "path": ""}]', "the whole body"),
         ('[{"op": "test", "path": "/a", "value": 1}]', "only has tests"),
         ('[{"op": "move", "from": "/a", "path": "/a/b"}]', "moves /a into itself"),
         ('[{"op": "remove", "op": "test", "path": "/a"}]', "the same name twice"),
@@ -145,7 +146,7 @@ def test_a_text_that_is_no_patch_is_refused_with_what_to_write(text: str, why: s
 
 
 def test_a_patch_of_many_operations_is_refused() -> None:
-    with pytest.raises(InvalidPatch, match="The patch has 101 operations; at most 100 are allowed."):
+    with pytest.raises(InvalidPatch, match="The patch has 101 operations; at most 100 are allowed"):
         JsonPatch.parse(json.dumps([_op("add", "/a", 1)] * 101))
 
 
@@ -156,13 +157,12 @@ def test_copies_that_double_the_body_end_at_the_size_that_sqs_allows() -> None:
     assert time.monotonic() - begun < 2
 
 
-def test_many_tests_of_a_huge_list_end_at_the_work_that_is_allowed() -> None:
-    body = json.dumps({"a": list(range(90_000)), "b": 1})
+def test_many_operations_on_a_huge_list_end_at_the_work_that_is_allowed() -> None:
+    body = json.dumps({"a": list(range(50_000)), "b": 1})
     begun = time.monotonic()
-    told = _patched(body, *[_op("test", "/a", 1)] * 1, _op("remove", "/b"))
-    assert told == "the test of /a failed"
-    same = [_op("copy", "/c", **{"from": "/a"}), _op("remove", "/c")] * 50
-    assert _patched(body, *same) == "more than 16,777,216 characters would be read to edit it"
+    assert _patched(body, _op("test", "/a", 1), _op("remove", "/b")) == "the test of /a failed"
+    same = [_op("copy", "/c", **{"from": "/a"}), _op("remove", "/c")] * 49
+    assert _patched(body, *same, _op("remove", "/b")) == "more than 16,777,216 characters would be read to edit it"
     assert time.monotonic() - begun < 5
 
 
@@ -183,7 +183,9 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@given(st.dictionaries(st.text(max_size=4), JSON, min_size=1, max_size=4), JSON, st.sampled_from([None, 1, 2]), st.data())
+@given(
+    st.dictionaries(st.text(max_size=4), JSON, min_size=1, max_size=4), JSON, st.sampled_from([None, 1, 2]), st.data()
+)
 def test_a_change_of_any_member_of_any_object_is_what_json_says(
     document: dict[str, object], value: object, indent: int | None, data: st.DataObject
 ) -> None:
@@ -191,7 +193,8 @@ def test_a_change_of_any_member_of_any_object_is_what_json_says(
     body, path = json.dumps(document, indent=indent), "/" + name.replace("~", "~0").replace("/", "~1")
     for operation, meant in (
         (_op("remove", path), {key: kept for key, kept in document.items() if key != name}),
-        (_op("add", path, value), document | {name: value}), (_op("add", path + "+", value), document | {name + "+": value}),
+        (_op("add", path, value), document | {name: value}),
+        (_op("add", path + "+", value), document | {name + "+": value}),
     ):  # fmt: skip
         told = json_patch.apply(JsonPatch.parse(json.dumps([operation])), body.encode())
         if not isinstance(told, Unfit):

@@ -33,9 +33,7 @@ def bucket(aws: Aws) -> str:
 @pytest.mark.parametrize(
     ("size", "found"), [(0, FoundObject(b"")), (10, FoundObject(b"x" * 10)), (11, TooLarge(11))], ids=["0", "10", "11"]
 )
-def test_an_object_is_read_up_to_the_size_that_is_allowed(
-    aws: Aws, bucket: str, size: int, found: ReadObject
-) -> None:
+def test_an_object_is_read_up_to_the_size_that_is_allowed(aws: Aws, bucket: str, size: int, found: ReadObject) -> None:
     aws.s3.put_object(Bucket=bucket, Key="a/ü", Body=b"x" * size)
     assert read_object(PointerToS3(bucket, "a/ü"), REGION, most=10) == found
 

@@ -14,9 +14,21 @@ from reprocessing.domain.message.envelope import Attribute
 from reprocessing.domain.parking_lot.bulk_edit import BulkEdit
 from reprocessing.domain.parking_lot.json_patch import JsonPatch
 from reprocessing.domain.parking_lot.message_filter import MessageFilter
-from reprocessing.models import AuditEntry, BulkAction, BulkActionKind, DeadLetterQueue, Letter, Payload, Revision, Run
+from reprocessing.models import (
+    AuditAct,
+    AuditEntry,
+    BulkAction,
+    BulkActionKind,
+    DeadLetterQueue,
+    Letter,
+    Payload,
+    Revision,
+    Run,
+    Source,
+)
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, preview_edit, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
+from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions, message_edits
 from reprocessing.store.payloads import content, payload_keys, removal
 from tests.race.abreast import together
@@ -81,7 +93,8 @@ def test_each_message_that_the_patch_fits_is_edited_once_with_who_and_why_and_wi
     source = dlq()
     letters = [parked(source, body=b'{"n": %d, "country": "FR"}' % number) for number in range(5)]
     before = list(Payload.objects.order_by("letter").values_list("body", flat=True))
-    assert _told(operation := _done()) == ("done", 5, 5, 0)
+    operation = _done()
+    assert _told(operation) == ("done", 5, 5, 0)
     assert _bodies() == {one.pk: b'{"n": %d, "country": "DE"}' % number for number, one in enumerate(letters)}
     assert list(Payload.objects.order_by("letter").values_list("body", flat=True)) == before
     entries = AuditEntry.objects.filter(act="edited", operation=operation).exclude(letter=None)
@@ -132,11 +145,11 @@ def test_an_edited_message_is_released_in_the_same_step_if_that_was_asked_for() 
 
 def test_a_message_that_cannot_be_released_is_edited_and_says_so() -> None:
     letter = parked(dlq(), body=b'{"country": "FR"}')
-    Letter.objects.filter(pk=letter.pk).update(lane=None, source=None, key_hash=None, planned=False)
+    Source.objects.update(removed_at=database_now())
     operation = _done(_wanted(release=True))
     assert _told(operation) == ("done", 1, 0, 1)
     (why,) = operation.refusals.values()
-    assert why.startswith("it is edited, but stays parked: its source queue is not known")
+    assert why.startswith("it is edited, but stays parked: its source was removed; add it again: ")
     assert _bodies() == {letter.pk: b'{"country": "DE"}'}
 
 
@@ -281,7 +294,7 @@ def test_revision_patch_and_filter_are_sealed_on_an_encrypted_dlq(encrypted: Rin
 def test_a_message_whose_body_was_deleted_is_left_alone() -> None:
     letter = parked(dlq(), body=b'{"country": "FR"}')
     operation = _asked()
-    removal.remove_content([letter.pk])
+    removal.remove_content([letter.pk], AuditAct.SHREDDED, by="zoe", reason="asked")
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert (_told(operation)[2], _bodies()) == (0, {})
 
