@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -28,6 +29,7 @@ from reprocessing.models import (
 )
 from reprocessing.pipeline.parking_lot import act_on_parked, edit, preview_edit, run_bulk_actions
 from reprocessing.pipeline.parking_lot.edit import Alteration, Edited, SeenLetter
+from reprocessing.store import rows
 from reprocessing.store.ordering.lanes import database_now
 from reprocessing.store.parking_lot import bulk_actions, message_edits
 from reprocessing.store.payloads import content, payload_keys, removal
@@ -294,7 +296,7 @@ def test_revision_patch_and_filter_are_sealed_on_an_encrypted_dlq(encrypted: Rin
 def test_a_message_whose_body_was_deleted_is_left_alone() -> None:
     letter = parked(dlq(), body=b'{"country": "FR"}')
     operation = _asked()
-    removal.remove_content([letter.pk], AuditAct.SHREDDED, by="zoe", reason="asked")
+    rows.in_transaction(partial(removal.remove_content, [letter.pk], AuditAct.SHREDDED, by="zoe", reason="asked"))
     run_bulk_actions.run_bulk_action(operation.pk, seconds=9)
     assert (_told(operation)[2], _bodies()) == (0, {})
 
